@@ -1,0 +1,9 @@
+//! Writers: a [`trace::Trace`] becomes a file of any supported format.
+//!
+//! One folder or file per format. Every writer writes beside its target and renames at the end, so that
+//! nobody ever finds half a file ([`output::OutputFile`]).
+
+pub mod output;
+pub mod rocpd;
+pub mod rocprofv3;
+pub mod torch;

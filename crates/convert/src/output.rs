@@ -1,0 +1,108 @@
+//! Output files that are whole or not there at all.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// Partial files of this process, removed when it is interrupted.
+static PARTIAL: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// A file written beside its target and renamed into place by [`OutputFile::commit`]; dropped without it,
+/// it leaves nothing behind.
+pub struct OutputFile {
+    target: PathBuf,
+    partial: PathBuf,
+    file: Option<File>,
+}
+
+impl OutputFile {
+    /// Opens a partial file beside `target`, creating its folder.
+    pub fn create(target: &Path) -> io::Result<Self> {
+        let output = Self::reserve(target)?;
+        let file = File::create(&output.partial)?;
+        Ok(Self { file: Some(file), ..output.into_parts() })
+    }
+
+    /// Only reserves the partial path, for writers that open it themselves (SQLite).
+    pub fn reserve(target: &Path) -> io::Result<Self> {
+        if let Some(folder) = target.parent().filter(|p| !p.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder)?;
+        }
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        let partial = target.with_file_name(format!(".{name}.{}.partial", std::process::id()));
+        let _ = std::fs::remove_file(&partial);
+        PARTIAL.lock().unwrap_or_else(|e| e.into_inner()).push(partial.clone());
+        Ok(Self { target: target.to_path_buf(), partial, file: None })
+    }
+
+    fn into_parts(mut self) -> Self {
+        let parts =
+            Self { target: self.target.clone(), partial: self.partial.clone(), file: self.file.take() };
+        std::mem::forget(self);
+        parts
+    }
+
+    /// Where the bytes go until `commit`.
+    pub fn partial(&self) -> &Path {
+        &self.partial
+    }
+
+    /// The open file.
+    pub fn file(&mut self) -> io::Result<&mut File> {
+        self.file.as_mut().ok_or_else(|| io::Error::other("the writer opens this file itself"))
+    }
+
+    /// Makes the file durable and gives it its name.
+    pub fn commit(mut self) -> io::Result<()> {
+        match self.file.take() {
+            Some(file) => file.sync_all()?,
+            None => File::open(&self.partial)?.sync_all()?,
+        }
+        std::fs::rename(&self.partial, &self.target)
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file()?.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file()?.flush()
+    }
+}
+
+impl Drop for OutputFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.partial);
+        PARTIAL.lock().unwrap_or_else(|e| e.into_inner()).retain(|p| *p != self.partial);
+    }
+}
+
+/// Removes every partial file of this process; for the handler of Ctrl-C.
+pub fn remove_partial_files() {
+    for path in PARTIAL.lock().unwrap_or_else(|e| e.into_inner()).drain(..) {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_committed_file_exists() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("sub/out.txt");
+        let mut output = OutputFile::create(&target).unwrap();
+        output.write_all(b"half").unwrap();
+        drop(output);
+        assert_eq!(std::fs::read_dir(folder.path().join("sub")).unwrap().count(), 0);
+        let mut output = OutputFile::create(&target).unwrap();
+        output.write_all(b"whole").unwrap();
+        output.commit().unwrap();
+        assert_eq!(std::fs::read(&target).unwrap(), b"whole");
+        assert_eq!(std::fs::read_dir(folder.path().join("sub")).unwrap().count(), 1);
+    }
+}

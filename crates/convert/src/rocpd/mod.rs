@@ -1,0 +1,3 @@
+//! rocpd databases: schema, views and a bulk writer.
+
+pub mod views;

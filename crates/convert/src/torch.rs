@@ -1,0 +1,1 @@
+//! Chrome-JSON writer (torch/Kineto field set).

@@ -1,0 +1,62 @@
+//! Why an input could not be read at all. Damage that leaves data readable is health, not an error.
+
+use std::path::PathBuf;
+
+/// A reader's failure: one line that names the file, and a line of help where there is any.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The path cannot be opened or read.
+    #[error("cannot read `{path}`: {why}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's reason.
+        why: String,
+    },
+    /// The file has no bytes.
+    #[error("`{path}` is empty (0 bytes): the run was probably killed before its profiler wrote the file")]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is of no format that we know, or of one that we know and do not read.
+    #[error("`{path}` is not a trace: {why}")]
+    NotATrace {
+        /// The file.
+        path: PathBuf,
+        /// What it looks like instead.
+        why: String,
+    },
+    /// A folder holds nothing to read.
+    #[error("no trace found in `{path}`")]
+    NoTraces {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The right format, but too damaged to give anything.
+    #[error("cannot read `{path}` as {format}: {why}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What it should be.
+        format: &'static str,
+        /// Where and why it stops making sense.
+        why: String,
+    },
+}
+
+impl Error {
+    /// What to type or do next, when something helps.
+    pub fn help(&self) -> Option<&'static str> {
+        match self {
+            Error::NotATrace { .. } => Some(
+                "rocm-perf reads rocpd databases (.db), torch/Kineto traces (.json, .json.gz, .json.zst), rocprofv3 JSON and CSV",
+            ),
+            Error::NoTraces { .. } => Some(
+                "give the files themselves, or a folder that holds .db, .json(.gz) or rocprofv3 CSV files",
+            ),
+            Error::Empty { .. } => Some("collect the run again, and let the program end by itself"),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! A tolerant JSON cursor for trace files: no tree, no allocation, damage is skipped and counted.

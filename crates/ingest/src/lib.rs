@@ -1,0 +1,31 @@
+//! Readers: every ROCm trace format becomes one [`trace::Trace`].
+//!
+//! ```text
+//! paths ─► inputs (files, folders, CSV sets) ─► detect ─► one reader each ─► append ─► finish ─► Trace
+//! ```
+//!
+//! One folder per format, one detector, one function each: `read(input, needs, progress) -> Trace`.
+//! Readers never analyse, never modify a file, and never drop a row in silence: what could not be read
+//! is counted and reported in the trace's health.
+
+mod detect;
+mod error;
+mod inputs;
+pub mod json;
+mod progress;
+mod rank;
+pub mod rocpd;
+pub mod rocprofv3;
+pub mod torch;
+
+pub use detect::{Format, detect};
+pub use error::Error;
+pub use inputs::{Input, find_inputs};
+pub use progress::Progress;
+
+use trace::{Needs, Trace};
+
+/// Reads files and folders into one finished trace.
+pub fn read(paths: &[std::path::PathBuf], needs: &Needs, progress: &Progress) -> Result<Trace, Error> {
+    inputs::read_all(paths, needs, progress)
+}

@@ -1,0 +1,1 @@
+//! Which rank a file is, from its name.

@@ -1,0 +1,4 @@
+//! rocprofv3's own JSON and CSV.
+
+pub mod csv;
+pub mod json;

@@ -1,0 +1,48 @@
+//! Arguments of calls and events, as far as they were asked for.
+
+use crate::columns::table;
+use crate::ids::StrId;
+use crate::links::RowRef;
+
+table! {
+    /// Arguments, sorted by owner, then position.
+    Args of
+    /// One argument.
+    Arg {
+        /// The row it belongs to.
+        owner: RowRef,
+        /// Its place among the owner's arguments.
+        position: u32,
+        /// C++ type, when the source says.
+        ty: StrId,
+        /// Name or key.
+        name: StrId,
+        /// Value as text: JSON for torch, the printed value for rocpd.
+        value: StrId,
+    }
+}
+
+impl Args {
+    /// Sorts by owner and position, which `of` relies on.
+    pub fn sort(&mut self) {
+        let sorted = (1..self.len())
+            .all(|i| (self.owner[i - 1], self.position[i - 1]) <= (self.owner[i], self.position[i]));
+        if !sorted {
+            let mut order: Vec<u32> = (0..self.len() as u32).collect();
+            order.sort_by_key(|&i| (self.owner[i as usize], self.position[i as usize]));
+            self.reorder(&order);
+        }
+    }
+
+    /// The arguments of one row.
+    pub fn of(&self, owner: RowRef) -> impl Iterator<Item = Arg> + '_ {
+        let from = self.owner.partition_point(|&o| o < owner);
+        let to = self.owner.partition_point(|&o| o <= owner);
+        (from..to).map(|i| self.get(i))
+    }
+
+    /// The value of one argument.
+    pub fn value(&self, owner: RowRef, name: StrId) -> Option<StrId> {
+        self.of(owner).find(|arg| arg.name == name).map(|arg| arg.value)
+    }
+}

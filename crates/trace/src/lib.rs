@@ -1,0 +1,67 @@
+//! The trace model: every source becomes one [`Trace`], a small set of columnar tables named after
+//! rocpd's own views.
+//!
+//! ```text
+//! reader ──push rows──► Trace ──finish()──► sorted tables, links, health ──► analyses and writers
+//! ```
+//!
+//! Time is `i64` nanoseconds, strings are interned once per trace, tables are struct-of-arrays sorted
+//! by (start, end), and rows refer to each other by typed ids. Nothing here knows about files.
+//!
+//! ```
+//! use trace::{Kernel, Process, Source, Trace};
+//!
+//! let mut trace = Trace::default();
+//! let source = trace.add_source(Source::named("run.db", "rocpd"));
+//! let guid = trace.strings.intern("0000-01");
+//! let process = trace.add_process(Process { guid, ..Process::new(source, 42) });
+//! let name = trace.strings.intern("gemm");
+//! trace.kernels.push(Kernel { name, start: 10, end: 25, process, ..Kernel::default() });
+//! trace.finish();
+//! assert_eq!(trace.kernels.len(), 1);
+//! assert_eq!(trace.strings.get(trace.kernels.name[0]), "gemm");
+//! ```
+
+mod args;
+mod assess;
+mod columns;
+mod counters;
+mod health;
+mod identity;
+mod ids;
+mod kernels;
+mod launches;
+mod links;
+mod memory;
+mod needs;
+mod regions;
+mod samples;
+mod shapes;
+mod strings;
+mod sync;
+mod trace;
+
+pub use args::{Arg, Args};
+pub use columns::{Permute, Remap, Remapping};
+pub use counters::{Counter, CounterKind, Counters};
+pub use health::{Check, Health, Status};
+pub use identity::{Agent, AgentKind, KernelSymbol, Metadata, Process, Queue, Source, Stream, Thread};
+pub use ids::{
+    AgentId, CounterId, OptI64, ProcessId, QueueId, ShapeId, SourceId, StrId, StreamId, SymbolId, ThreadId,
+};
+pub use kernels::{Graph, Kernel, Kernels};
+pub use links::{Link, LinkKind, Links, RowRef, Table};
+pub use memory::{CopyKind, MemoryAllocation, MemoryAllocations, MemoryCopies, MemoryCopy};
+pub use needs::{ArgNeeds, Needs};
+pub use regions::{Region, Regions};
+pub use samples::{Sample, Samples};
+pub use shapes::{LaunchShape, Shapes};
+pub use strings::Strings;
+pub use sync::{Collective, Collectives, Sync, Syncs};
+pub use trace::Trace;
+
+/// A point in time or a duration, in nanoseconds.
+pub type Ns = i64;
+
+/// The hash map used throughout: fast, and never iterated where order would show.
+pub type Map<K, V> = hashbrown::HashMap<K, V, rapidhash::fast::RandomState>;

@@ -1,0 +1,107 @@
+//! What an analysis needs of a trace, so that readers pay for nothing else.
+
+/// Which arguments of events are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ArgNeeds {
+    /// None.
+    #[default]
+    None,
+    /// Those with one of these names.
+    Keys(Vec<String>),
+    /// All of them.
+    All,
+}
+
+impl ArgNeeds {
+    /// Whether an argument of this name is wanted.
+    pub fn wants(&self, key: &str) -> bool {
+        match self {
+            ArgNeeds::None => false,
+            ArgNeeds::Keys(keys) => keys.iter().any(|k| k == key),
+            ArgNeeds::All => true,
+        }
+    }
+}
+
+/// Tables, columns and arguments that are wanted. Readers may give more, never less.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// Kernels.
+    pub kernels: bool,
+    /// Launch shapes of kernels (grid, workgroup, registers) and kernel symbols.
+    pub shapes: bool,
+    /// Copies and fills.
+    pub memory_copies: bool,
+    /// Allocations.
+    pub memory_allocations: bool,
+    /// Host regions other than Python frames.
+    pub regions: bool,
+    /// Python frames (most of a torch trace with stacks).
+    pub python_frames: bool,
+    /// Hardware counters.
+    pub counters: bool,
+    /// Samples and instants.
+    pub samples: bool,
+    /// Event records, waits and synchronisations.
+    pub syncs: bool,
+    /// Collective operations.
+    pub collectives: bool,
+    /// Links from launches to GPU work, and what they are made from.
+    pub links: bool,
+    /// Links from forward to backward ops.
+    pub forward_backward: bool,
+    /// Arguments.
+    pub args: ArgNeeds,
+}
+
+impl Needs {
+    /// Nothing but identity; a base to switch things on.
+    pub fn nothing() -> Self {
+        Self {
+            kernels: false,
+            shapes: false,
+            memory_copies: false,
+            memory_allocations: false,
+            regions: false,
+            python_frames: false,
+            counters: false,
+            samples: false,
+            syncs: false,
+            collectives: false,
+            links: false,
+            forward_backward: false,
+            args: ArgNeeds::None,
+        }
+    }
+
+    /// All that a source holds, for conversion and queries.
+    pub fn everything() -> Self {
+        Self {
+            kernels: true,
+            shapes: true,
+            memory_copies: true,
+            memory_allocations: true,
+            regions: true,
+            python_frames: true,
+            counters: true,
+            samples: true,
+            syncs: true,
+            collectives: true,
+            links: true,
+            forward_backward: true,
+            args: ArgNeeds::All,
+        }
+    }
+
+    /// What `summary` needs: rows and launch links, no Python frames, no arguments.
+    pub fn summary() -> Self {
+        Self {
+            kernels: true,
+            memory_copies: true,
+            memory_allocations: true,
+            regions: true,
+            links: true,
+            ..Self::nothing()
+        }
+    }
+}
