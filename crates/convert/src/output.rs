@@ -19,9 +19,9 @@ pub struct OutputFile {
 impl OutputFile {
     /// Opens a partial file beside `target`, creating its folder.
     pub fn create(target: &Path) -> io::Result<Self> {
-        let output = Self::reserve(target)?;
-        let file = File::create(&output.partial)?;
-        Ok(Self { file: Some(file), ..output.into_parts() })
+        let mut output = Self::reserve(target)?;
+        output.file = Some(File::create(&output.partial)?);
+        Ok(output)
     }
 
     /// Only reserves the partial path, for writers that open it themselves (SQLite).
@@ -34,13 +34,6 @@ impl OutputFile {
         let _ = std::fs::remove_file(&partial);
         PARTIAL.lock().unwrap_or_else(|e| e.into_inner()).push(partial.clone());
         Ok(Self { target: target.to_path_buf(), partial, file: None })
-    }
-
-    fn into_parts(mut self) -> Self {
-        let parts =
-            Self { target: self.target.clone(), partial: self.partial.clone(), file: self.file.take() };
-        std::mem::forget(self);
-        parts
     }
 
     /// Where the bytes go until `commit`.

@@ -1,6 +1,6 @@
 //! Launch shapes: the few distinct (grid, workgroup, memory, registers) that millions of dispatches share.
 
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::BuildHasher;
 
 use hashbrown::HashTable;
 
@@ -85,9 +85,7 @@ impl Shapes {
 }
 
 fn hash_of(hasher: &rapidhash::fast::RandomState, shape: &LaunchShape) -> u64 {
-    let mut state = hasher.build_hasher();
-    shape.hash(&mut state);
-    state.finish()
+    hasher.hash_one(shape)
 }
 
 #[cfg(test)]
