@@ -9,7 +9,7 @@
 //! by (start, end), and rows refer to each other by typed ids. Nothing here knows about files.
 //!
 //! ```
-//! use trace::{Kernel, Process, Source, Trace};
+//! use rocm_perf_trace::{Kernel, Process, Source, Trace};
 //!
 //! let mut trace = Trace::default();
 //! let source = trace.add_source(Source::named("run.db", "rocpd"));
