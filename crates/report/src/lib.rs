@@ -1,1 +1,105 @@
-//! placeholder
+//! Reports: what an analysis found, as typed tables and findings, and how they are shown.
+//!
+//! ```text
+//! analysis ──► Report ──► render::{terminal, json, csv, markdown}
+//! ```
+//!
+//! A [`Report`] knows nothing about traces or files, a renderer nothing about analyses. Numbers keep their
+//! unit until the last moment; an absent number carries its reason.
+//!
+//! ```
+//! use rocm_perf_report::{Column, Report, Table, Unit, Value, render};
+//!
+//! let mut table = Table::new("kernels", "Kernels", vec![Column::text("name"), Column::int("total_ns", Unit::Ns)]);
+//! table.push(vec![Value::from("gemm"), Value::Int(1_500_000)]);
+//! let report = Report { command: "summary".into(), tables: vec![table], ..Report::default() };
+//! let text = render::terminal(&report, &render::TerminalOptions { width: 80, color: false });
+//! assert!(text.contains("1.500 ms"));
+//! ```
+
+mod finding;
+mod layout;
+mod number;
+pub mod render;
+mod table;
+
+pub use finding::{Finding, Severity};
+pub use table::{Column, Importance, Table, Unit, Value};
+
+/// One input as the report names it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InputFact {
+    /// Path as the user gave it.
+    pub path: String,
+    /// Format name.
+    pub format: String,
+    /// Size on disk.
+    pub bytes: u64,
+    /// Rank, when known.
+    pub rank: Option<u32>,
+}
+
+/// One check of the trace's health.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HealthCheck {
+    /// Stable name.
+    pub id: String,
+    /// `pass`, `warn` or `fail`.
+    pub status: HealthStatus,
+    /// The number behind it.
+    pub value: Option<f64>,
+    /// One line for a person.
+    pub message: String,
+}
+
+/// How healthy the input is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HealthStatus {
+    /// As it should be.
+    #[default]
+    Pass,
+    /// Usable, with a caveat.
+    Warn,
+    /// Results may be wrong.
+    Fail,
+}
+
+impl HealthStatus {
+    /// `pass`, `warn`, `fail`.
+    pub fn name(self) -> &'static str {
+        match self {
+            HealthStatus::Pass => "pass",
+            HealthStatus::Warn => "warn",
+            HealthStatus::Fail => "fail",
+        }
+    }
+}
+
+/// What an analysis found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// The command that made it.
+    pub command: String,
+    /// What was read.
+    pub inputs: Vec<InputFact>,
+    /// How healthy it was.
+    pub health: Vec<HealthCheck>,
+    /// Tables in the order to show them.
+    pub tables: Vec<Table>,
+    /// Findings, most important first.
+    pub findings: Vec<Finding>,
+    /// Remarks for a person, such as what was left out and how to see it.
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    /// The worst of all checks.
+    pub fn health_status(&self) -> HealthStatus {
+        self.health.iter().map(|check| check.status).max().unwrap_or_default()
+    }
+
+    /// The table of that name.
+    pub fn table(&self, name: &str) -> Option<&Table> {
+        self.tables.iter().find(|table| table.name == name)
+    }
+}

@@ -1,0 +1,52 @@
+//! A report as Markdown.
+
+use std::fmt::Write;
+
+use crate::{HealthStatus, Report, Table, layout};
+
+/// The report as Markdown: a heading and a pipe table for each table.
+pub fn markdown(report: &Report) -> String {
+    let mut text = String::new();
+    _ = writeln!(text, "# rocm-perf {}\n", report.command);
+    for input in &report.inputs {
+        _ = writeln!(text, "- `{}` ({})", input.path, input.format);
+    }
+    for check in report.health.iter().filter(|c| c.status != HealthStatus::Pass) {
+        _ = writeln!(text, "- **{}**: {} ({})", check.status.name(), check.message, check.id);
+    }
+    for table in &report.tables {
+        pipe_table(&mut text, table);
+    }
+    if !report.findings.is_empty() {
+        text.push_str("\n## Findings\n\n");
+        for finding in &report.findings {
+            _ = writeln!(
+                text,
+                "- **{}** ({}): {}",
+                finding.title,
+                finding.severity.name(),
+                finding.recommendation
+            );
+        }
+    }
+    for note in &report.notes {
+        _ = writeln!(text, "\n_{note}_");
+    }
+    text
+}
+
+fn pipe_table(text: &mut String, table: &Table) {
+    _ = writeln!(text, "\n## {}\n", table.title);
+    let headings: Vec<String> = table.columns.iter().map(|column| column.heading()).collect();
+    let rules: Vec<&str> =
+        table.columns.iter().map(|column| if column.text { "---" } else { "---:" }).collect();
+    _ = writeln!(text, "| {} |", headings.join(" | "));
+    _ = writeln!(text, "| {} |", rules.join(" | "));
+    for row in layout::cells(table) {
+        let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        _ = writeln!(text, "| {} |", cells.join(" | "));
+    }
+    if table.hidden > 0 {
+        _ = writeln!(text, "\n{} more rows", table.hidden);
+    }
+}

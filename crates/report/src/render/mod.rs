@@ -1,0 +1,11 @@
+//! Renderers: a report as terminal text, JSON, CSV or Markdown.
+
+mod csv;
+mod json;
+mod markdown;
+mod terminal;
+
+pub use csv::csv;
+pub use json::json;
+pub use markdown::markdown;
+pub use terminal::{TerminalOptions, terminal};

@@ -1,0 +1,97 @@
+//! A report for a terminal: tables that fit its width, health and notes below.
+
+use std::fmt::Write;
+
+use unicode_width::UnicodeWidthStr;
+
+use crate::{Finding, HealthStatus, Report, Table, Unit, Value, layout, number};
+
+/// How wide the terminal is and whether it shows colours.
+#[derive(Clone, Copy, Debug)]
+pub struct TerminalOptions {
+    /// Characters per line.
+    pub width: usize,
+    /// Whether to use colours.
+    pub color: bool,
+}
+
+const BOLD: &str = "1";
+const DIM: &str = "2";
+const RED: &str = "31";
+const YELLOW: &str = "33";
+
+/// The report as text.
+pub fn terminal(report: &Report, options: &TerminalOptions) -> String {
+    let mut text = String::new();
+    for table in &report.tables {
+        draw(&mut text, table, options);
+    }
+    for finding in &report.findings {
+        draw_finding(&mut text, finding, options);
+    }
+    for check in report.health.iter().filter(|c| c.status != HealthStatus::Pass) {
+        let color = if check.status == HealthStatus::Fail { RED } else { YELLOW };
+        let label = paint(check.status.name(), color, options.color);
+        _ = writeln!(text, "{label} {}: {}", check.id, check.message);
+    }
+    for note in &report.notes {
+        _ = writeln!(text, "{}", paint(note, DIM, options.color));
+    }
+    text
+}
+
+fn draw(text: &mut String, table: &Table, options: &TerminalOptions) {
+    let cells = layout::cells(table);
+    let layout = layout::fit(table, &cells, options.width);
+    let total = table.rows.len() + table.hidden;
+    let count = if table.hidden > 0 { format!("{} of {total}", table.rows.len()) } else { total.to_string() };
+    _ = writeln!(
+        text,
+        "{} {}",
+        paint(&table.title, BOLD, options.color),
+        paint(&format!("({count})"), DIM, options.color)
+    );
+    let headings: Vec<String> = table.columns.iter().map(|column| column.heading()).collect();
+    let line = |cells: &[String]| {
+        let mut line = String::new();
+        for (place, &(column, width)) in layout.columns.iter().enumerate() {
+            if place > 0 {
+                line.push_str("  ");
+            }
+            let cell = layout::shorten(&cells[column], width);
+            let pad = " ".repeat(width.saturating_sub(cell.width()));
+            let left = table.columns[column].text;
+            _ = if left { write!(line, "{cell}{pad}") } else { write!(line, "{pad}{cell}") };
+        }
+        line.trim_end().to_string()
+    };
+    _ = writeln!(text, "{}", paint(&line(&headings), DIM, options.color));
+    for row in &cells {
+        _ = writeln!(text, "{}", line(row));
+    }
+    if table.hidden > 0 {
+        let hint = format!("… {} more rows (--limit 0 shows all)", table.hidden);
+        _ = writeln!(text, "{}", paint(&hint, DIM, options.color));
+    }
+    if !layout.left_out.is_empty() {
+        let hint = format!("not shown at this width: {}", layout.left_out.join(", "));
+        _ = writeln!(text, "{}", paint(&hint, DIM, options.color));
+    }
+    text.push('\n');
+}
+
+fn draw_finding(text: &mut String, finding: &Finding, options: &TerminalOptions) {
+    let title = paint(&finding.title, BOLD, options.color);
+    _ = writeln!(text, "[{}] {title}", finding.severity.name());
+    if let Some(gain) = finding.gain_ceiling_ns {
+        _ = writeln!(text, "    up to {} to win", number::show(&Value::Int(gain), Unit::Ns));
+    }
+    if !finding.recommendation.is_empty() {
+        _ = writeln!(text, "    {}", finding.recommendation);
+    }
+    text.push('\n');
+}
+
+fn paint(text: &str, code: &str, color: bool) -> String {
+    if color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
+}

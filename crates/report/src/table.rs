@@ -1,0 +1,195 @@
+//! Typed tables.
+
+/// What a number counts; decides how it is printed for people. JSON and CSV keep the raw number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// A plain number.
+    #[default]
+    None,
+    /// Nanoseconds.
+    Ns,
+    /// Percent, 0 to 100.
+    Pct,
+    /// Bytes.
+    Bytes,
+    /// 10⁹ bytes a second.
+    Gbps,
+}
+
+/// A cell.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A whole number.
+    Int(i64),
+    /// A number with a fraction.
+    Float(f64),
+    /// Text.
+    Text(String),
+    /// A number that could not be measured, and why.
+    Absent(String),
+}
+
+impl Value {
+    /// Absent, for this reason.
+    pub fn absent(why: &str) -> Self {
+        Value::Absent(why.to_string())
+    }
+
+    /// The number, or absent for this reason.
+    pub fn int_or(value: Option<i64>, why: &str) -> Self {
+        value.map_or_else(|| Self::absent(why), Value::Int)
+    }
+
+    /// The number for sorting.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Value::Int(i) => Some(*i as f64),
+            Value::Float(f) => Some(*f),
+            _ => None,
+        }
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Value::Text(text.to_string())
+    }
+}
+
+impl From<usize> for Value {
+    fn from(n: usize) -> Self {
+        Value::Int(n as i64)
+    }
+}
+
+/// Which columns go first when a terminal is narrow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Importance {
+    /// Left out first.
+    Detail,
+    /// Left out second.
+    #[default]
+    Normal,
+    /// Always shown.
+    Key,
+}
+
+/// A column: its stable key, and how to show it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Key in JSON and CSV: stable, with its unit (`total_ns`).
+    pub key: String,
+    /// Whether cells are text (left-aligned, shortened) or numbers.
+    pub text: bool,
+    /// Unit of numbers.
+    pub unit: Unit,
+    /// What to leave out when there is no room.
+    pub importance: Importance,
+}
+
+impl Column {
+    /// A text column.
+    pub fn text(key: &str) -> Self {
+        Self { key: key.into(), text: true, unit: Unit::None, importance: Importance::Key }
+    }
+
+    /// A column of numbers.
+    pub fn int(key: &str, unit: Unit) -> Self {
+        Self { key: key.into(), text: false, unit, importance: Importance::Normal }
+    }
+
+    /// The same column, always shown.
+    pub fn key(self) -> Self {
+        Self { importance: Importance::Key, ..self }
+    }
+
+    /// The same column, left out first.
+    pub fn detail(self) -> Self {
+        Self { importance: Importance::Detail, ..self }
+    }
+
+    /// The heading for people: the key without its unit.
+    pub fn heading(&self) -> String {
+        let suffix = match self.unit {
+            Unit::Ns => "_ns",
+            Unit::Pct => "_pct",
+            Unit::Bytes => "_bytes",
+            Unit::Gbps => "_gbps",
+            Unit::None => "",
+        };
+        self.key.strip_suffix(suffix).unwrap_or(&self.key).replace('_', " ")
+    }
+}
+
+/// A table with a stable name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// Key in JSON, argument of `--table`.
+    pub name: String,
+    /// Heading for people.
+    pub title: String,
+    /// Columns.
+    pub columns: Vec<Column>,
+    /// Rows, each as long as `columns`.
+    pub rows: Vec<Vec<Value>>,
+    /// Rows that `limit` left out.
+    pub hidden: usize,
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new(name: &str, title: &str, columns: Vec<Column>) -> Self {
+        Self { name: name.into(), title: title.into(), columns, ..Self::default() }
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, row: Vec<Value>) {
+        debug_assert_eq!(row.len(), self.columns.len(), "row of table {}", self.name);
+        self.rows.push(row);
+    }
+
+    /// The column with that key.
+    pub fn column(&self, key: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.key == key)
+    }
+
+    /// Sorts by a column: numbers from high to low, text from A to Z, absent cells last. False: no such column.
+    pub fn sort_by(&mut self, key: &str) -> bool {
+        let Some(column) = self.column(key) else { return false };
+        self.rows.sort_by(|a, b| match (&a[column], &b[column]) {
+            (Value::Text(a), Value::Text(b)) => a.cmp(b),
+            (a, b) => {
+                let rank = |v: &Value| v.number().unwrap_or(f64::NEG_INFINITY);
+                rank(b).total_cmp(&rank(a))
+            }
+        });
+        true
+    }
+
+    /// Keeps the first `rows` rows and remembers how many were left out; 0 keeps all.
+    pub fn limit(&mut self, rows: usize) {
+        if rows > 0 && self.rows.len() > rows {
+            self.hidden += self.rows.len() - rows;
+            self.rows.truncate(rows);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sorting_puts_high_numbers_first_and_absent_last() {
+        let mut table = Table::new("t", "T", vec![Column::int("n", Unit::None)]);
+        for cell in [Value::Int(1), Value::absent("why"), Value::Float(2.5), Value::Int(-3)] {
+            table.push(vec![cell]);
+        }
+        assert!(table.sort_by("n"));
+        assert!(!table.sort_by("m"));
+        let cells: Vec<_> = table.rows.iter().map(|r| r[0].number()).collect();
+        assert_eq!(cells, [Some(2.5), Some(1.0), Some(-3.0), None]);
+        table.limit(3);
+        assert_eq!((table.rows.len(), table.hidden), (3, 1));
+    }
+}
