@@ -1,0 +1,96 @@
+//! Time by domain: GPU work and the kinds of host calls.
+
+use report::{Column, Table, Unit, Value};
+use trace::{StrId, Trace};
+
+use super::Ranks;
+use super::group::Groups;
+use crate::statistics::percent;
+
+/// (prefix of a region's category, domain): rocprofv3's and rocprof-sys's spellings of one domain meet here.
+const DOMAINS: &[(&str, &str)] = &[
+    ("HIP_", "HIP_API"),
+    ("rocm_hip_", "HIP_API"),
+    ("HSA_", "HSA_API"),
+    ("rocm_hsa_", "HSA_API"),
+    ("MARKER_", "MARKER_API"),
+    ("rocm_marker_", "MARKER_API"),
+    ("RCCL_", "RCCL_API"),
+    ("rocm_rccl_", "RCCL_API"),
+    ("rccl", "RCCL_API"),
+    ("ROCDECODE_", "ROCDECODE_API"),
+    ("rocm_rocdecode_", "ROCDECODE_API"),
+    ("ROCJPEG_", "ROCJPEG_API"),
+    ("rocm_rocjpeg_", "ROCJPEG_API"),
+    ("KFD_", "KFD"),
+];
+
+fn domain(category: &str) -> &str {
+    let known = DOMAINS.iter().find(|(prefix, _)| category.starts_with(prefix));
+    match known {
+        Some((_, domain)) => domain,
+        None if category.is_empty() => "(none)",
+        None => category,
+    }
+}
+
+pub(super) fn table(trace: &Trace, ranks: &Ranks) -> Table {
+    let mut rows: Vec<(u32, String, usize, i64)> = Vec::new();
+    let mut add = |rank: u32, domain: &str, calls: usize, total: i64| {
+        match rows.iter_mut().find(|row| row.0 == rank && row.1 == domain) {
+            Some(row) => (row.2, row.3) = (row.2 + calls, row.3 + total),
+            None => rows.push((rank, domain.to_string(), calls, total)),
+        };
+    };
+    let (k, c, a, r) = (&trace.kernels, &trace.memory_copies, &trace.memory_allocations, &trace.regions);
+    let scratch = trace.strings.find("SCRATCH");
+    for (key, calls, total) in sums(k.len(), |i| (ranks.of(k.process[i]), ()), |i| k.end[i] - k.start[i]) {
+        add(key.0, "KERNEL_DISPATCH", calls, total);
+    }
+    for (key, calls, total) in sums(c.len(), |i| (ranks.of(c.process[i]), ()), |i| c.end[i] - c.start[i]) {
+        add(key.0, "MEMORY_COPY", calls, total);
+    }
+    let is_scratch = |level: StrId| Some(level) == scratch;
+    let keys = |i: usize| (ranks.of(a.process[i]), is_scratch(a.level[i]));
+    for (key, calls, total) in sums(a.len(), keys, |i| a.end[i] - a.start[i]) {
+        add(key.0, if key.1 { "SCRATCH_MEMORY" } else { "MEMORY_ALLOCATION" }, calls, total);
+    }
+    let keys = |i: usize| (ranks.of(r.process[i]), r.category[i]);
+    for (key, calls, total) in sums(r.len(), keys, |i| r.end[i] - r.start[i]) {
+        add(key.0, domain(trace.strings.get(key.1)), calls, total);
+    }
+    rows.sort_by(|a, b| (a.0, -a.3, &a.1).cmp(&(b.0, -b.3, &b.1)));
+    let columns = vec![
+        Column::text("domain"),
+        Column::int("calls", Unit::None).key(),
+        Column::int("total_ns", Unit::Ns).key(),
+        Column::int("share_pct", Unit::Pct).key(),
+    ];
+    let mut table = Table::new("domains", "Domains", ranks.columns(columns));
+    for (rank, domain, calls, total) in &rows {
+        let whole: i64 = rows.iter().filter(|row| row.0 == *rank).map(|row| row.3).sum();
+        let cells = vec![
+            Value::from(domain.as_str()),
+            Value::from(*calls),
+            Value::Int(*total),
+            Value::Float(percent(*total, whole)),
+        ];
+        table.push(ranks.row(*rank, cells));
+    }
+    table
+}
+
+/// Calls and total of each key.
+fn sums<K: Copy + Eq + std::hash::Hash>(
+    rows: usize,
+    key: impl Fn(usize) -> K,
+    duration: impl Fn(usize) -> i64,
+) -> Vec<(K, usize, i64)> {
+    let groups = Groups::by(rows, key);
+    let mut sums = vec![(0usize, 0i64); groups.keys.len()];
+    for (i, &group) in groups.of_row.iter().enumerate() {
+        sums[group as usize].0 += 1;
+        sums[group as usize].1 += duration(i);
+    }
+    groups.keys.iter().zip(sums).map(|(&key, (calls, total))| (key, calls, total)).collect()
+}
