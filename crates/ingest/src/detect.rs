@@ -1,8 +1,12 @@
 //! Which format a file has, from its content.
 
+use std::fs::File;
+use std::io::{BufRead, Cursor, ErrorKind, Read};
 use std::path::Path;
 
 use crate::Error;
+use crate::rocprofv3::csv::header;
+use crate::sniff::{JsonKind, describe, top_level};
 
 /// A format that we read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,8 +33,140 @@ impl Format {
     }
 }
 
+/// Enough to see any magic number and the header line of the widest CSV file.
+const HEAD_BYTES: usize = 16 << 10;
+
+/// A top-level key may come late in a JSON document; beyond this the keys seen so far decide.
+const JSON_LIMIT: u64 = 16 << 20;
+
+const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
+
 /// The format of a file, or why it is none.
 pub fn detect(path: &Path) -> Result<Format, Error> {
-    let _ = path;
-    unimplemented!()
+    let unreadable = |error: std::io::Error| Error::Unreadable { path: path.into(), why: reason(&error) };
+    let mut file = File::open(path).map_err(unreadable)?;
+    if file.metadata().map_err(unreadable)?.is_dir() {
+        return Err(Error::NotATrace { path: path.into(), why: "it is a folder".into() });
+    }
+    let head = head_of(&mut file).map_err(unreadable)?;
+    if head.is_empty() {
+        return Err(Error::Empty { path: path.into() });
+    }
+    if head.starts_with(SQLITE_MAGIC) {
+        return database(path);
+    }
+    of_content(head, file).map_err(|why| Error::NotATrace { path: path.into(), why })
+}
+
+/// The format of what waits on standard input, without taking any of it.
+pub(crate) fn detect_stdin() -> Result<Format, Error> {
+    let path = || Path::new("-").into();
+    let mut stdin = std::io::stdin().lock();
+    let head = stdin.fill_buf().map_err(|error| Error::Unreadable { path: path(), why: reason(&error) })?;
+    if head.is_empty() {
+        return Err(Error::Empty { path: path() });
+    }
+    if head.starts_with(SQLITE_MAGIC) {
+        let why = "a SQLite database can only be read from a file".into();
+        return Err(Error::NotATrace { path: path(), why });
+    }
+    let text = head.trim_ascii_start();
+    match of_content(head.to_vec(), std::io::empty()) {
+        Ok(format) => Ok(format),
+        // Only the first block can be looked at: a document whose telling key comes later may be a trace.
+        Err(_) if text.starts_with(b"{") || packing(head).is_some() => Ok(Format::Torch),
+        Err(why) => Err(Error::NotATrace { path: path(), why }),
+    }
+}
+
+/// The operating system's reason without its number.
+pub(crate) fn reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}
+
+/// As much of the beginning as can be read: damage further on is the reader's to report.
+fn head_of(from: &mut impl Read) -> std::io::Result<Vec<u8>> {
+    let mut head = vec![0; HEAD_BYTES];
+    let mut filled = 0;
+    while filled < head.len() {
+        match from.read(&mut head[filled..]) {
+            Ok(0) => break,
+            Ok(more) => filled += more,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if filled == 0 => return Err(error),
+            Err(_) => break,
+        }
+    }
+    head.truncate(filled);
+    Ok(head)
+}
+
+fn database(_path: &Path) -> Result<Format, Error> {
+    Ok(Format::Rocpd)
+}
+
+/// The compression a file starts with.
+fn packing(head: &[u8]) -> Option<&'static str> {
+    match head {
+        [0x1f, 0x8b, ..] => Some("gzip"),
+        // zstd files may open with a skippable frame.
+        [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some("zstd"),
+        _ => None,
+    }
+}
+
+fn of_content(head: Vec<u8>, rest: impl Read) -> Result<Format, String> {
+    let Some(packed) = packing(&head) else { return of_plain(head, rest) };
+    let from = Cursor::new(head).chain(rest);
+    let damaged = |_| format!("{packed} data that cannot be unpacked");
+    let mut inner: Box<dyn Read> = match packed {
+        "gzip" => Box::new(flate2::read::MultiGzDecoder::new(from)),
+        _ => Box::new(zstd::stream::read::Decoder::new(from).map_err(damaged)?),
+    };
+    let head = head_of(&mut inner).map_err(damaged)?;
+    if head.is_empty() {
+        return Err(format!("a {packed} file of nothing"));
+    }
+    if head.starts_with(SQLITE_MAGIC) {
+        return Err(format!("a SQLite database inside {packed}: unpack it first"));
+    }
+    of_plain(head, inner).map_err(|why| format!("{packed} of {}", why.trim_start_matches("a ")))
+}
+
+fn of_plain(head: Vec<u8>, rest: impl Read) -> Result<Format, String> {
+    if let Some(known) = describe(&head) {
+        return Err(known.into());
+    }
+    if let b'{' | b'[' = first_letter(&head) {
+        return match top_level(Cursor::new(head).chain(rest.take(JSON_LIMIT))) {
+            JsonKind::Torch => Ok(Format::Torch),
+            JsonKind::Rocprofv3 => Ok(Format::Rocprofv3Json),
+            JsonKind::Other(keys) if keys.is_empty() => Err("JSON without trace events".into()),
+            JsonKind::Other(keys) => {
+                Err(format!("JSON without `traceEvents`, but with `{}`", keys.join("`, `")))
+            }
+        };
+    }
+    let line = head.split(|&b| b == b'\n').next().unwrap_or_default();
+    if line.contains(&b',') {
+        return match header::kind_of(&header::columns(line)) {
+            Ok(_) => Ok(Format::Rocprofv3Csv),
+            Err(Some(known)) => Err(format!("{known}, which is not read")),
+            Err(None) => Err(format!("comma-separated text with columns rocprofv3 does not write")),
+        };
+    }
+    Err(if is_text(&head) { "plain text" } else { "binary data of an unknown kind" }.into())
+}
+
+fn first_letter(head: &[u8]) -> u8 {
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    text.trim_ascii_start().first().copied().unwrap_or_default()
+}
+
+fn is_text(head: &[u8]) -> bool {
+    let odd = head.iter().filter(|b| **b < 9 || (14..32).contains(*b)).count();
+    odd * 50 < head.len()
 }

@@ -1,10 +1,16 @@
-//! From paths to inputs: files, folders, CSV sets; each read once, joined into one trace.
+//! From paths to inputs: files, folders and CSV sets.
 
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use trace::{Needs, Trace};
+use rayon::prelude::*;
+use trace::Map;
 
-use crate::{Error, Format, Progress};
+use crate::detect::{detect_stdin, reason};
+use crate::rocprofv3::csv::header;
+use crate::{Error, Format, detect};
 
 /// One thing to read: a file, or the files of one rocprofv3 CSV set.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,12 +27,180 @@ pub struct Input {
 
 /// The inputs behind files and folders.
 pub fn find_inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
-    let _: &[PathBuf] = paths;
-    unimplemented!()
+    Ok(find(paths)?.inputs.into_iter().map(|found| found.input).collect())
 }
 
-pub(crate) fn read_all(paths: &[PathBuf], needs: &Needs, progress: &Progress) -> Result<Trace, Error> {
-    let _: (&[PathBuf], _, _) = (paths, needs, progress);
-    let _ = Path::new("");
-    unimplemented!()
+/// An input and how it was named.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub input: Input,
+    /// Named by the user, not met in a folder: its failure is the command's failure.
+    pub explicit: bool,
+}
+
+/// All that was found, and what looked like a trace and could not be used.
+#[derive(Debug, Default)]
+pub(crate) struct Finds {
+    pub inputs: Vec<Found>,
+    /// Files of a folder that should be traces and are not readable.
+    pub unusable: Vec<Error>,
+}
+
+/// Looks into every path; order is the user's, and by name inside a folder.
+pub(crate) fn find(paths: &[PathBuf]) -> Result<Finds, Error> {
+    let mut finds = Finds::default();
+    for path in paths {
+        if path.as_os_str() == "-" {
+            let (format, files) = (detect_stdin()?, vec![path.clone()]);
+            let input = Input { format, path: path.clone(), files, bytes: 0 };
+            finds.inputs.push(Found { input, explicit: true });
+        } else if path.is_dir() {
+            let before = finds.inputs.len();
+            folder(path, &mut finds)?;
+            if finds.inputs.len() == before {
+                return Err(finds.unusable.pop().unwrap_or(Error::NoTraces { path: path.clone() }));
+            }
+        } else {
+            let input = single(path, detect(path)?);
+            finds.inputs.push(Found { input, explicit: true });
+        }
+    }
+    finds.inputs = group_csv_sets(std::mem::take(&mut finds.inputs));
+    Ok(finds)
+}
+
+fn single(path: &Path, format: Format) -> Input {
+    let bytes = fs::metadata(path).map_or(0, |meta| meta.len());
+    Input { format, path: path.into(), files: vec![path.into()], bytes }
+}
+
+fn folder(root: &Path, finds: &mut Finds) -> Result<(), Error> {
+    let mut files = Vec::new();
+    let mut seen = HashSet::new();
+    list(root, &mut seen, &mut files, &mut finds.unusable)
+        .map_err(|error| Error::Unreadable { path: root.into(), why: reason(&error) })?;
+    let formats: Vec<_> = files.par_iter().map(|path| detect(path)).collect();
+    for (path, format) in files.iter().zip(formats) {
+        match format {
+            Ok(format) => finds.inputs.push(Found { input: single(path, format), explicit: false }),
+            Err(error @ Error::Empty { .. }) if has_trace_name(path) => finds.unusable.push(error),
+            Err(error @ Error::Damaged { .. }) => finds.unusable.push(error),
+            Err(error @ Error::Unreadable { .. }) => finds.unusable.push(error),
+            Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Names that tell a lost trace from any other empty file.
+fn has_trace_name(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    [".db", ".json", ".json.gz", ".json.zst", "_trace.csv"].iter().any(|end| name.ends_with(end))
+}
+
+/// Files being written, lock files and the side files of SQLite.
+const PARTIAL: &[&str] = &[".part", ".partial", ".tmp", ".crdownload", "~", "-journal", "-wal", "-shm"];
+
+fn is_hidden_or_partial(name: &str) -> bool {
+    name.starts_with('.') || PARTIAL.iter().any(|end| name.ends_with(end))
+}
+
+/// All files below a folder, by name with numbers in order; each real folder once.
+fn list(
+    folder: &Path,
+    seen: &mut HashSet<PathBuf>,
+    files: &mut Vec<PathBuf>,
+    unusable: &mut Vec<Error>,
+) -> std::io::Result<()> {
+    if !seen.insert(fs::canonicalize(folder)?) {
+        return Ok(());
+    }
+    let mut entries: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if !is_hidden_or_partial(&entry.file_name().to_string_lossy()) {
+            entries.push(entry.path());
+        }
+    }
+    entries.sort_by(|a, b| natural(&a.to_string_lossy(), &b.to_string_lossy()));
+    for path in entries {
+        match fs::metadata(&path) {
+            Ok(meta) if meta.is_dir() => {
+                if let Err(error) = list(&path, seen, files, unusable) {
+                    unusable.push(Error::Unreadable { path, why: reason(&error) });
+                }
+            }
+            Ok(meta) if meta.is_file() => files.push(path),
+            // Sockets and pipes would block; a dangling link points at nothing.
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Compares names so that `rank2` comes before `rank10`; never says equal for different names.
+fn natural(a: &str, b: &str) -> Ordering {
+    let (mut x, mut y) = (a.as_bytes(), b.as_bytes());
+    while let (Some(&p), Some(&q)) = (x.first(), y.first()) {
+        if p.is_ascii_digit() && q.is_ascii_digit() {
+            let (m, n) = (digits(x), digits(y));
+            let (u, v) = (trimmed(&x[..m]), trimmed(&y[..n]));
+            let order = u.len().cmp(&v.len()).then_with(|| u.cmp(v));
+            if order != Ordering::Equal {
+                return order;
+            }
+            (x, y) = (&x[m..], &y[n..]);
+        } else if p != q {
+            return p.cmp(&q);
+        } else {
+            (x, y) = (&x[1..], &y[1..]);
+        }
+    }
+    x.len().cmp(&y.len()).then_with(|| a.cmp(b))
+}
+
+fn digits(text: &[u8]) -> usize {
+    text.iter().take_while(|b| b.is_ascii_digit()).count()
+}
+
+fn trimmed(digits: &[u8]) -> &[u8] {
+    &digits[digits.iter().take_while(|b| **b == b'0').count()..]
+}
+
+/// CSV files of one folder with one prefix are one input, at the place of the first.
+fn group_csv_sets(found: Vec<Found>) -> Vec<Found> {
+    let mut grouped: Vec<Found> = Vec::new();
+    let mut places: Map<(PathBuf, String), usize> = Map::default();
+    for next in found {
+        let Some(set) = csv_set(&next.input) else {
+            grouped.push(next);
+            continue;
+        };
+        match places.get(&set) {
+            Some(&place) => {
+                let first = &mut grouped[place];
+                first.explicit |= next.explicit;
+                if !first.input.files.contains(&next.input.path) {
+                    first.input.files.push(next.input.path);
+                    first.input.bytes += next.input.bytes;
+                }
+            }
+            None => {
+                places.insert(set, grouped.len());
+                grouped.push(next);
+            }
+        }
+    }
+    grouped
+}
+
+fn csv_set(input: &Input) -> Option<(PathBuf, String)> {
+    if input.format != Format::Rocprofv3Csv {
+        return None;
+    }
+    let name = input.path.file_name()?.to_str()?;
+    let folder = input.path.parent()?;
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.into());
+    Some((folder, header::prefix(name)?.to_string()))
 }

@@ -8,14 +8,18 @@
 //! Readers never analyse, never modify a file, and never drop a row in silence: what could not be read
 //! is counted and reported in the trace's health.
 
+mod bytes;
 mod detect;
+mod duplicates;
 mod error;
 mod inputs;
+mod join;
 pub mod json;
 mod progress;
 mod rank;
 pub mod rocpd;
 pub mod rocprofv3;
+mod sniff;
 pub mod torch;
 
 pub use detect::{Format, detect};
@@ -27,5 +31,5 @@ use trace::{Needs, Trace};
 
 /// Reads files and folders into one finished trace.
 pub fn read(paths: &[std::path::PathBuf], needs: &Needs, progress: &Progress) -> Result<Trace, Error> {
-    inputs::read_all(paths, needs, progress)
+    join::read_all(paths, needs, progress)
 }

@@ -1,1 +1,227 @@
-//! Which rank a file is, from its name.
+//! Which rank a file is and what else it may be, from its name and its folders.
+
+use std::path::{Path, PathBuf};
+
+use trace::{Map, Trace};
+
+use crate::Format;
+
+/// Where a process sits in a parallel job, as far as a name tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Place {
+    /// Pipeline stage.
+    pub pipeline: Option<u32>,
+    /// Data-parallel replica.
+    pub data: Option<u32>,
+    /// Tensor-parallel rank.
+    pub tensor: Option<u32>,
+    /// Expert-parallel rank.
+    pub expert: Option<u32>,
+}
+
+/// Folders further up say nothing about a file.
+const FOLDERS_LOOKED_AT: usize = 3;
+
+/// Ranks are small; longer numbers are times and process ids.
+const MOST_DIGITS: usize = 6;
+
+/// The rank a path names: `rank0`, `rank-0`, `.rank.7.`, `worker3`, `TP-0`, `[TP00]`, `r0`.
+pub(crate) fn of_path(path: &Path) -> Option<u32> {
+    names(path).find_map(|name| of_name(&name))
+}
+
+/// The position a path names, when it is more than a rank: `-TP-0-DP-1-PP-2`.
+pub(crate) fn place_of_path(path: &Path) -> Option<Place> {
+    names(path).find_map(|name| Some(place_of_name(&name)).filter(|place| *place != Place::default()))
+}
+
+/// What a torch trace is when it is no rank of the job: `capture`, `merged` or `helper`.
+pub(crate) fn role_of_path(path: &Path) -> Option<&'static str> {
+    let mut names = names(path);
+    let file = names.next()?;
+    let captured = |name: &str| CAPTURES.iter().any(|word| name.contains(word));
+    if captured(&file) || names.any(|folder| captured(&folder)) {
+        return Some("capture");
+    }
+    let stem = HELPERS.iter().any(|word| file.contains(word));
+    let merged = file.starts_with("merged-") || file.starts_with("merged_") || file.starts_with("merged.");
+    if merged { Some("merged") } else { stem.then_some("helper") }
+}
+
+/// Names that serving frameworks give to traces of graph captures.
+const CAPTURES: &[&str] = &["capture_traces", "graph_capture"];
+
+/// Names of traces of processes that drive the ranks without being one.
+const HELPERS: &[&str] = &[".async_llm.", ".api_server."];
+
+/// The file's name, then its folders from the nearest, in lower case.
+fn names(path: &Path) -> impl Iterator<Item = String> {
+    path.iter()
+        .rev()
+        .filter_map(|part| part.to_str())
+        .filter(|part| !matches!(*part, "." | ".." | "/"))
+        .take(1 + FOLDERS_LOOKED_AT)
+        .map(str::to_ascii_lowercase)
+}
+
+fn of_name(name: &str) -> Option<u32> {
+    number_after(name, "rank")
+        .or_else(|| number_after(name, "worker"))
+        .or_else(|| number_after(name, "tp"))
+        .or_else(|| short_rank(name))
+}
+
+fn place_of_name(name: &str) -> Place {
+    Place {
+        pipeline: number_after(name, "pp"),
+        data: number_after(name, "dp"),
+        tensor: number_after(name, "tp"),
+        expert: number_after(name, "ep"),
+    }
+}
+
+/// The number behind the last `word` of a name that stands by itself, with at most one separator.
+fn number_after(name: &str, word: &str) -> Option<u32> {
+    let bytes = name.as_bytes();
+    name.rmatch_indices(word).find_map(|(at, _)| {
+        let before = at.checked_sub(1).map(|i| bytes[i]);
+        if before.is_some_and(|b| b.is_ascii_alphanumeric()) {
+            return None;
+        }
+        let rest = &name[at + word.len()..];
+        let rest = rest.strip_prefix(['-', '_', '.', '=', ' ']).unwrap_or(rest);
+        leading_number(rest)
+    })
+}
+
+/// `r0` as a word of its own.
+fn short_rank(name: &str) -> Option<u32> {
+    name.split(|c: char| !c.is_ascii_alphanumeric()).find_map(|word| {
+        let digits = word.strip_prefix('r')?;
+        leading_number(digits).filter(|_| digits.bytes().all(|b| b.is_ascii_digit()))
+    })
+}
+
+fn leading_number(text: &str) -> Option<u32> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let next = text.as_bytes().get(digits);
+    // `rank0abc` is a word, not a rank.
+    let ends = next.is_none_or(|b| !b.is_ascii_alphabetic());
+    ((1..=MOST_DIGITS).contains(&digits) && ends).then(|| text[..digits].parse().ok())?
+}
+
+/// Gives every source its rank and role: what a reader knew of the process wins over names.
+pub(crate) fn assign(trace: &mut Trace) {
+    for id in 0..trace.sources.len() {
+        let path = PathBuf::from(&trace.sources[id].path);
+        if trace.sources[id].role.is_none() && trace.sources[id].format == Format::Torch.name() {
+            trace.sources[id].role = role_of_path(&path).map(str::to_string);
+        }
+        if trace.sources[id].role.is_some() {
+            trace.sources[id].rank = None;
+        } else if trace.sources[id].rank.is_none() {
+            trace.sources[id].rank = rank_of_processes(trace, id).or_else(|| of_path(&path));
+        }
+    }
+    let no_rank = |role: &Option<String>| matches!(role.as_deref(), Some("capture" | "helper"));
+    for process in &mut trace.processes {
+        if process.source.get().is_some_and(|source| no_rank(&trace.sources[source].role)) {
+            process.rank = None;
+        }
+    }
+    part_equal_ranks(trace);
+}
+
+/// The rank of a source's processes, when they agree.
+fn rank_of_processes(trace: &Trace, source: usize) -> Option<u32> {
+    let mut ranks = trace.processes.iter().filter(|p| p.source.get() == Some(source)).map(|p| p.rank);
+    let first = ranks.next()??;
+    ranks.all(|rank| rank.is_none_or(|rank| rank == first)).then_some(first)
+}
+
+/// Replicas and pipeline stages count their tensor ranks from zero: where names tell different places but
+/// one rank, the places in order are the ranks.
+fn part_equal_ranks(trace: &mut Trace) {
+    let placed: Vec<(usize, Place)> = (0..trace.sources.len())
+        .filter(|&id| trace.sources[id].rank.is_some())
+        .filter_map(|id| Some((id, place_of_path(Path::new(&trace.sources[id].path))?)))
+        .collect();
+    let mut place_of_rank: Map<u32, Place> = Map::default();
+    let ambiguous = placed.iter().any(|(id, place)| {
+        let rank = trace.sources[*id].rank.unwrap_or_default();
+        place_of_rank.insert(rank, *place).is_some_and(|other| other != *place)
+    });
+    if !ambiguous {
+        return;
+    }
+    let mut places: Vec<Place> = placed.iter().map(|(_, place)| *place).collect();
+    places.sort_unstable();
+    places.dedup();
+    for (id, place) in placed {
+        let rank = places.binary_search(&place).ok().map(|rank| rank as u32);
+        trace.sources[id].rank = rank;
+        for process in trace.processes.iter_mut().filter(|p| p.source.get() == Some(id)) {
+            process.rank = process.rank.and(rank);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_found_in_names() {
+        for (path, expected) in [
+            ("rank0.json", Some(0)),
+            ("sampled_rank-0.json.gz", Some(0)),
+            ("trace_rank_3.json", Some(3)),
+            ("trace.rank.7.json", Some(7)),
+            ("host_rank12_results.db", Some(12)),
+            ("node1_rank12.json", Some(12)),
+            ("Rank=5.json", Some(5)),
+            ("x_r0.db", Some(0)),
+            ("r13.json", Some(13)),
+            ("1700000000.123-TP-0.trace.json.gz", Some(0)),
+            ("1700000000.123-TP-3-DECODE.trace.json.gz", Some(3)),
+            ("p-TP-1-DP-0-PP-2-EXTEND.trace.json.gz", Some(1)),
+            ("[TP00] 123.json", Some(0)),
+            ("worker4.json", Some(4)),
+            ("dp0_pp0_tp2_rank_6.1773709742341309550.pt.trace.json.gz", Some(6)),
+            ("job/rank_3/host/123_results.db", Some(3)),
+            ("results_12.db", None),
+            ("12_results.db", None),
+            ("frank1.json", None),
+            ("rank.json", None),
+            ("ranks8.json", None),
+            ("rank_1773709742341309550.json", None),
+            ("for2.json", None),
+            ("http0.json", None),
+            ("gfx942_r0x.json", None),
+        ] {
+            assert_eq!(of_path(Path::new(path)), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn places_keep_all_dimensions() {
+        let place = place_of_path(Path::new("p-TP-1-DP-0-PP-2-EXTEND.trace.json.gz"));
+        let expected = Place { pipeline: Some(2), data: Some(0), tensor: Some(1), expert: None };
+        assert_eq!(place, Some(expected));
+        assert_eq!(place_of_path(Path::new("rank0.json")), None);
+    }
+
+    #[test]
+    fn captures_merges_and_helpers_are_no_ranks() {
+        for (path, expected) in [
+            ("run/capture_traces/bs_32_rank0.json.gz", Some("capture")),
+            ("graph_capture_profile/decode_bs_32_rank0.json.gz", Some("capture")),
+            ("graph_capture_rank_0.177.pt.trace.json.gz", Some("capture")),
+            ("merged-170.trace.json.gz", Some("merged")),
+            ("host_12.async_llm.177.pt.trace.json.gz", Some("helper")),
+            ("rank0.json", None),
+        ] {
+            assert_eq!(role_of_path(Path::new(path)), expected, "{path}");
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! rocprofv3 CSV sets.
 
+pub(crate) mod header;
+
 use trace::{Needs, Trace};
 
 use crate::{Error, Input, Progress};

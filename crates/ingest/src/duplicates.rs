@@ -1,0 +1,186 @@
+//! One recording is read once, however often and under whatever names it is given.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use rapidhash::v3::rapidhash_v3;
+use trace::{Health, Map, Ns, Status, Trace};
+
+use crate::inputs::Found;
+use crate::rocprofv3::csv::header;
+use crate::{Format, Input};
+
+/// Drops inputs that are another one again, before anything is read: the same file, a file with the same
+/// bytes, or the same run in another format of rocprofv3.
+pub(crate) fn drop_copies(inputs: Vec<Found>, health: &mut Health) -> Vec<Found> {
+    let mut same_size: Map<u64, u32> = Map::default();
+    for found in &inputs {
+        *same_size.entry(found.input.bytes).or_default() += 1;
+    }
+    let richest = richest_formats(&inputs);
+    let mut kept: Vec<Found> = Vec::new();
+    let mut paths: Map<PathBuf, usize> = Map::default();
+    let mut contents: Map<(u64, u64), usize> = Map::default();
+    for found in inputs {
+        let input = &found.input;
+        let path = std::fs::canonicalize(&input.path).unwrap_or_else(|_| input.path.clone());
+        // Databases are told apart by guid: their bytes may differ without a difference in content.
+        let by_content = input.format != Format::Rocpd && input.bytes > 0 && same_size[&input.bytes] > 1;
+        let content = by_content.then(|| Some((input.bytes, hash(&input.files)?))).flatten();
+        let copy_of = paths.get(&path).or_else(|| contents.get(&content?)).copied();
+        if let Some(first) = copy_of {
+            let (first, again) = (kept[first].input.path.display(), input.path.display());
+            report(health, format!("`{again}` holds the same recording as `{first}` and was read once"));
+            continue;
+        }
+        if let Some(better) = run_of(input).and_then(|run| richest.get(&run))
+            && *better != input.format
+        {
+            let message = format!(
+                "`{}` is the same run as the {} result beside it and was not read",
+                input.path.display(),
+                better.name()
+            );
+            report(health, message);
+            continue;
+        }
+        paths.insert(path, kept.len());
+        if let Some(content) = content {
+            contents.insert(content, kept.len());
+        }
+        kept.push(found);
+    }
+    kept
+}
+
+fn report(health: &mut Health, message: String) {
+    health.report("duplicate_input", Status::Warn, None, message);
+}
+
+fn hash(files: &[PathBuf]) -> Option<u64> {
+    files.iter().try_fold(0, |sum: u64, path| {
+        let file = File::open(path).ok()?;
+        // SAFETY: the file is only read; should another program cut it meanwhile, so would any reader.
+        let bytes = unsafe { memmap2::Mmap::map(&file) }.ok()?;
+        Some(sum.rotate_left(1) ^ rapidhash_v3(&bytes))
+    })
+}
+
+/// rocprofv3 writes one run in as many formats as it is asked for, under one prefix.
+fn run_of(input: &Input) -> Option<(PathBuf, String)> {
+    let name = input.path.file_name()?.to_str()?;
+    let prefix = match input.format {
+        Format::Rocpd => name.strip_suffix("_results.db")?,
+        Format::Rocprofv3Json => [".json", ".json.gz", ".json.zst"]
+            .iter()
+            .find_map(|e| name.strip_suffix(e))?
+            .strip_suffix("_results")?,
+        Format::Rocprofv3Csv => header::prefix(name).filter(|prefix| !prefix.is_empty())?,
+        Format::Torch => return None,
+    };
+    Some((input.path.parent().unwrap_or(Path::new("")).into(), prefix.into()))
+}
+
+/// The format that tells most of each run.
+fn richest_formats(inputs: &[Found]) -> Map<(PathBuf, String), Format> {
+    let order = |format: Format| match format {
+        Format::Rocpd => 0,
+        Format::Rocprofv3Json => 1,
+        Format::Rocprofv3Csv | Format::Torch => 2,
+    };
+    let mut richest: Map<(PathBuf, String), Format> = Map::default();
+    for found in inputs {
+        if let Some(run) = run_of(&found.input) {
+            let best = richest.entry(run).or_insert(found.input.format);
+            if order(found.input.format) < order(*best) {
+                *best = found.input.format;
+            }
+        }
+    }
+    richest
+}
+
+/// What one recording holds: equal guids with equal contents are one recording.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Contents {
+    rows: [usize; 4],
+    span: Option<(Ns, Ns)>,
+}
+
+/// The recordings joined so far, by guid.
+#[derive(Default)]
+pub(crate) struct Recordings {
+    by_guid: Map<String, (Contents, PathBuf)>,
+}
+
+impl Recordings {
+    /// Adds a part to the trace unless it is in it already; names recordings that disagree.
+    pub(crate) fn join(&mut self, trace: &mut Trace, part: Trace, input: &Input) {
+        let contents = contents_by_guid(&part);
+        let known = |guid: &String| self.by_guid.get(guid);
+        let again = contents.iter().all(|(guid, holds)| known(guid).is_some_and(|(seen, _)| seen == holds));
+        if again && let Some((_, first)) = contents.first().and_then(|(guid, _)| known(guid)) {
+            let (first, again) = (first.display(), input.path.display());
+            let message = format!("`{again}` holds the same recording as `{first}` and was read once");
+            report(&mut trace.health, message);
+            return;
+        }
+        for (guid, holds) in contents {
+            match self.by_guid.get(&guid) {
+                Some((seen, first)) => {
+                    let how = if *seen == holds { "again" } else { "with different rows" };
+                    let message = format!(
+                        "recording {guid} of `{}` is {how} in `{}`: both were read, and totals count both",
+                        first.display(),
+                        input.path.display()
+                    );
+                    trace.health.report("conflicting_input", Status::Fail, None, message);
+                }
+                None => {
+                    self.by_guid.insert(guid, (holds, input.path.clone()));
+                }
+            }
+        }
+        if trace.sources.is_empty() && trace.health.checks.is_empty() {
+            *trace = part;
+        } else {
+            trace.append(part);
+        }
+    }
+}
+
+/// Rows and time span of every guid of a trace, in the order of its processes.
+fn contents_by_guid(part: &Trace) -> Vec<(String, Contents)> {
+    let mut order: Vec<(String, Contents)> = Vec::new();
+    let place_of: Vec<Option<usize>> = part
+        .processes
+        .iter()
+        .map(|process| {
+            let guid = part.strings.get(process.guid);
+            if guid.is_empty() {
+                return None;
+            }
+            let known = order.iter().position(|(seen, _)| seen == guid);
+            Some(known.unwrap_or_else(|| {
+                order.push((guid.to_string(), Contents::default()));
+                order.len() - 1
+            }))
+        })
+        .collect();
+    let tables = [
+        (&part.kernels.process, &part.kernels.start, &part.kernels.end),
+        (&part.memory_copies.process, &part.memory_copies.start, &part.memory_copies.end),
+        (&part.memory_allocations.process, &part.memory_allocations.start, &part.memory_allocations.end),
+        (&part.regions.process, &part.regions.start, &part.regions.end),
+    ];
+    for (table, (processes, starts, ends)) in tables.into_iter().enumerate() {
+        for ((process, &start), &end) in processes.iter().zip(starts).zip(ends) {
+            let Some(place) = process.get().and_then(|p| place_of[p]) else { continue };
+            let holds = &mut order[place].1;
+            holds.rows[table] += 1;
+            let span = holds.span.get_or_insert((start, end));
+            *span = (span.0.min(start), span.1.max(end));
+        }
+    }
+    order
+}
