@@ -1,0 +1,222 @@
+//! The bytes behind an input: a mapped file, or a stream out of gzip, zstd or standard input.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use crate::{Error, Progress};
+
+/// Compressed bytes that are read at once.
+const READ_AHEAD: usize = 256 * 1024;
+
+/// An opened input.
+pub(crate) enum Opened<'p> {
+    /// An uncompressed file, mapped.
+    Mapped(memmap2::Mmap),
+    /// Anything that must be read from front to back.
+    Stream(Stream<'p>),
+}
+
+/// Opens a file, or standard input for `-`. Compression is told by content, not by name.
+pub(crate) fn open<'p>(path: &Path, progress: &'p Progress) -> Result<Opened<'p>, Error> {
+    let unreadable = |e: io::Error| Error::Unreadable { path: path.into(), why: reason(&e) };
+    if path == Path::new("-") {
+        return Ok(Opened::Stream(Stream::new(path, io::stdin(), progress)?));
+    }
+    let mut file = File::open(path).map_err(unreadable)?;
+    let meta = file.metadata().map_err(unreadable)?;
+    if !meta.is_file() {
+        return Ok(Opened::Stream(Stream::new(path, file, progress)?));
+    }
+    let mut magic = Vec::new();
+    (&mut file).take(4).read_to_end(&mut magic).map_err(unreadable)?;
+    if magic.is_empty() {
+        return Err(Error::Empty { path: path.into() });
+    }
+    if Compression::of(&magic) == Compression::None {
+        // SAFETY: the map is only read. A file that shrinks meanwhile ends the program, as with any mapped reader.
+        return Ok(Opened::Mapped(unsafe { memmap2::Mmap::map(&file) }.map_err(unreadable)?));
+    }
+    Ok(Opened::Stream(Stream::new(path, io::Cursor::new(magic).chain(file), progress)?))
+}
+
+/// All bytes of an input at once, for formats that need them so.
+pub(crate) struct Whole {
+    data: Data,
+    /// Why the stream ended early, when it did.
+    pub damage: Option<String>,
+}
+
+enum Data {
+    Mapped(memmap2::Mmap),
+    Owned(Vec<u8>),
+}
+
+impl Deref for Whole {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.data {
+            Data::Mapped(map) => map,
+            Data::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// Reads a file (or standard input for `-`) whole, uncompressed.
+#[allow(dead_code)]
+pub(crate) fn read_whole(path: &Path, progress: &Progress) -> Result<Whole, Error> {
+    match open(path, progress)? {
+        Opened::Mapped(map) => Ok(Whole { data: Data::Mapped(map), damage: None }),
+        Opened::Stream(mut stream) => {
+            let mut bytes = Vec::new();
+            while stream.fill(&mut bytes, READ_AHEAD * 16) {}
+            Ok(Whole { data: Data::Owned(bytes), damage: stream.damage })
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Compression {
+    None,
+    Gzip,
+    Zstd,
+}
+
+impl Compression {
+    fn of(head: &[u8]) -> Self {
+        match head {
+            [0x1f, 0x8b, ..] => Compression::Gzip,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Compression::Zstd,
+            _ => Compression::None,
+        }
+    }
+}
+
+/// Uncompressed bytes, front to back. A damaged end gives what came before it.
+pub(crate) struct Stream<'p> {
+    reader: Box<dyn Read + Send + 'p>,
+    /// Why it ended early, when it did.
+    pub damage: Option<String>,
+}
+
+impl<'p> Stream<'p> {
+    fn new(path: &Path, raw: impl Read + Send + 'p, progress: &'p Progress) -> Result<Self, Error> {
+        let unreadable = |e: io::Error| Error::Unreadable { path: PathBuf::from(path), why: reason(&e) };
+        let mut raw = Counted { reader: raw, progress };
+        let mut magic = Vec::new();
+        (&mut raw).take(4).read_to_end(&mut magic).map_err(unreadable)?;
+        if magic.is_empty() {
+            return Err(Error::Empty { path: path.into() });
+        }
+        let compression = Compression::of(&magic);
+        let raw = BufReader::with_capacity(READ_AHEAD, io::Cursor::new(magic).chain(raw));
+        let reader: Box<dyn Read + Send + 'p> = match compression {
+            Compression::None => Box::new(raw),
+            Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(raw)),
+            Compression::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(raw).map_err(unreadable)?),
+        };
+        Ok(Self { reader, damage: None })
+    }
+
+    /// Adds up to `more` bytes; false when there are no more.
+    pub fn fill(&mut self, bytes: &mut Vec<u8>, more: usize) -> bool {
+        if self.damage.is_some() {
+            return false;
+        }
+        let start = bytes.len();
+        bytes.resize(start + more, 0);
+        let mut filled = start;
+        let mut open = true;
+        while filled < bytes.len() {
+            match self.reader.read(&mut bytes[filled..]) {
+                Ok(0) => {
+                    open = false;
+                    break;
+                }
+                Ok(count) => filled += count,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => {
+                    self.damage = Some(reason(&e));
+                    open = false;
+                    break;
+                }
+            }
+        }
+        bytes.truncate(filled);
+        open
+    }
+}
+
+fn reason(e: &io::Error) -> String {
+    match e.kind() {
+        io::ErrorKind::NotFound => "no such file".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
+        io::ErrorKind::UnexpectedEof => "the compressed data ends too early".into(),
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => "the compressed data is damaged".into(),
+        _ => e.to_string().to_lowercase(),
+    }
+}
+
+struct Counted<'p, R> {
+    reader: R,
+    progress: &'p Progress,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(buf)?;
+        self.progress.advance(count as u64);
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn whole(content: &[u8]) -> Result<(Vec<u8>, Option<String>), Error> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, content).unwrap();
+        let whole = read_whole(&path, &Progress::default())?;
+        Ok((whole.to_vec(), whole.damage))
+    }
+
+    #[test]
+    fn every_container_gives_the_same_bytes() {
+        let text: Vec<u8> = (0..300_000u32).flat_map(|i| (i * 7919).to_le_bytes()).collect();
+        let members = [gzip(&text[..1000]), gzip(&text[1000..])].concat();
+        let zst = zstd::stream::encode_all(&text[..], 1).unwrap();
+        for content in [text.clone(), gzip(&text), members, zst] {
+            let (bytes, damage) = whole(&content).unwrap();
+            assert!(bytes == text && damage.is_none());
+        }
+    }
+
+    #[test]
+    fn a_cut_stream_gives_what_came_before() {
+        let text: Vec<u8> = (0..300_000u32).flat_map(|i| i.wrapping_mul(2654435761).to_le_bytes()).collect();
+        let zst = zstd::stream::encode_all(&text[..], 1).unwrap();
+        for packed in [gzip(&text), zst] {
+            let (bytes, damage) = whole(&packed[..packed.len() / 2]).unwrap();
+            assert!(damage.is_some());
+            assert!(bytes.len() > text.len() / 4 && text.starts_with(&bytes));
+        }
+    }
+
+    #[test]
+    fn empty_and_absent_files_are_errors() {
+        assert!(matches!(whole(b""), Err(Error::Empty { .. })));
+        let absent = read_whole(Path::new("no/such/file"), &Progress::default());
+        assert!(matches!(absent, Err(Error::Unreadable { .. })));
+    }
+}
