@@ -1,1 +1,27 @@
-fn main() {}
+//! The `rocm-perf` program: arguments in, reports out. No logic of its own.
+
+mod arguments;
+mod commands;
+mod failure;
+mod help;
+mod input;
+mod output;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let interrupted = || {
+        convert::output::remove_partial_files();
+        std::process::exit(130);
+    };
+    // Without the handler an interrupt still ends the program; only partial files would stay.
+    let _ = ctrlc::set_handler(interrupted);
+    let arguments = match help::parse() {
+        Ok(arguments) => arguments,
+        Err(code) => return code,
+    };
+    match commands::run(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.show(),
+    }
+}

@@ -1,0 +1,38 @@
+//! The command line, defined once: parsing, help, completions and man pages come from here.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands;
+use crate::output::OutputArgs;
+
+/// Performance engineering for AMD GPUs: collect a profile, read any ROCm trace, say what is slow and why
+#[derive(Parser, Debug)]
+#[command(name = "rocm-perf", version, disable_help_subcommand = true, arg_required_else_help = true)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// How to show it.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Commands; `help::GROUPS` says under which heading each is listed.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Make an example run, read it and show what there is to see
+    Demo(commands::demo::DemoArgs),
+    /// Say what is in a trace: inputs, tables, GPUs, health
+    Info(commands::info::InfoArgs),
+    /// Show where the time went: kernels, copies, allocations, host regions, domains
+    Summary(commands::summary::SummaryArgs),
+    /// Run SQL with rocpd's table and view names on any trace
+    Query(commands::query::QueryArgs),
+    /// Simulate a run with known truth and write it as trace files
+    Synth(commands::synth::SynthArgs),
+    /// Print shell completions
+    Completions(commands::setup::CompletionsArgs),
+    /// Write man pages
+    Man(commands::setup::ManArgs),
+}

@@ -1,0 +1,25 @@
+//! `info`
+
+use clap::Args;
+use trace::{ArgNeeds, Needs};
+
+use crate::failure::Failure;
+use crate::input::InputArgs;
+use crate::output::OutputArgs;
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  rocm-perf info trace.json.gz
+  rocm-perf info rank*_results.db --format json
+  rocm-perf info run_folder/")]
+pub struct InfoArgs {
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+impl InfoArgs {
+    pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
+        let needs = Needs { python_frames: false, args: ArgNeeds::None, ..Needs::everything() };
+        output.show(analysis::info(&self.input.read(&needs, output)?))
+    }
+}

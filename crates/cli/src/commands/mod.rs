@@ -1,0 +1,25 @@
+//! One file per command: its options, and the calls that answer it.
+
+pub mod demo;
+pub mod info;
+pub mod query;
+pub mod setup;
+pub mod summary;
+pub mod synth;
+
+use crate::arguments::{Arguments, Command};
+use crate::failure::Failure;
+
+/// Runs the chosen command.
+pub fn run(arguments: Arguments) -> Result<(), Failure> {
+    let output = &arguments.output;
+    match &arguments.command {
+        Command::Demo(args) => args.run(output),
+        Command::Info(args) => args.run(output),
+        Command::Summary(args) => args.run(output),
+        Command::Query(args) => args.run(output),
+        Command::Synth(args) => args.run(output),
+        Command::Completions(args) => args.run(),
+        Command::Man(args) => args.run(),
+    }
+}

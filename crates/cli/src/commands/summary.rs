@@ -1,0 +1,38 @@
+//! `summary`
+
+use analysis::SummaryOptions;
+use clap::Args;
+use trace::Needs;
+
+use crate::failure::Failure;
+use crate::input::InputArgs;
+use crate::output::OutputArgs;
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  rocm-perf summary 4711_results.db
+  rocm-perf summary trace.json.gz --limit 50 --sort calls
+  rocm-perf summary ranks/ --by-rank --table kernels --format csv
+
+Times: `share` is of the kernels' time, for regions of their category's time; `self` is a region's time
+without the regions inside it on its thread.")]
+pub struct SummaryArgs {
+    #[command(flatten)]
+    input: InputArgs,
+
+    /// One row per rank and name
+    #[arg(long, visible_alias = "summary-by-rank")]
+    by_rank: bool,
+
+    /// Read Python frames too (slower, more memory)
+    #[arg(long)]
+    python: bool,
+}
+
+impl SummaryArgs {
+    pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
+        let needs = Needs { python_frames: self.python, ..Needs::summary() };
+        let trace = self.input.read(&needs, output)?;
+        output.show(analysis::summary(&trace, &SummaryOptions { by_rank: self.by_rank }))
+    }
+}

@@ -1,0 +1,73 @@
+//! Help with the commands under headings, from the same definitions that parse them.
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches};
+
+use crate::arguments::Arguments;
+
+/// (heading, commands) in the order of the help text.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Start", &["demo", "info"]),
+    ("Read", &["summary", "query"]),
+    ("Test data", &["synth"]),
+    ("Set up", &["completions", "man"]),
+];
+
+/// The whole command line with grouped help.
+pub fn command() -> clap::Command {
+    let command = Arguments::command();
+    let width = GROUPS.iter().flat_map(|(_, names)| *names).map(|name| name.len()).max().unwrap_or(0);
+    let mut listing = String::new();
+    for (heading, names) in GROUPS {
+        listing.push_str(&format!("{heading}:\n"));
+        for name in *names {
+            let about = command.find_subcommand(name).and_then(|c| c.get_about()).map(|a| a.to_string());
+            listing.push_str(&format!("  {name:width$}  {}\n", about.unwrap_or_default()));
+        }
+        listing.push('\n');
+    }
+    let template = format!(
+        "{{about}}\n\n{{usage-heading}} rocm-perf COMMAND [INPUT…] [OPTIONS]\n\n{listing}Options of every command:\n{{options}}\n\n\
+         `rocm-perf COMMAND --help` explains one command, with examples."
+    );
+    command.help_template(template)
+}
+
+/// Parses the arguments of this process, or prints help or what is wrong with them.
+pub fn parse() -> Result<Arguments, ExitCode> {
+    let parsed = command().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
+    parsed.map_err(|error| {
+        let _ = error.print();
+        ExitCode::from(error.exit_code() as u8)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definitions_are_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_is_under_a_heading() {
+        let listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let defined: Vec<String> =
+            Arguments::command().get_subcommands().map(|c| c.get_name().to_string()).collect();
+        for name in &defined {
+            assert!(listed.contains(&name.as_str()), "`{name}` is under no heading");
+        }
+        assert_eq!(listed.len(), defined.len());
+    }
+
+    #[test]
+    fn every_command_has_examples() {
+        for command in Arguments::command().get_subcommands() {
+            let examples = command.get_after_help().map(|help| help.to_string()).unwrap_or_default();
+            assert!(examples.contains("rocm-perf"), "`{}` shows no example", command.get_name());
+        }
+    }
+}

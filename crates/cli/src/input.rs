@@ -1,0 +1,84 @@
+//! Inputs of a command, and reading them with a progress bar.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use ingest::Progress;
+use trace::{Needs, Trace};
+
+use crate::failure::Failure;
+use crate::output::OutputArgs;
+
+/// Files and folders to read.
+#[derive(Args, Clone, Debug)]
+pub struct InputArgs {
+    /// Trace files or folders of them; `-` reads standard input
+    #[arg(value_name = "INPUT")]
+    pub inputs: Vec<PathBuf>,
+
+    /// The same, as rocpd's own tools spell it; may be repeated
+    #[arg(short = 'i', long = "input", value_name = "INPUT", num_args = 1..)]
+    pub more: Vec<PathBuf>,
+}
+
+impl InputArgs {
+    /// All inputs, at least one.
+    pub fn paths(&self) -> Result<Vec<PathBuf>, Failure> {
+        let paths: Vec<PathBuf> = self.inputs.iter().chain(&self.more).cloned().collect();
+        if paths.is_empty() {
+            return Err(Failure::input("no input given")
+                .with_help("name a trace file or a folder, or try `rocm-perf demo` to see an example"));
+        }
+        Ok(paths)
+    }
+
+    /// Reads all inputs into one trace.
+    pub fn read(&self, needs: &Needs, output: &OutputArgs) -> Result<Trace, Failure> {
+        let paths = self.paths()?;
+        with_progress("reading", output, |progress| {
+            ingest::read(&paths, needs, progress).map_err(Failure::from)
+        })
+    }
+}
+
+/// Runs `work` with a progress bar on standard error, shown once it has taken a second.
+pub fn with_progress<T: Send>(
+    doing: &'static str,
+    output: &OutputArgs,
+    work: impl FnOnce(&Progress) -> T,
+) -> T {
+    let progress = Progress::default();
+    if output.quiet || output.no_progress || !std::io::stderr().is_terminal() {
+        return work(&progress);
+    }
+    let finished = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| draw(doing, &progress, &finished));
+        let result = work(&progress);
+        finished.store(true, Ordering::Release);
+        result
+    })
+}
+
+fn draw(doing: &'static str, progress: &Progress, finished: &AtomicBool) {
+    let began = Instant::now();
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    let style = "{prefix} {bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
+    if let Ok(style) = ProgressStyle::with_template(style) {
+        bar.set_style(style);
+    }
+    bar.set_prefix(doing);
+    while !finished.load(Ordering::Acquire) {
+        if began.elapsed() > Duration::from_secs(1) {
+            let (done, total) = progress.get();
+            bar.set_length(total);
+            bar.set_position(done);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    bar.finish_and_clear();
+}

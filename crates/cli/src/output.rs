@@ -1,0 +1,176 @@
+//! Options that decide how a report is shown, and showing it.
+
+use std::io::{IsTerminal, Write};
+
+use clap::{Args, ValueEnum};
+use report::{HealthStatus, Report, render};
+
+use crate::failure::Failure;
+
+/// Rows of a table shown to people unless `--limit` says otherwise.
+const DEFAULT_LIMIT: usize = 20;
+/// Width when the output is not a terminal.
+const DEFAULT_WIDTH: usize = 120;
+
+/// What goes to standard output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Tables for people
+    #[default]
+    Table,
+    /// One JSON object
+    Json,
+    /// One table as CSV
+    Csv,
+    /// Markdown
+    Md,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// Options that mean the same for every command.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// What goes to standard output
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", global = true)]
+    pub format: Format,
+
+    /// The same as `--format json`
+    #[arg(long, global = true, conflicts_with = "format")]
+    pub json: bool,
+
+    /// Rows of a table; 0 = all [default: 20 in table and md, all in json and csv]
+    #[arg(long, value_name = "N", global = true)]
+    pub limit: Option<usize>,
+
+    /// Column to sort tables by, by its JSON name (`total_ns`)
+    #[arg(long, value_name = "COLUMN", global = true)]
+    pub sort: Option<String>,
+
+    /// Show this table only; csv prints the first one otherwise
+    #[arg(long, value_name = "NAME", global = true)]
+    pub table: Option<String>,
+
+    /// Exit with 1 when a health check fails
+    #[arg(long, global = true)]
+    pub strict: bool,
+
+    /// No progress, no remarks
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+
+    /// Say more on standard error
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    pub verbose: bool,
+
+    /// No progress bars
+    #[arg(long, global = true)]
+    pub no_progress: bool,
+
+    /// When to use colours
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN", global = true)]
+    pub color: Color,
+}
+
+impl OutputArgs {
+    /// The format, `--json` included.
+    pub fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
+
+    /// How the terminal is, or how to write as if to one.
+    pub fn terminal(&self) -> render::TerminalOptions {
+        let on_terminal = std::io::stdout().is_terminal();
+        let width = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).filter(|c| *c >= 40);
+        let seen = terminal_size::terminal_size().filter(|_| on_terminal).map(|(w, _)| w.0 as usize);
+        let color = match self.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => on_terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+        };
+        render::TerminalOptions { width: seen.or(width).unwrap_or(DEFAULT_WIDTH), color }
+    }
+
+    /// Shows a report; fails when `--strict` and its health failed.
+    pub fn show(&self, mut report: Report) -> Result<(), Failure> {
+        self.choose_rows(&mut report)?;
+        let text = match self.format() {
+            Format::Table => render::terminal(&report, &self.terminal()),
+            Format::Json => render::json(&report, env!("CARGO_PKG_VERSION")),
+            Format::Csv => report.tables.first().map(render::csv).unwrap_or_default(),
+            Format::Md => render::markdown(&report),
+        };
+        print(&text)?;
+        self.gate(&report)
+    }
+
+    /// Fails when `--strict` and the report's health failed.
+    pub fn gate(&self, report: &Report) -> Result<(), Failure> {
+        if self.strict && report.health_status() == HealthStatus::Fail {
+            let failed = report.health.iter().find(|check| check.status == HealthStatus::Fail);
+            let message = failed.map_or(String::new(), |check| check.message.clone());
+            return Err(Failure::gate(format!("the trace is not healthy: {message}")));
+        }
+        Ok(())
+    }
+
+    fn choose_rows(&self, report: &mut Report) -> Result<(), Failure> {
+        if let Some(name) = &self.table {
+            let names: Vec<String> = report.tables.iter().map(|table| table.name.clone()).collect();
+            report.tables.retain(|table| table.name == *name);
+            if report.tables.is_empty() {
+                return Err(Failure::input(format!("there is no table `{name}` in this report"))
+                    .with_help(format!("it has {}", names.join(", "))));
+            }
+        }
+        let limit = self.limit.unwrap_or(match self.format() {
+            Format::Table | Format::Md => DEFAULT_LIMIT,
+            Format::Json | Format::Csv => 0,
+        });
+        let mut sorted = self.sort.is_none();
+        for table in &mut report.tables {
+            if let Some(column) = &self.sort {
+                sorted |= table.sort_by(column);
+            }
+            table.limit(limit);
+        }
+        if !sorted && !report.tables.is_empty() {
+            let keys = report.tables[0].columns.iter().map(|column| column.key.as_str());
+            return Err(Failure::input(format!(
+                "no table has a column `{}`",
+                self.sort.as_deref().unwrap_or("")
+            ))
+            .with_help(format!(
+                "table `{}` has {}",
+                report.tables[0].name,
+                keys.collect::<Vec<_>>().join(", ")
+            )));
+        }
+        if self.quiet {
+            report.notes.clear();
+        }
+        Ok(())
+    }
+}
+
+/// Writes to standard output. A reader that went away (`| head`) is no failure.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::input(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
