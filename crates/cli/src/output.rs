@@ -15,26 +15,19 @@ const DEFAULT_WIDTH: usize = 120;
 /// What goes to standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Tables for people
     #[default]
     Table,
-    /// One JSON object
     Json,
-    /// One table as CSV
     Csv,
-    /// Markdown
     Md,
 }
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Color {
-    /// On a terminal, unless NO_COLOR is set
     #[default]
     Auto,
-    /// Always
     Always,
-    /// Never
     Never,
 }
 
