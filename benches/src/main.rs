@@ -1,0 +1,216 @@
+//! The benchmark: `scripts/bench` builds the release binary and runs this on it. Every row is a ratio against a stated
+//! target or a baseline measured in the same run, since absolute times mean little on a shared machine.
+
+mod baseline;
+mod measure;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use measure::{Cost, best_of};
+
+const GB: f64 = 1e9;
+
+/// One line of the result.
+struct Row {
+    work: String,
+    cost: Cost,
+    /// (what, measured, limit): measured must not exceed the limit.
+    limits: Vec<(&'static str, f64, f64)>,
+}
+
+struct Bench {
+    binary: PathBuf,
+    data: PathBuf,
+    /// Size of the torch trace, in bytes.
+    torch_bytes: u64,
+    kernels: u64,
+    rows: Vec<Row>,
+}
+
+fn main() -> ExitCode {
+    // As a baseline of its own process, so that it is measured like any other command.
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, verb, path] = arguments.as_slice()
+        && verb == "one-pass-sql"
+    {
+        return match baseline::one_pass_sql(Path::new(path)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => failed(&error.to_string()),
+        };
+    }
+    let full = arguments.iter().any(|a| a == "--full");
+    let quick = arguments.iter().any(|a| a == "--quick");
+    let scale = if quick { 10 } else { 1 };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut bench = Bench {
+        binary: root.join("target/release/rocm-perf"),
+        data: root.join("target/bench-data"),
+        torch_bytes: 1_000_000_000 / scale,
+        kernels: 1_000_000 / scale,
+        rows: Vec::new(),
+    };
+    match bench.run(full) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => failed(&message),
+    }
+}
+
+fn failed(message: &str) -> ExitCode {
+    eprintln!("error: {message}");
+    ExitCode::FAILURE
+}
+
+impl Bench {
+    fn run(&mut self, full: bool) -> Result<(), String> {
+        let shown = self.rows.len();
+        println!("{:44} {:>8} {:>8} {:>9}  measured / limit", "work", "CPU s", "wall s", "memory");
+        self.start_up()?;
+        self.torch()?;
+        if full {
+            self.growth()?;
+        }
+        self.rocpd()?;
+        let missed =
+            self.rows[shown..].iter().flat_map(|row| &row.limits).filter(|(_, is, limit)| is > limit).count();
+        println!("\n{missed} limits missed");
+        Ok(())
+    }
+
+    fn rocm_perf(&self, arguments: &[&str], input: &Path) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.args(arguments).arg(input);
+        command
+    }
+
+    fn add(&mut self, work: &str, cost: Cost, limits: Vec<(&'static str, f64, f64)>) {
+        let shown: Vec<String> = limits
+            .iter()
+            .map(|(what, is, limit)| {
+                let mark = if is <= limit { "" } else { "  MISSED" };
+                format!("{what} {is:.3} / {limit:.3}{mark}")
+            })
+            .collect();
+        let megabytes = format!("{:.0} MB", cost.anonymous as f64 / 1e6);
+        println!("{work:44} {:8.3} {:8.3} {megabytes:>9}  {}", cost.cpu, cost.wall, shown.join("; "));
+        self.rows.push(Row { work: work.to_string(), cost, limits });
+    }
+
+    fn start_up(&mut self) -> Result<(), String> {
+        let cost = best_of(20, || {
+            let mut command = Command::new(&self.binary);
+            command.arg("--version");
+            command
+        })?;
+        self.add("--version", cost, vec![("wall s", cost.wall, 0.010)]);
+        Ok(())
+    }
+
+    /// The first file with that ending below the data folder `name`, made by `synth` when it is not there.
+    fn data(&mut self, name: &str, arguments: &[&str], ending: &str) -> Result<PathBuf, String> {
+        let folder = self.data.join(name);
+        if find(&folder, ending).is_none() {
+            let _ = std::fs::remove_dir_all(&folder);
+            let cost = best_of(1, || {
+                let mut command = Command::new(&self.binary);
+                command.arg("synth").args(arguments).arg("--out").arg(&folder);
+                command
+            })?;
+            let path = find(&folder, ending).ok_or_else(|| format!("synth wrote no {ending} file"))?;
+            let rate = std::fs::metadata(&path).map_err(|e| e.to_string())?.len() as f64 / cost.wall / 1e6;
+            self.add(&format!("synth {name}"), cost, vec![("200 MB/s over its rate", 200.0 / rate, 1.0)]);
+        }
+        find(&folder, ending).ok_or_else(|| format!("synth wrote no {ending} file"))
+    }
+
+    fn torch(&mut self) -> Result<(), String> {
+        let size = self.torch_bytes.to_string();
+        let json = self.data("torch", &["--to", "torch", "--ranks", "1", "--size", &size], ".json")?;
+        let bytes = std::fs::metadata(&json).map_err(|e| e.to_string())?.len() as f64;
+        let cost = best_of(3, || self.rocm_perf(&["summary", "--format", "json"], &json))?;
+        let limits = vec![
+            ("CPU s/GB", cost.cpu / (bytes / GB), 2.5),
+            ("0.7 GB/s over its rate", 0.7 / (bytes / GB / cost.wall), 1.0),
+            ("MB", cost.anonymous as f64 / 1e6, 500.0),
+        ];
+        self.add("summary torch.json", cost, limits);
+
+        let gzip = json.with_extension("json.gz");
+        if !gzip.exists() {
+            let output = std::fs::File::create(&gzip).map_err(|e| e.to_string())?;
+            let done = Command::new("gzip").arg("-1").arg("-c").arg(&json).stdout(output).status();
+            done.map_err(|e| format!("gzip: {e}"))?;
+        }
+        let baseline = best_of(3, || {
+            let mut command = Command::new("gzip");
+            command.arg("-dc").arg(&gzip);
+            command
+        })?;
+        self.add("  baseline: gzip -dc", baseline, vec![]);
+        let cost = best_of(3, || self.rocm_perf(&["summary", "--format", "json"], &gzip))?;
+        let limits = vec![
+            ("wall over gzip's", cost.wall / baseline.wall, 0.6),
+            ("MB", cost.anonymous as f64 / 1e6, 500.0),
+        ];
+        self.add("summary torch.json.gz", cost, limits);
+        Ok(())
+    }
+
+    fn growth(&mut self) -> Result<(), String> {
+        let size = (4 * self.torch_bytes).to_string();
+        let small = find(&self.data.join("torch"), ".json").ok_or("no torch trace")?;
+        let large = self.data("torch-4x", &["--to", "torch", "--ranks", "1", "--size", &size], ".json")?;
+        let bytes = |path: &Path| std::fs::metadata(path).map(|m| m.len() as f64).unwrap_or(1.0);
+        let grown = bytes(&large) / bytes(&small);
+        let one = best_of(3, || self.rocm_perf(&["summary", "--format", "json"], &small))?;
+        let four = best_of(3, || self.rocm_perf(&["summary", "--format", "json"], &large))?;
+        // About 285 bytes of text an event.
+        let allowance = 150.0 + 110.0 * bytes(&large) / 285.0 / 1e6;
+        let limits = vec![
+            ("CPU over that of the small one, per 4x", four.cpu / one.cpu / grown * 4.0, 4.4),
+            ("MB", four.anonymous as f64 / 1e6, allowance),
+        ];
+        self.add("summary torch.json, 4 times as large", four, limits);
+        Ok(())
+    }
+
+    fn rocpd(&mut self) -> Result<(), String> {
+        let kernels = self.kernels.to_string();
+        let arguments =
+            ["--scenario", "dispatch-heavy", "--to", "rocpd", "--ranks", "1", "--kernels", &kernels];
+        let db = self.data("rocpd", &arguments, ".db")?;
+        let this = std::env::current_exe().map_err(|e| e.to_string())?;
+        let baseline = best_of(3, || {
+            let mut command = Command::new(&this);
+            command.arg("one-pass-sql").arg(&db);
+            command
+        })?;
+        self.add("  baseline: plain one-pass SQL", baseline, vec![]);
+        let scale = self.kernels as f64 / 1e6;
+        let cost = best_of(3, || self.rocm_perf(&["summary", "--format", "json"], &db))?;
+        let limits = vec![
+            ("CPU s", cost.cpu, 2.0 * scale),
+            ("CPU over plain SQL", cost.cpu / baseline.cpu, 0.5),
+            ("MB", cost.anonymous as f64 / 1e6, 400.0),
+        ];
+        self.add("summary rocpd", cost, limits);
+        for (view, limit) in [("top_kernels", 1.5), ("top", 3.0)] {
+            let sql = format!("SELECT * FROM {view}");
+            let cost = best_of(3, || self.rocm_perf(&["query", "--sql", &sql, "--format", "json"], &db))?;
+            self.add(&format!("query {view}"), cost, vec![("CPU s", cost.cpu, limit * scale)]);
+        }
+        Ok(())
+    }
+}
+
+fn find(folder: &Path, ending: &str) -> Option<PathBuf> {
+    let mut entries: Vec<_> = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).collect();
+    entries.sort();
+    entries.iter().find_map(|path| {
+        if path.is_dir() {
+            return find(path, ending);
+        }
+        let name = path.file_name()?.to_string_lossy();
+        (name.ends_with(ending) && !name.contains("truth")).then(|| path.clone())
+    })
+}
