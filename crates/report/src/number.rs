@@ -11,6 +11,7 @@ pub fn show(value: &Value, unit: Unit) -> String {
             Unit::Ns => duration(*n as f64),
             Unit::Bytes => bytes(*n as f64),
             Unit::None => grouped(*n),
+            Unit::Exact => n.to_string(),
             Unit::Pct => percent(*n as f64),
             Unit::Gbps => significant(*n as f64),
         },
@@ -19,6 +20,7 @@ pub fn show(value: &Value, unit: Unit) -> String {
             Unit::Bytes => bytes(*f),
             Unit::Pct => percent(*f),
             Unit::None | Unit::Gbps => significant(*f),
+            Unit::Exact => f.to_string(),
         },
     }
 }

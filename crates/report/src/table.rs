@@ -6,6 +6,8 @@ pub enum Unit {
     /// A plain number.
     #[default]
     None,
+    /// A number to show digit for digit, such as an id or what a query gave.
+    Exact,
     /// Nanoseconds.
     Ns,
     /// Percent, 0 to 100.
@@ -115,8 +117,11 @@ impl Column {
             Unit::Pct => "_pct",
             Unit::Bytes => "_bytes",
             Unit::Gbps => "_gbps",
-            Unit::None => "",
+            Unit::None | Unit::Exact => "",
         };
+        if self.unit == Unit::Exact {
+            return self.key.clone();
+        }
         self.key.strip_suffix(suffix).unwrap_or(&self.key).replace('_', " ")
     }
 }

@@ -6,10 +6,18 @@ use crate::{Table, Value};
 
 /// The table with its keys as header; absent cells are empty.
 pub fn csv(table: &Table) -> String {
-    let mut text = String::new();
+    csv_header(table) + &csv_rows(table)
+}
+
+/// The line with the keys.
+pub fn csv_header(table: &Table) -> String {
     let header: Vec<String> = table.columns.iter().map(|column| quoted(&column.key)).collect();
-    text.push_str(&header.join(","));
-    text.push('\n');
+    header.join(",") + "\n"
+}
+
+/// The rows alone, for tables that come in pieces.
+pub fn csv_rows(table: &Table) -> String {
+    let mut text = String::new();
     for row in &table.rows {
         for (i, value) in row.iter().enumerate() {
             if i > 0 {

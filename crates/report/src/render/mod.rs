@@ -5,7 +5,7 @@ mod json;
 mod markdown;
 mod terminal;
 
-pub use csv::csv;
+pub use csv::{csv, csv_header, csv_rows};
 pub use json::json;
 pub use markdown::markdown;
 pub use terminal::{TerminalOptions, terminal};

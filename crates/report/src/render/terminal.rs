@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::{Finding, HealthStatus, Report, Table, Unit, Value, layout, number};
+use crate::{Finding, HealthCheck, HealthStatus, Report, Table, Unit, Value, layout, number};
 
 /// How wide the terminal is and whether it shows colours.
 #[derive(Clone, Copy, Debug)]
@@ -29,11 +29,7 @@ pub fn terminal(report: &Report, options: &TerminalOptions) -> String {
     for finding in &report.findings {
         draw_finding(&mut text, finding, options);
     }
-    for check in report.health.iter().filter(|c| c.status != HealthStatus::Pass) {
-        let color = if check.status == HealthStatus::Fail { RED } else { YELLOW };
-        let label = paint(check.status.name(), color, options.color);
-        _ = writeln!(text, "{label} {}: {}", check.id, check.message);
-    }
+    draw_health(&mut text, &report.health, options);
     for note in &report.notes {
         _ = writeln!(text, "{}", paint(note, DIM, options.color));
     }
@@ -78,6 +74,24 @@ fn draw(text: &mut String, table: &Table, options: &TerminalOptions) {
         _ = writeln!(text, "{}", paint(&hint, DIM, options.color));
     }
     text.push('\n');
+}
+
+/// Checks that are not perfect; a thousand inputs with one fault take a few lines, not a thousand.
+fn draw_health(text: &mut String, checks: &[HealthCheck], options: &TerminalOptions) {
+    const SHOWN: usize = 3;
+    let problems: Vec<&HealthCheck> = checks.iter().filter(|c| c.status != HealthStatus::Pass).collect();
+    for (place, check) in problems.iter().enumerate() {
+        let alike = |c: &&&HealthCheck| c.id == check.id;
+        let before = problems[..place].iter().filter(alike).count();
+        let color = if check.status == HealthStatus::Fail { RED } else { YELLOW };
+        let label = paint(check.status.name(), color, options.color);
+        if before < SHOWN {
+            _ = writeln!(text, "{label} {}: {}", check.id, check.message);
+        } else if before == SHOWN {
+            let more = problems[place..].iter().filter(alike).count();
+            _ = writeln!(text, "{label} {}: {more} more like this (--format json lists all)", check.id);
+        }
+    }
 }
 
 fn draw_finding(text: &mut String, finding: &Finding, options: &TerminalOptions) {
