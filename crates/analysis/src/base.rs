@@ -1,7 +1,7 @@
 //! What every report starts with: the inputs and their health.
 
 use report::{HealthCheck, HealthStatus, InputFact, Report};
-use trace::{Status, Trace};
+use trace::{Health, Status, Trace};
 
 /// An empty report of `command` on `trace`.
 pub(crate) fn report(command: &str, trace: &Trace) -> Report {
@@ -11,7 +11,17 @@ pub(crate) fn report(command: &str, trace: &Trace) -> Report {
         bytes: source.bytes,
         rank: source.rank,
     });
-    let health = trace.health.checks.iter().map(|check| HealthCheck {
+    Report {
+        command: command.into(),
+        inputs: inputs.collect(),
+        health: health(&trace.health),
+        ..Report::default()
+    }
+}
+
+/// A trace's health as a report shows it.
+pub fn health(health: &Health) -> Vec<HealthCheck> {
+    let check = |check: &trace::Check| HealthCheck {
         id: check.id.to_string(),
         status: match check.status {
             Status::Pass => HealthStatus::Pass,
@@ -20,11 +30,6 @@ pub(crate) fn report(command: &str, trace: &Trace) -> Report {
         },
         value: check.value,
         message: check.message.clone(),
-    });
-    Report {
-        command: command.into(),
-        inputs: inputs.collect(),
-        health: health.collect(),
-        ..Report::default()
-    }
+    };
+    health.checks.iter().map(check).collect()
 }

@@ -9,5 +9,6 @@ mod nesting;
 mod statistics;
 mod summary;
 
+pub use base::health;
 pub use info::info;
 pub use summary::{SummaryOptions, summary};
