@@ -163,6 +163,14 @@ fn every_revision_and_flavour_is_consistent() {
                 .query_row("SELECT value FROM rocpd_metadata WHERE tag = 'schema_version'", [], |r| r.get(0))
                 .unwrap();
             assert_eq!(SchemaVersion::parse(&says), Some(version));
+            for (view, rows) in [("kernels", 100), ("regions", 200), ("memory_copies", 100), ("samples", 100)]
+            {
+                assert_eq!(count(&db, view), rows, "{view}");
+            }
+            let mut views = db.prepare("SELECT name FROM sqlite_master WHERE type = 'view'").unwrap();
+            for view in views.query_map([], |r| r.get::<_, String>(0)).unwrap() {
+                count(&db, &view.unwrap());
+            }
             let syncs = written.left_out.iter().any(|l| l.contains("syncs"));
             assert_eq!(syncs, version < SchemaVersion::V3_0_4);
             let rising: i64 = db

@@ -321,7 +321,9 @@ fn write_views(
             connection.execute_batch(&sql)?;
         }
     }
-    for (name, select) in views::all() {
+    let has =
+        |table: &str, column: &str| tables.iter().any(|t| t.name == table && t.columns.contains(&column));
+    for (name, select) in views::for_schema(&has) {
         connection.execute_batch(&format!("CREATE VIEW \"{name}\" AS {select}"))?;
     }
     Ok(())
