@@ -53,6 +53,16 @@ enum Data {
     Owned(Vec<u8>),
 }
 
+impl Whole {
+    /// Bytes that were mapped, which the reader reports as progress; streams report themselves.
+    pub fn mapped_len(&self) -> usize {
+        match &self.data {
+            Data::Mapped(map) => map.len(),
+            Data::Owned(_) => 0,
+        }
+    }
+}
+
 impl Deref for Whole {
     type Target = [u8];
 
@@ -65,7 +75,6 @@ impl Deref for Whole {
 }
 
 /// Reads a file (or standard input for `-`) whole, uncompressed.
-#[allow(dead_code)]
 pub(crate) fn read_whole(path: &Path, progress: &Progress) -> Result<Whole, Error> {
     match open(path, progress)? {
         Opened::Mapped(map) => Ok(Whole { data: Data::Mapped(map), damage: None }),

@@ -1,4 +1,7 @@
 //! rocprofv3's own JSON and CSV.
 
 pub mod csv;
+mod entities;
 pub mod json;
+mod number;
+mod words;

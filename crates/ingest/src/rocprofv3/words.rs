@@ -1,0 +1,42 @@
+//! rocprofv3's words for allocations, and rocpd's words for the same.
+
+/// Operations by a part of their name: rocpd's type and level. The first line that fits wins.
+const OPERATIONS: &[(&str, &str, &str)] = &[
+    ("SCRATCH_MEMORY_ALLOC", "ALLOC", "SCRATCH"),
+    ("SCRATCH_MEMORY_FREE", "FREE", "SCRATCH"),
+    ("SCRATCH_MEMORY_ASYNC_RECLAIM", "RECLAIM", "SCRATCH"),
+    ("VMEM_ALLOCATE", "ALLOC", "VIRTUAL"),
+    ("VMEM_FREE", "FREE", "VIRTUAL"),
+    ("REALLOC", "REALLOC", "REAL"),
+    ("ALLOC", "ALLOC", "REAL"),
+    ("FREE", "FREE", "REAL"),
+];
+
+/// rocpd's type and level of an operation (`MEMORY_ALLOCATION_ALLOCATE` is `ALLOC`, `REAL`); a word that
+/// is not known stays as it is.
+pub(super) fn allocation(operation: &str) -> (&str, &'static str) {
+    let known = OPERATIONS.iter().find(|(part, ..)| operation.contains(part));
+    known.map_or((operation, ""), |(_, kind, level)| (kind, level))
+}
+
+/// The same for operations of scratch memory, which older releases give without the domain in front.
+pub(super) fn scratch(operation: &str) -> (&str, &'static str) {
+    let kind = ["RECLAIM", "FREE", "ALLOC"].into_iter().find(|word| operation.contains(word));
+    (kind.unwrap_or(operation), "SCRATCH")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_become_rocpds_words() {
+        assert_eq!(allocation("MEMORY_ALLOCATION_ALLOCATE"), ("ALLOC", "REAL"));
+        assert_eq!(allocation("MEMORY_ALLOCATION_VMEM_FREE"), ("FREE", "VIRTUAL"));
+        assert_eq!(allocation("MEMORY_ALLOCATION_FREE"), ("FREE", "REAL"));
+        assert_eq!(allocation("MEMORY_ALLOCATION_NEW"), ("MEMORY_ALLOCATION_NEW", ""));
+        assert_eq!(scratch("SCRATCH_MEMORY_ASYNC_RECLAIM"), ("RECLAIM", "SCRATCH"));
+        assert_eq!(scratch("SCRATCH_MEMORY_FREE"), ("FREE", "SCRATCH"));
+        assert_eq!(scratch("SCRATCH_MEMORY_ALLOC"), ("ALLOC", "SCRATCH"));
+    }
+}
