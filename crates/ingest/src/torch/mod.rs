@@ -1,11 +1,101 @@
-//! torch/Kineto/Chrome traces.
+//! torch/Kineto/Chrome traces: `.json`, `.json.gz`, `.json.zst`, from a file or standard input.
+//!
+//! ```text
+//! mapped file ─► stretches ─┐                      ┌► rows ─┐
+//!                           ├► workers: walk, event ┤        ├► join ─► Trace
+//! stream ─► inflate ─► blocks┘                      └► lanes ┘
+//! ```
+//!
+//! The walk over the document (`document`) defines what a file holds; stretches and blocks are only read
+//! ahead of it and checked, so the result never depends on how the work was split.
 
-use trace::{Needs, Trace};
+mod arguments;
+mod category;
+mod document;
+mod event;
+mod fingerprint;
+mod join;
+mod lanes;
+mod mapped;
+mod metadata;
+mod names;
+mod pairs;
+mod rows;
+mod stream;
+mod texts;
+mod verdict;
+mod worker;
 
+use trace::{Needs, Source, Trace};
+
+use crate::bytes::{self, Opened};
 use crate::{Error, Input, Progress};
+use fingerprint::Fingerprint;
+use mapped::Gathered;
+use metadata::Facts;
+use verdict::Verdict;
+use worker::Tally;
+
+/// Sizes of the parts that a file is read in. They change the speed, never the result.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts {
+    /// Bytes of a stretch of a mapped file.
+    pub stretch: usize,
+    /// Bytes of a block of a stream.
+    pub block: usize,
+}
+
+impl Default for Parts {
+    fn default() -> Self {
+        Self { stretch: mapped::STRETCH, block: stream::BLOCK }
+    }
+}
 
 /// Reads one trace (`.json`, `.json.gz`, `.json.zst`, or standard input).
 pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, Error> {
-    let _ = (input, needs, progress);
-    unimplemented!()
+    read_in_parts(input, needs, progress, Parts::default())
+}
+
+/// Reads one trace in parts of a given size.
+pub fn read_in_parts(
+    input: &Input,
+    needs: &Needs,
+    progress: &Progress,
+    parts: Parts,
+) -> Result<Trace, Error> {
+    let (gathered, fingerprint, damage) = match bytes::open(&input.path, progress)? {
+        Opened::Mapped(map) => {
+            let gathered = mapped::read(&map, parts.stretch, needs, progress);
+            let mut fingerprint = Fingerprint::default();
+            fingerprint.add(&map);
+            (gathered, fingerprint, None)
+        }
+        Opened::Stream(stream) => {
+            let read = stream::read(stream, parts.block, needs);
+            (read.gathered, read.fingerprint, read.damage)
+        }
+    };
+    let Gathered { workers, pieces, stop } = gathered;
+    let mut tally = Tally::default();
+    pieces.iter().for_each(|piece| tally += piece.tally);
+    let verdict = Verdict { stop, bytes: fingerprint.bytes(), tally, damage };
+    verdict.refuse(input)?;
+
+    let mut trace = Trace::default();
+    let path = input.path.to_string_lossy();
+    let source = trace.add_source(Source {
+        bytes: input.bytes,
+        frames_skipped: tally.frames_skipped,
+        role: tally.is_capture().then(|| "capture".to_string()),
+        ..Source::named(&path, "torch")
+    });
+    let mut facts = Facts::default();
+    for piece in &pieces {
+        facts.take(&piece.metadata, source, &mut trace);
+    }
+    let guid = format!("torch-{}{}", fingerprint.name(), facts.suffix());
+    let found = join::join(workers, &pieces, &facts, &guid, source, &mut trace);
+    metadata::name_architectures(&mut trace);
+    verdict.report(&found, &mut trace);
+    Ok(trace)
 }

@@ -1,0 +1,378 @@
+//! Lanes: the (pid, tid) an event lies on, and what they are in the model: processes, threads, agents,
+//! streams.
+
+use trace::{Agent, AgentId, AgentKind, Map, OptI64, Process, ProcessId, SourceId, Stream, StreamId};
+use trace::{StrId, Thread, ThreadId, Trace};
+
+use super::metadata::Facts;
+use super::names::Names;
+use crate::json;
+
+/// Lanes of one worker, by number.
+#[derive(Default)]
+pub(super) struct LaneNames {
+    names: Names,
+    key: Vec<u8>,
+}
+
+const HOST: u8 = b'h';
+const GPU: u8 = b'g';
+
+impl LaneNames {
+    /// A thread of a process.
+    #[inline]
+    pub fn host(&mut self, pid: &[u8], tid: &[u8]) -> u32 {
+        let (prefix, pid) = split_prefix(pid);
+        self.intern(HOST, prefix, pid, tid)
+    }
+
+    /// A stream of a device; what the arguments say wins over the lane, which viewers' fixes change.
+    #[inline]
+    pub fn gpu(&mut self, pid: &[u8], device: &[u8], tid: &[u8], stream: &[u8]) -> u32 {
+        let (prefix, pid) = split_prefix(pid);
+        let device = if device.is_empty() { pid } else { device };
+        let stream = if stream.is_empty() { tid } else { stream };
+        self.intern(GPU, prefix, device, stream)
+    }
+
+    #[inline]
+    fn intern(&mut self, side: u8, prefix: &[u8], pid: &[u8], tid: &[u8]) -> u32 {
+        self.key.clear();
+        self.key.push(side);
+        for part in [prefix, pid, tid] {
+            self.key.extend_from_slice(part);
+            self.key.push(b'\n');
+        }
+        self.names.intern(&self.key)
+    }
+
+    /// The keys behind the numbers; the first stands for none.
+    pub fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.names.len() as u32).map(|id| self.names.get(id))
+    }
+}
+
+/// `[TP00] 9` of a merged trace is `[TP00]` and `9`.
+fn split_prefix(pid: &[u8]) -> (&[u8], &[u8]) {
+    if pid.first() != Some(&b'[') {
+        return (b"", pid);
+    }
+    match memchr::memchr(b']', pid) {
+        Some(end) => (&pid[..=end], pid[end + 1..].trim_ascii_start()),
+        None => (b"", pid),
+    }
+}
+
+/// A lane of the whole file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Lane {
+    gpu: bool,
+    /// `[TP00]` in merged traces.
+    prefix: String,
+    /// Process, or device.
+    pid: String,
+    /// Thread, or stream.
+    tid: String,
+    /// Rows that lie on it.
+    pub rows: u64,
+}
+
+impl Lane {
+    pub fn of(key: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(key);
+        let mut parts = text.get(1..).unwrap_or_default().split('\n');
+        let mut next = || parts.next().unwrap_or_default().to_string();
+        Self { gpu: key.first() == Some(&GPU), prefix: next(), pid: next(), tid: next(), rows: 0 }
+    }
+}
+
+/// A name that the trace gives to a process, a thread or a stream.
+pub(super) struct Label {
+    pub what: String,
+    pub pid: String,
+    pub tid: String,
+    pub text: String,
+}
+
+/// Makes processes, threads, agents and streams out of lanes, as they are asked for.
+pub(super) struct Machine<'t> {
+    lanes: Vec<Lane>,
+    /// Process of each lane.
+    process: Vec<ProcessId>,
+    thread: Vec<ThreadId>,
+    stream: Vec<StreamId>,
+    agents: Map<(ProcessId, i64), AgentId>,
+    hosts: Map<ProcessId, AgentId>,
+    /// Names of threads and streams by (prefix and pid, tid).
+    labels: Map<(&'t str, &'t str), Vec<&'t str>>,
+    facts: &'t Facts,
+}
+
+impl<'t> Machine<'t> {
+    /// Decides which process each lane belongs to and adds the processes to the trace.
+    pub fn new(
+        lanes: Vec<Lane>,
+        labels: &'t [Label],
+        facts: &'t Facts,
+        guid: &str,
+        source: SourceId,
+        trace: &mut Trace,
+    ) -> Self {
+        let groups = Groups::of(&lanes, labels);
+        let merged = groups.prefixes.iter().filter(|prefix| !prefix.is_empty()).count() > 1;
+        if merged {
+            trace.sources[source.0 as usize].role = Some("merged".into());
+        } else {
+            trace.sources[source.0 as usize].rank = facts.rank;
+        }
+        let mut processes: Map<(usize, i64), ProcessId> = Map::default();
+        let mut mains = Vec::new();
+        for (group, prefix) in groups.prefixes.iter().enumerate() {
+            let guid = if prefix.is_empty() { guid.to_string() } else { format!("{guid}-{}", bare(prefix)) };
+            let rank = if merged { rank_of(prefix) } else { facts.rank };
+            for (place, &pid) in groups.pids[group].iter().enumerate() {
+                let command = command(labels, prefix, pid).map_or(StrId::EMPTY, |c| trace.strings.intern(c));
+                let guid = trace.strings.intern(&guid);
+                let process = trace.add_process(Process { guid, command, rank, ..Process::new(source, pid) });
+                processes.insert((group, pid), process);
+                if place == 0 {
+                    mains.push(process);
+                }
+            }
+        }
+        let process = lanes
+            .iter()
+            .map(|lane| {
+                let group = groups.of_prefix(&lane.prefix);
+                let own = host_pid(lane).and_then(|pid| processes.get(&(group, pid)).copied());
+                own.unwrap_or(mains[group])
+            })
+            .collect();
+        let mut names: Map<_, Vec<&str>> = Map::default();
+        for label in labels.iter().filter(|label| label.what == "thread_name") {
+            names.entry((&label.pid[..], &label.tid[..])).or_default().push(label.text.trim());
+        }
+        let mut machine = Self {
+            thread: vec![ThreadId::NONE; lanes.len()],
+            stream: vec![StreamId::NONE; lanes.len()],
+            process,
+            lanes,
+            agents: Map::default(),
+            hosts: Map::default(),
+            labels: names,
+            facts,
+        };
+        if !merged && let Some(&main) = mains.first() {
+            machine.list_devices(main, trace);
+        }
+        machine
+    }
+
+    /// Devices that the trace lists, when their numbers are those that its events use.
+    fn list_devices(&mut self, process: ProcessId, trace: &mut Trace) {
+        let listed = |device: i64| self.facts.devices.iter().any(|d| d.id == device);
+        let used = self.lanes.iter().filter(|l| l.gpu && l.rows > 0).filter_map(|l| l.pid.parse().ok());
+        if { used }.all(listed) {
+            for device in &self.facts.devices {
+                self.agent_of(process, device.id, trace);
+            }
+        }
+    }
+
+    pub fn process(&self, lane: u32) -> ProcessId {
+        self.process[lane as usize]
+    }
+
+    /// The thread of a lane; a GPU lane has one that stands for it.
+    pub fn thread(&mut self, lane: u32, trace: &mut Trace) -> ThreadId {
+        let at = lane as usize;
+        if !self.thread[at].is_some() {
+            let lane = &self.lanes[at];
+            let name = if lane.gpu {
+                format!("GPU {} stream {}", lane.pid, lane.tid)
+            } else {
+                self.label(lane, |text| !text.starts_with("stream "))
+                    .unwrap_or(text_of(&lane.tid))
+                    .to_string()
+            };
+            // Text has no number: it gets one that no thread can have.
+            let tid = json::integer(lane.tid.as_bytes()).unwrap_or(-2 - at as i64);
+            let name = trace.strings.intern(&name);
+            self.thread[at] = trace.add_thread(Thread { process: self.process[at], tid, name });
+        }
+        self.thread[at]
+    }
+
+    /// Whether a lane is a thread of the host.
+    pub fn is_host(&self, lane: u32) -> bool {
+        !self.lanes[lane as usize].gpu
+    }
+
+    /// The stream of a GPU lane; none where the number stands for "no stream".
+    pub fn stream(&mut self, lane: u32, trace: &mut Trace) -> StreamId {
+        let at = lane as usize;
+        if !self.stream[at].is_some()
+            && let Some(id) = json::integer(self.lanes[at].tid.as_bytes())
+            && (0..i64::from(u32::MAX)).contains(&id)
+        {
+            let name = self.label(&self.lanes[at], |text| text.starts_with("stream"));
+            let name = name.map_or(StrId::EMPTY, |name| trace.strings.intern(name));
+            self.stream[at] = trace.add_stream(Stream { process: self.process[at], id, name });
+        }
+        self.stream[at]
+    }
+
+    /// The stream with a number on the device of a lane.
+    pub fn stream_numbered(&mut self, lane: u32, id: i64, trace: &mut Trace) -> StreamId {
+        let here = &self.lanes[lane as usize];
+        let tid = id.to_string();
+        let same = |l: &Lane| l.gpu && l.prefix == here.prefix && l.pid == here.pid && l.tid == tid;
+        match self.lanes.iter().position(same) {
+            Some(at) => self.stream(at as u32, trace),
+            None => StreamId::NONE,
+        }
+    }
+
+    /// The device of a GPU lane.
+    pub fn agent(&mut self, lane: u32, trace: &mut Trace) -> AgentId {
+        match json::integer(self.lanes[lane as usize].pid.as_bytes()) {
+            Some(device) => self.agent_of(self.process(lane), device, trace),
+            None => AgentId::NONE,
+        }
+    }
+
+    /// A device of a process by its number.
+    pub fn agent_of(&mut self, process: ProcessId, device: i64, trace: &mut Trace) -> AgentId {
+        let facts = self.facts;
+        *self.agents.entry((process, device)).or_insert_with(|| {
+            let known = facts.device(device);
+            let mut text = |text: &str| trace.strings.intern(text);
+            let agent = Agent {
+                process,
+                kind: AgentKind::Gpu,
+                absolute_index: OptI64::some(device),
+                product: known.map_or(StrId::EMPTY, |d| text(&d.name)),
+                compute_units: known.map_or(OptI64::NONE, |d| d.compute_units),
+                memory_bytes: known.map_or(OptI64::NONE, |d| d.memory_bytes),
+                extra: known.map_or(StrId::EMPTY, |d| text(&d.json)),
+                ..Agent::default()
+            };
+            trace.add_agent(agent)
+        })
+    }
+
+    /// The device of an allocation. torch counts visible devices there and agents elsewhere: where only one
+    /// is used, it is that one.
+    pub fn allocator(&mut self, lane: u32, number: i64, trace: &mut Trace) -> AgentId {
+        let prefix = &self.lanes[lane as usize].prefix;
+        let mut used: Vec<i64> = (self.lanes.iter())
+            .filter(|lane| lane.gpu && lane.rows > 0 && lane.prefix == *prefix)
+            .filter_map(|lane| json::integer(lane.pid.as_bytes()))
+            .collect();
+        used.dedup();
+        let device = if let [only] = used[..] { only } else { number };
+        self.agent_of(self.process(lane), device, trace)
+    }
+
+    /// The processor of a process, one end of copies.
+    pub fn host(&mut self, process: ProcessId, trace: &mut Trace) -> AgentId {
+        *self
+            .hosts
+            .entry(process)
+            .or_insert_with(|| trace.add_agent(Agent { process, kind: AgentKind::Cpu, ..Agent::default() }))
+    }
+
+    fn label(&self, lane: &Lane, fits: impl Fn(&str) -> bool) -> Option<&'t str> {
+        let pid =
+            if lane.prefix.is_empty() { lane.pid.clone() } else { format!("{} {}", lane.prefix, lane.pid) };
+        let names = self.labels.get(&(&pid[..], &lane.tid[..]))?;
+        names.iter().copied().find(|text| fits(text))
+    }
+}
+
+/// Lanes of one run: all of a file, or those with one prefix.
+struct Groups {
+    prefixes: Vec<String>,
+    /// Host processes of each group, the main one first. Never empty.
+    pids: Vec<Vec<i64>>,
+}
+
+impl Groups {
+    fn of(lanes: &[Lane], labels: &[Label]) -> Self {
+        let mut groups = Self { prefixes: Vec::new(), pids: Vec::new() };
+        let mut rows: Map<(usize, i64), u64> = Map::default();
+        // Of a merged trace, lanes without a prefix belong to no rank of their own.
+        let any_prefix = lanes.iter().find(|lane| !lane.prefix.is_empty());
+        for lane in lanes {
+            if lane.prefix.is_empty() && any_prefix.is_some() {
+                continue;
+            }
+            let group = groups.add(&lane.prefix);
+            if let Some(pid) = host_pid(lane) {
+                *rows.entry((group, pid)).or_default() += lane.rows;
+                if !groups.pids[group].contains(&pid) {
+                    groups.pids[group].push(pid);
+                }
+            }
+        }
+        if groups.prefixes.is_empty() {
+            groups.add("");
+        }
+        for (group, pids) in groups.pids.iter_mut().enumerate() {
+            let prefix = &groups.prefixes[group];
+            if pids.is_empty() {
+                pids.push(labelled_cpu(labels, prefix).unwrap_or(0));
+            }
+            // Stable: of equals the first in the file is the main one.
+            pids.sort_by_key(|pid| std::cmp::Reverse(rows.get(&(group, *pid)).copied().unwrap_or(0)));
+        }
+        groups
+    }
+
+    fn add(&mut self, prefix: &str) -> usize {
+        self.prefixes.iter().position(|p| p == prefix).unwrap_or_else(|| {
+            self.prefixes.push(prefix.into());
+            self.pids.push(Vec::new());
+            self.prefixes.len() - 1
+        })
+    }
+
+    fn of_prefix(&self, prefix: &str) -> usize {
+        self.prefixes.iter().position(|p| p == prefix).unwrap_or(0)
+    }
+}
+
+/// The process of a host lane; words (`Spans`) and negative numbers are no processes.
+fn host_pid(lane: &Lane) -> Option<i64> {
+    if lane.gpu || lane.pid.is_empty() {
+        return None;
+    }
+    json::integer(lane.pid.as_bytes()).filter(|pid| *pid >= 0)
+}
+
+fn labelled_cpu(labels: &[Label], prefix: &str) -> Option<i64> {
+    let cpu = |label: &&Label| label.what == "process_labels" && label.text == "CPU";
+    labels.iter().filter(cpu).find_map(|label| {
+        let (own, pid) = split_prefix(label.pid.as_bytes());
+        if own == prefix.as_bytes() { json::integer(pid) } else { None }
+    })
+}
+
+fn command<'l>(labels: &'l [Label], prefix: &str, pid: i64) -> Option<&'l str> {
+    let pid = if prefix.is_empty() { pid.to_string() } else { format!("{prefix} {pid}") };
+    labels.iter().find(|l| l.what == "process_name" && l.pid == pid).map(|l| l.text.trim())
+}
+
+/// `[TP03]` is rank 3; prefixes with more dimensions do not say which rank they are.
+fn rank_of(prefix: &str) -> Option<u32> {
+    bare(prefix).strip_prefix("TP").or_else(|| bare(prefix).strip_prefix("rank"))?.trim().parse().ok()
+}
+
+fn bare(prefix: &str) -> &str {
+    prefix.trim_start_matches('[').trim_end_matches(']')
+}
+
+/// A thread id that is text is the thread's name.
+fn text_of(tid: &str) -> &str {
+    if json::integer(tid.as_bytes()).is_some() { "" } else { tid }
+}

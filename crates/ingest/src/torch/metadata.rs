@@ -1,0 +1,106 @@
+//! What a trace says about itself: top-level keys, devices, rank, base time.
+
+use serde_json::Value;
+use trace::{OptI64, SourceId, Trace};
+
+use crate::json::{self, Text};
+
+/// Facts that the reader itself needs.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    /// Nanoseconds that all times are relative to.
+    pub base_ns: i64,
+    pub rank: Option<u32>,
+    pub trace_id: String,
+    pub devices: Vec<Device>,
+}
+
+/// An entry of `deviceProperties`.
+#[derive(Debug)]
+pub(super) struct Device {
+    pub id: i64,
+    pub name: String,
+    pub compute_units: OptI64,
+    pub memory_bytes: OptI64,
+    pub json: String,
+}
+
+impl Facts {
+    /// A device by its number; where the numbers of events and properties do not meet, what all devices
+    /// have in common.
+    pub fn device(&self, id: i64) -> Option<&Device> {
+        let alike = || {
+            let (first, rest) = self.devices.split_first()?;
+            let same = |d: &Device| d.name == first.name && d.compute_units == first.compute_units;
+            rest.iter().all(same).then_some(first)
+        };
+        self.devices.iter().find(|device| device.id == id).or_else(alike)
+    }
+
+    /// The end of the guid: files that differ in the middle only still differ in their trace id.
+    pub fn suffix(&self) -> String {
+        if self.trace_id.is_empty() { String::new() } else { format!("-{}", self.trace_id) }
+    }
+
+    /// Takes top-level keys and values, as they stand in the file, into the trace and the facts.
+    pub fn take(&mut self, entries: &[(Vec<u8>, Vec<u8>)], source: SourceId, trace: &mut Trace) {
+        for (key, value) in entries {
+            let key = Text::of(key).text();
+            let text = match &value[..] {
+                [b'"', inner @ .., b'"'] => Text::of(inner).text(),
+                other => String::from_utf8_lossy(other),
+            };
+            match &*key {
+                "baseTimeNanoseconds" => self.base_ns = json::integer(text.as_bytes()).unwrap_or(0),
+                "trace_id" => self.trace_id = text.to_string(),
+                "distributedInfo" => self.rank = rank(&text),
+                "deviceProperties" => self.devices = devices(&text),
+                _ => {}
+            }
+            trace.add_metadata(source, &key, &text);
+        }
+    }
+}
+
+fn rank(text: &str) -> Option<u32> {
+    let info: Value = serde_json::from_str(text).ok()?;
+    u32::try_from(info.get("rank")?.as_u64()?).ok()
+}
+
+fn devices(text: &str) -> Vec<Device> {
+    let Ok(Value::Array(list)) = serde_json::from_str(text) else { return Vec::new() };
+    list.iter()
+        .filter_map(|device| {
+            let number = |key: &str| OptI64::from(device.get(key).and_then(Value::as_i64));
+            Some(Device {
+                id: device.get("id")?.as_i64()?,
+                name: device.get("name").and_then(Value::as_str).unwrap_or_default().to_string(),
+                compute_units: number("numSms"),
+                memory_bytes: number("totalGlobalMem"),
+                json: device.to_string(),
+            })
+        })
+        .collect()
+}
+
+/// Gives agents their architecture where a kernel's name carries it: Tensile writes `_ISA942_`.
+pub(super) fn name_architectures(trace: &mut Trace) {
+    let mut without = vec![false; trace.strings.len()];
+    for (name, agent) in trace.kernels.name.iter().zip(&trace.kernels.agent) {
+        let Some(agent) = agent.get() else { continue };
+        if without[name.0 as usize] || !trace.agents[agent].name.is_empty() {
+            continue;
+        }
+        match isa(trace.strings.get(*name)).map(|isa| format!("gfx{isa}")) {
+            Some(gfx) => trace.agents[agent].name = trace.strings.intern(&gfx),
+            None => without[name.0 as usize] = true,
+        }
+    }
+}
+
+fn isa(name: &str) -> Option<&str> {
+    let (_, rest) = name.split_once("_ISA")?;
+    let (isa, _) = rest.split_once('_')?;
+    let known = isa.len() <= 4 && isa.len() >= 3 && isa.bytes().all(|b| b.is_ascii_hexdigit());
+    known.then_some(isa)
+}

@@ -1,0 +1,208 @@
+//! A stream read front to back: one thread inflates, the others parse blocks cut at plausible events, and
+//! the caller's thread accepts a block where the one before ends exactly at its border, else reads it again
+//! behind what was left over.
+
+use std::collections::BTreeMap;
+
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use trace::Needs;
+
+use super::document::{Place, Span, Stop, is_bare, next_event};
+use super::fingerprint::Fingerprint;
+use super::mapped::Gathered;
+use super::worker::{Piece, Worker};
+use crate::bytes::Stream;
+
+/// Bytes of a block.
+pub(super) const BLOCK: usize = 4 << 20;
+
+/// Bytes kept before the place where reading goes on, to look back at.
+const CONTEXT: usize = 64;
+
+/// A part of the document.
+struct Block {
+    number: usize,
+    text: Vec<u8>,
+    /// What is taken for granted about its first byte; none when the block before was cut anywhere.
+    place: Option<Place>,
+}
+
+/// A block that was parsed on trust.
+struct Parsed {
+    block: Block,
+    result: Option<(Piece, Stop)>,
+}
+
+/// What a stream gave besides its events.
+pub(super) struct Read<'n> {
+    pub gathered: Gathered<'n>,
+    pub fingerprint: Fingerprint,
+    /// Why the stream ended early, when it did.
+    pub damage: Option<String>,
+}
+
+/// Reads a whole stream. The block size changes the speed, never the result.
+pub(super) fn read<'n>(stream: Stream<'_>, block: usize, needs: &'n Needs) -> Read<'n> {
+    let parsers = rayon::current_num_threads();
+    let (to_parse, blocks) = bounded(2);
+    let (to_join, parsed) = bounded(2 * parsers);
+    let (used, free) = unbounded();
+    std::thread::scope(|scope| {
+        let inflater = scope.spawn(move || inflate(stream, block, &to_parse, &free));
+        let workers: Vec<_> = (0..parsers)
+            .map(|number| {
+                let (blocks, to_join) = (blocks.clone(), to_join.clone());
+                scope.spawn(move || parse(number, &blocks, &to_join, needs))
+            })
+            .collect();
+        drop((blocks, to_join));
+        let mut joiner = Joiner::new(parsers, needs);
+        let mut early = BTreeMap::new();
+        for parsed in parsed {
+            early.insert(parsed.block.number, parsed);
+            while let Some(next) = early.remove(&joiner.next) {
+                // The inflater may be gone already.
+                let _ = used.send(joiner.accept(next));
+            }
+        }
+        let mut workers: Vec<_> =
+            workers.into_iter().map(|w| w.join().expect("parsers do not panic")).collect();
+        let damage = inflater.join().expect("the inflater does not panic");
+        let (worker, pieces, stop, fingerprint) = joiner.finish();
+        workers.push(worker);
+        Read { gathered: Gathered { workers, pieces, stop }, fingerprint, damage }
+    })
+}
+
+/// Cuts the stream into blocks.
+fn inflate(
+    mut stream: Stream<'_>,
+    size: usize,
+    to_parse: &Sender<Block>,
+    free: &Receiver<Vec<u8>>,
+) -> Option<String> {
+    let (mut number, mut place, mut bare) = (0, Some(Place::Start), false);
+    let mut carried: Vec<u8> = Vec::new();
+    loop {
+        let mut text = free.try_recv().unwrap_or_default();
+        text.clear();
+        text.append(&mut carried);
+        let open = stream.fill(&mut text, size);
+        if number == 0 {
+            bare = is_bare(&text);
+        }
+        let cut = if open { last_event(&text) } else { None };
+        if let Some(cut) = cut {
+            carried.extend_from_slice(&text[cut..]);
+            text.truncate(cut);
+        }
+        if to_parse.send(Block { number, text, place }).is_err() || !open {
+            return stream.damage;
+        }
+        place = cut.map(|_| Place::Events { bare });
+        number += 1;
+    }
+}
+
+/// A plausible event near the end of a block.
+fn last_event(text: &[u8]) -> Option<usize> {
+    [16 << 10, 256 << 10, usize::MAX].iter().find_map(|back| {
+        let from = text.len().saturating_sub(*back).max(1);
+        next_event(text, from)
+    })
+}
+
+fn parse<'n>(
+    number: usize,
+    blocks: &Receiver<Block>,
+    to_join: &Sender<Parsed>,
+    needs: &'n Needs,
+) -> Worker<'n> {
+    let mut worker = Worker::new(needs);
+    for block in blocks {
+        let result = block.place.map(|place| {
+            worker.begin();
+            let span = Span { text: &block.text, until: usize::MAX, last: false };
+            let stop = worker.walk(span, Stop { at: 0, place });
+            (worker.end(number), stop)
+        });
+        if to_join.send(Parsed { block, result }).is_err() {
+            break;
+        }
+    }
+    worker
+}
+
+/// Puts blocks back together.
+struct Joiner<'n> {
+    worker: Worker<'n>,
+    number: usize,
+    /// The block that comes next.
+    next: usize,
+    pieces: Vec<Piece>,
+    /// What was not consumed yet, with some context before it.
+    rest: Vec<u8>,
+    /// Where in `rest` reading goes on.
+    stop: Stop,
+    /// Bytes of the document up to the end of `rest`.
+    total: usize,
+    fingerprint: Fingerprint,
+}
+
+impl<'n> Joiner<'n> {
+    fn new(number: usize, needs: &'n Needs) -> Self {
+        Self {
+            worker: Worker::new(needs),
+            number,
+            next: 0,
+            pieces: Vec::new(),
+            rest: Vec::new(),
+            stop: Stop { at: 0, place: Place::Start },
+            total: 0,
+            fingerprint: Fingerprint::default(),
+        }
+    }
+
+    /// Takes the next block; gives its buffer back.
+    fn accept(&mut self, parsed: Parsed) -> Vec<u8> {
+        let Parsed { block, result } = parsed;
+        self.next += 1;
+        self.total += block.text.len();
+        self.fingerprint.add(&block.text);
+        let clean = self.stop.at == self.rest.len() && block.place == Some(self.stop.place);
+        match result {
+            Some((piece, stop)) if clean => {
+                self.pieces.push(piece);
+                self.leave(&block.text, stop);
+            }
+            _ => {
+                let mut text = std::mem::take(&mut self.rest);
+                text.extend_from_slice(&block.text);
+                self.walk(text, false);
+            }
+        }
+        block.text
+    }
+
+    fn walk(&mut self, text: Vec<u8>, last: bool) {
+        self.worker.begin();
+        let stop = self.worker.walk(Span { text: &text, until: usize::MAX, last }, self.stop);
+        self.pieces.push(self.worker.end(self.number));
+        self.leave(&text, stop);
+    }
+
+    fn leave(&mut self, text: &[u8], stop: Stop) {
+        let kept = if stop.place == Place::Done { text.len() } else { stop.at.saturating_sub(CONTEXT) };
+        self.rest.clear();
+        self.rest.extend_from_slice(&text[kept..]);
+        self.stop = Stop { at: stop.at.saturating_sub(kept), place: stop.place };
+    }
+
+    /// Ends the document; the stop is a place in all of it.
+    fn finish(mut self) -> (Worker<'n>, Vec<Piece>, Stop, Fingerprint) {
+        let text = std::mem::take(&mut self.rest);
+        self.walk(text, true);
+        let at = self.total - (self.rest.len() - self.stop.at);
+        (self.worker, self.pieces, Stop { at, place: self.stop.place }, self.fingerprint)
+    }
+}

@@ -1,0 +1,60 @@
+//! The workers' names as strings of the trace: unescaped and checked once per distinct name, numbered in
+//! the order in which the file uses them.
+
+use trace::{StrId, Strings};
+
+use super::names::Names;
+use crate::json::Text;
+
+/// Names of all workers and what became of them.
+#[derive(Default)]
+pub(super) struct Texts {
+    names: Vec<Names>,
+    known: Vec<Vec<Option<StrId>>>,
+    /// Distinct names that are not UTF-8.
+    pub lossy: u64,
+}
+
+impl Texts {
+    /// Adds the next worker's names.
+    pub fn add(&mut self, names: Names) {
+        self.known.push(vec![None; names.len()]);
+        self.names.push(names);
+    }
+
+    /// The string that a name stands for.
+    #[inline]
+    pub fn get(&mut self, worker: usize, id: u32, strings: &mut Strings) -> StrId {
+        match self.known[worker][id as usize] {
+            Some(string) => string,
+            None => self.resolve(worker, id, strings, true),
+        }
+    }
+
+    /// The same for JSON text, which keeps its escapes.
+    #[inline]
+    pub fn raw(&mut self, worker: usize, id: u32, strings: &mut Strings) -> StrId {
+        match self.known[worker][id as usize] {
+            Some(string) => string,
+            None => self.resolve(worker, id, strings, false),
+        }
+    }
+
+    /// The text that a name stands for, for use outside of the trace.
+    pub fn plain(&self, worker: usize, id: u32) -> String {
+        Text::of(self.names[worker].get(id)).text().into_owned()
+    }
+
+    #[cold]
+    fn resolve(&mut self, worker: usize, id: u32, strings: &mut Strings, unescape: bool) -> StrId {
+        let raw = self.names[worker].get(id);
+        let (string, lossy) = if unescape {
+            strings.intern_bytes(&Text::of(raw).unescape())
+        } else {
+            strings.intern_bytes(raw)
+        };
+        self.lossy += u64::from(lossy);
+        self.known[worker][id as usize] = Some(string);
+        string
+    }
+}

@@ -1,0 +1,97 @@
+//! What is wrong with a file: too much to read it, or something for the trace's health.
+
+use trace::{Status, Trace};
+
+use super::document::{Place, Stop};
+use super::join::Found;
+use super::worker::Tally;
+use crate::{Error, Input};
+
+/// How the read of a document went.
+pub(super) struct Verdict {
+    /// Where it ended.
+    pub stop: Stop,
+    /// Bytes of the document, uncompressed.
+    pub bytes: u64,
+    pub tally: Tally,
+    /// Why the stream behind it ended early, when it did.
+    pub damage: Option<String>,
+}
+
+impl Tally {
+    /// Whether the trace shows graphs being captured: launches without the kernels they would run.
+    pub fn is_capture(&self) -> bool {
+        self.captures > 0 && self.launches > 4 * self.kernels
+    }
+}
+
+impl Verdict {
+    /// An error when there is nothing to read in the file.
+    pub fn refuse(&self, input: &Input) -> Result<(), Error> {
+        let Tally { events, lost, bad, .. } = self.tally;
+        if events > bad {
+            return Ok(());
+        }
+        let path = input.path.clone();
+        if let Some(why) = &self.damage {
+            return Err(Error::Damaged { path, format: "a torch trace", why: why.clone() });
+        }
+        let why = match (events, lost) {
+            (0, 0) => "it holds no trace events".to_string(),
+            (0, _) => "none of its events can be read".to_string(),
+            _ => "none of its events has a phase and a time".to_string(),
+        };
+        Err(Error::NotATrace { path, why })
+    }
+
+    /// Adds to the trace's health what the read ran into.
+    pub fn report(&self, found: &Found, trace: &mut Trace) {
+        let mut warn = |id, value: u64, message: String| {
+            trace.health.report(id, Status::Warn, Some(value as f64), message);
+        };
+        let Stop { at, place } = self.stop;
+        let events = self.tally.events;
+        if let Some(why) = &self.damage {
+            let bytes = self.bytes;
+            warn("truncated", bytes, format!("{why}: {events} events in {bytes} readable bytes were kept"));
+        } else if let Some(inside) = cut(place) {
+            let message =
+                format!("the file ends inside {inside} (byte {at}): {events} events before it were kept");
+            warn("truncated", at as u64, message);
+        }
+        let Tally { lost, bad, untabled, .. } = self.tally;
+        if lost > 0 {
+            warn("lost_events", lost, format!("{lost} damaged events could not be read"));
+        }
+        let bad = bad + found.overflows;
+        if bad > 0 {
+            let message = format!("{bad} events lack a phase, a usable time or a duration and were left out");
+            warn("bad_values", bad, message);
+        }
+        if found.lossy > 0 {
+            let message =
+                format!("{} names are not UTF-8; the bytes that are not became U+FFFD", found.lossy);
+            warn("utf8", found.lossy, message);
+        }
+        if found.alone > 0 {
+            let message = format!("{} begin, end or flow events have no counterpart", found.alone);
+            warn("unmatched", found.alone as u64, message);
+        }
+        if untabled > 0 {
+            let message = format!("{untabled} events of kinds that are not analysed (flows, object states)");
+            trace.health.report("other_events", Status::Pass, Some(untabled as f64), message);
+        }
+    }
+}
+
+/// What a document ended in, unless it ended well.
+fn cut(place: Place) -> Option<&'static str> {
+    match place {
+        // Writers of plain lists may leave out the bracket, so that they can go on any time.
+        Place::Done | Place::Events { bare: true } => None,
+        Place::Start | Place::Top | Place::AfterValue => Some("its metadata"),
+        Place::Events { bare: false } => Some("its list of events"),
+        Place::Cut => Some("an event"),
+        Place::Lost { .. } => Some("damaged text"),
+    }
+}
