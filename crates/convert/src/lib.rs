@@ -4,6 +4,7 @@
 //! nobody ever finds half a file ([`output::OutputFile`]).
 
 pub mod output;
+pub mod perfetto_fix;
 pub mod rocpd;
 pub mod rocprofv3;
 pub mod torch;

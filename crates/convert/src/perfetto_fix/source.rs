@@ -1,0 +1,97 @@
+//! The two ends: bytes out of a file that may be compressed, and into one that appears when it is whole.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::bufread::MultiGzDecoder;
+use flate2::write::GzEncoder;
+
+use super::Error;
+use crate::output::OutputFile;
+
+/// Bytes read or written at once.
+const BLOCK: usize = 256 * 1024;
+/// Between speed and size: level 6 is a tenth smaller and takes twice as long.
+const LEVEL: u32 = 3;
+
+/// Opens a file; compression is told by content, not by name.
+pub(super) fn open<'a>(path: &Path, advance: &'a dyn Fn(u64)) -> Result<Box<dyn Read + 'a>, Error> {
+    let unreadable = |why: String| Error::Unreadable { path: path.into(), why };
+    let failed = |e: io::Error| unreadable(e.to_string().to_lowercase());
+    let mut file = File::open(path).map_err(failed)?;
+    if file.metadata().map_err(failed)?.is_dir() {
+        return Err(unreadable("it is a folder".into()));
+    }
+    let mut magic = Vec::new();
+    (&mut file).take(4).read_to_end(&mut magic).map_err(failed)?;
+    if magic.is_empty() {
+        return Err(unreadable("it is empty (0 bytes)".into()));
+    }
+    let raw = Counted { reader: io::Cursor::new(magic.clone()).chain(file), advance };
+    let raw = BufReader::with_capacity(BLOCK, raw);
+    Ok(match magic[..] {
+        [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(raw)),
+        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::stream::read::Decoder::with_buffer(raw).map_err(failed)?),
+        _ => Box::new(raw),
+    })
+}
+
+struct Counted<'a, R> {
+    reader: R,
+    advance: &'a dyn Fn(u64),
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(into)?;
+        (self.advance)(count as u64);
+        Ok(count)
+    }
+}
+
+/// A file that appears under its name when it is finished.
+pub(super) enum Sink {
+    /// Plain JSON.
+    Plain(BufWriter<OutputFile>),
+    /// Compressed JSON.
+    Gzip(Box<GzEncoder<BufWriter<OutputFile>>>),
+}
+
+impl Sink {
+    /// Opens it; compressed when the name ends in `.gz`.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let file = BufWriter::with_capacity(BLOCK, OutputFile::create(path)?);
+        Ok(if path.extension().is_some_and(|e| e == "gz") {
+            Self::Gzip(Box::new(GzEncoder::new(file, Compression::new(LEVEL))))
+        } else {
+            Self::Plain(file)
+        })
+    }
+
+    /// Makes it durable and gives it its name.
+    pub fn finish(self) -> io::Result<()> {
+        let file = match self {
+            Self::Plain(file) => file,
+            Self::Gzip(encoder) => encoder.finish()?,
+        };
+        file.into_inner().map_err(|e| e.into_error())?.commit()
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(file) => file.write(bytes),
+            Self::Gzip(encoder) => encoder.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(file) => file.flush(),
+            Self::Gzip(encoder) => encoder.flush(),
+        }
+    }
+}
