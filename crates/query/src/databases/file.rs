@@ -1,0 +1,119 @@
+//! One database file: how it is opened so that nothing is ever written to it.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags};
+use trace::{Health, Status};
+
+use super::discover::{self, Group};
+use crate::error::Error;
+
+/// A database file and the address under which SQLite opens it.
+pub(super) struct File {
+    pub path: PathBuf,
+    pub uri: String,
+    /// Where it was copied to, because its journal must be played back first.
+    pub copy: Option<tempfile::TempDir>,
+}
+
+impl File {
+    /// Finds out how a file can be read: as it is when nothing lies beside it, together with its write-ahead log,
+    /// or as a copy when an interrupted writer left a journal.
+    pub fn find(path: &Path, health: &mut Health) -> Result<File, Error> {
+        let beside = |ending: &str| {
+            let mut name = path.as_os_str().to_os_string();
+            name.push(ending);
+            let companion = PathBuf::from(name);
+            std::fs::metadata(&companion).is_ok_and(|m| m.len() > 0).then_some(companion)
+        };
+        let companions: Vec<PathBuf> = ["-wal", "-journal"].into_iter().filter_map(beside).collect();
+        let options = if companions.is_empty() { "mode=ro&immutable=1" } else { "mode=ro" };
+        let mut file = File { path: path.to_path_buf(), uri: uri(path, options), copy: None };
+        if companions.is_empty() || file.open().and_then(|c| file.probe(&c)).is_ok() {
+            return Ok(file);
+        }
+        let unreadable = |e: std::io::Error| Error::Open { path: path.to_path_buf(), why: e.to_string() };
+        let folder = tempfile::tempdir().map_err(unreadable)?;
+        for original in companions.iter().map(PathBuf::as_path).chain([path]) {
+            let name = original.file_name().unwrap_or_default();
+            std::fs::copy(original, folder.path().join(name)).map_err(unreadable)?;
+        }
+        let copied = folder.path().join(path.file_name().unwrap_or_default());
+        file.uri = uri(&copied, "mode=rw");
+        file.copy = Some(folder);
+        let message =
+            format!("`{}` was left by an interrupted writer; a repaired copy is read", path.display());
+        health.report("journal", Status::Warn, None, message);
+        Ok(file)
+    }
+
+    /// A connection of its own.
+    pub fn open(&self) -> Result<Connection, Error> {
+        open(&self.uri).map_err(|e| self.error(e))
+    }
+
+    /// Attaches it to another connection and says what is in it.
+    pub fn attach(&self, connection: &Connection, name: &str) -> Result<Vec<Group>, Error> {
+        let attached = connection.execute("ATTACH ?1 AS ?2", (&self.uri, name)).and_then(|_| {
+            connection.execute_batch(&format!("PRAGMA {name}.mmap_size = {MAPPED_BYTES}"))?;
+            discover::groups(connection, name)
+        });
+        attached.map_err(|e| self.error(e))
+    }
+
+    /// SQLite's reason in our words.
+    pub fn error(&self, error: rusqlite::Error) -> Error {
+        let path = self.path.clone();
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::NotADatabase) => {
+                let why = "it is not a SQLite database".to_string();
+                ingest::Error::NotATrace { path, why }.into()
+            }
+            Some(rusqlite::ErrorCode::DatabaseCorrupt) => {
+                ingest::Error::Damaged { path, format: "rocpd", why: error.to_string() }.into()
+            }
+            _ => Error::Open { path, why: error.to_string() },
+        }
+    }
+
+    fn probe(&self, connection: &Connection) -> Result<(), Error> {
+        connection.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(())).map_err(|e| self.error(e))
+    }
+}
+
+/// Databases are mapped whole: pages are then read without a copy.
+const MAPPED_BYTES: i64 = 1 << 40;
+
+/// Opens a database by its address.
+pub(super) fn open(uri: &str) -> rusqlite::Result<Connection> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(uri, flags)?;
+    connection.execute_batch(&format!(
+        "PRAGMA mmap_size = {MAPPED_BYTES}; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;"
+    ))?;
+    Ok(connection)
+}
+
+/// `file:` address of a path; every byte that could mean something in one is escaped.
+fn uri(path: &Path, options: &str) -> String {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let mut uri = String::from("file:");
+    for &byte in absolute.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => uri.push(byte as char),
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri + "?" + options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_characters_of_a_path_are_escaped() {
+        assert_eq!(uri(Path::new("/a b/it's?#%.db"), "mode=ro"), "file:/a%20b/it%27s%3F%23%25.db?mode=ro");
+    }
+}

@@ -1,0 +1,112 @@
+//! One line of help for a statement that SQLite rejects: the nearest name that exists.
+
+use crate::catalogue::Relation;
+
+/// SQL functions that people look for under other names, besides those of SQLite.
+const FUNCTIONS: &[&str] = &[
+    "abs",
+    "avg",
+    "ceil",
+    "coalesce",
+    "count",
+    "exp",
+    "floor",
+    "group_concat",
+    "iif",
+    "instr",
+    "json_extract",
+    "length",
+    "ln",
+    "log",
+    "lower",
+    "max",
+    "median",
+    "min",
+    "percentile",
+    "percentile_cont",
+    "pow",
+    "regexp",
+    "replace",
+    "round",
+    "sqrt",
+    "stddev",
+    "stddev_pop",
+    "substr",
+    "sum",
+    "total",
+    "upper",
+    "variance",
+    "variance_pop",
+];
+
+/// Help for SQLite's message on `sql`, given what can be queried.
+pub(crate) fn hint(message: &str, sql: &str, relations: &[Relation]) -> Option<String> {
+    if let Some(name) = message.strip_prefix("no such table: ") {
+        let name = name.rsplit('.').next().unwrap_or(name);
+        let near = nearest(name, relations.iter().map(|r| r.name.as_str()));
+        return Some(match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`SELECT name FROM pragma_table_list` lists what there is".to_string(),
+        });
+    }
+    if let Some(name) = message.strip_prefix("no such column: ") {
+        // SQLite may add its own advice after a dash.
+        let name = name.split(" - ").next().unwrap_or(name).trim_matches('"');
+        let name = name.rsplit('.').next().unwrap_or(name);
+        let used: Vec<&Relation> = relations.iter().filter(|r| mentions(sql, &r.name)).collect();
+        let columns = used.iter().flat_map(|r| &r.columns).map(|c| c.name.as_str());
+        return match nearest(name, columns) {
+            Some(near) => Some(format!("did you mean `{near}`?")),
+            None => used.first().map(|relation| {
+                let names: Vec<&str> = relation.columns.iter().map(|c| c.name.as_str()).collect();
+                format!("`{}` has {}", relation.name, names.join(", "))
+            }),
+        };
+    }
+    let name = message.strip_prefix("no such function: ")?;
+    nearest(name, FUNCTIONS.iter().copied()).map(|near| format!("did you mean `{near}`?"))
+}
+
+fn mentions(sql: &str, name: &str) -> bool {
+    sql.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word.eq_ignore_ascii_case(name))
+}
+
+/// The name with the fewest edits, when that is few for its length.
+fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let wanted = name.to_lowercase();
+    let limit = (wanted.chars().count() / 3).max(1);
+    let scored = names.map(|candidate| (edits(&wanted, &candidate.to_lowercase()), candidate));
+    scored.filter(|(distance, _)| *distance <= limit).min().map(|(_, candidate)| candidate)
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours between two words.
+fn edits(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replace = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replace.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_are_found_and_far_ones_are_not() {
+        assert_eq!(edits("kernles", "kernels"), 1);
+        assert_eq!(edits("abc", ""), 3);
+        assert_eq!(nearest("kernel", ["regions", "kernels", "top"].into_iter()), Some("kernels"));
+        assert_eq!(nearest("xyz", ["regions", "kernels"].into_iter()), None);
+    }
+}

@@ -1,0 +1,133 @@
+//! Results: statements of a script one after the other, and the rows of each as they come.
+
+use rusqlite::Statement;
+use rusqlite::types::{Value, ValueRef};
+
+use crate::Session;
+use crate::error::Error;
+use crate::script::Piece;
+
+/// A column of a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// The declared type of the table column it shows, if it shows one.
+    pub declared: Option<String>,
+}
+
+/// The statements of a text, run one by one.
+pub struct Script<'s> {
+    session: &'s Session,
+    sql: &'s str,
+    pieces: std::vec::IntoIter<Piece<'s>>,
+}
+
+impl<'s> Script<'s> {
+    pub(crate) fn new(session: &'s Session, sql: &'s str, pieces: Vec<Piece<'s>>) -> Self {
+        Script { session, sql, pieces: pieces.into_iter() }
+    }
+
+    /// Prepares the next statement; it runs as its rows are read, or at once when it has none.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<Option<ResultSet<'s>>, Error> {
+        let Some(piece) = self.pieces.next() else { return Ok(None) };
+        let prepared = self.session.connection().prepare(piece.sql);
+        let statement = prepared.map_err(|e| self.session.explain(e, self.sql, piece.offset))?;
+        let columns: Vec<Column> = statement
+            .columns()
+            .map(|c| Column { name: c.name().to_string(), declared: c.decl_type().map(str::to_string) })
+            .collect();
+        let mut result =
+            ResultSet { session: self.session, sql: self.sql, offset: piece.offset, statement, columns };
+        if result.columns.is_empty() {
+            result.drain()?;
+        }
+        Ok(Some(result))
+    }
+
+    /// Whether the statement given last was the last one.
+    pub fn is_done(&self) -> bool {
+        self.pieces.len() == 0
+    }
+}
+
+/// The result of one statement.
+pub struct ResultSet<'s> {
+    session: &'s Session,
+    sql: &'s str,
+    offset: usize,
+    statement: Statement<'s>,
+    columns: Vec<Column>,
+}
+
+impl ResultSet<'_> {
+    /// Its columns; none when the statement gives no rows, such as `CREATE TEMP VIEW`.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The rows, computed as they are asked for.
+    pub fn rows(&mut self) -> Rows<'_> {
+        Rows { session: self.session, sql: self.sql, offset: self.offset, rows: self.statement.raw_query() }
+    }
+
+    /// All rows at once, for small results.
+    pub fn collect(&mut self) -> Result<Vec<Vec<Value>>, Error> {
+        let width = self.columns.len();
+        let mut rows = self.rows();
+        let mut all = Vec::new();
+        while let Some(row) = rows.next()? {
+            all.push((0..width).map(|i| owned(row.value(i))).collect());
+        }
+        Ok(all)
+    }
+
+    /// Runs to the end.
+    pub(crate) fn drain(&mut self) -> Result<(), Error> {
+        let mut rows = self.rows();
+        while rows.next()?.is_some() {}
+        Ok(())
+    }
+}
+
+/// Rows of a result.
+pub struct Rows<'r> {
+    session: &'r Session,
+    sql: &'r str,
+    offset: usize,
+    rows: rusqlite::Rows<'r>,
+}
+
+impl Rows<'_> {
+    /// The next row.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<Option<Row<'_>>, Error> {
+        let (session, sql, offset) = (self.session, self.sql, self.offset);
+        match self.rows.next() {
+            Ok(row) => Ok(row.map(Row)),
+            Err(error) => Err(session.explain(error, sql, offset)),
+        }
+    }
+}
+
+/// One row.
+pub struct Row<'r>(&'r rusqlite::Row<'r>);
+
+impl Row<'_> {
+    /// The value of column `i`; NULL beyond the last.
+    pub fn value(&self, i: usize) -> ValueRef<'_> {
+        self.0.get_ref(i).unwrap_or(ValueRef::Null)
+    }
+}
+
+/// A value of one's own; text that is not UTF-8 gets replacement characters.
+pub(crate) fn owned(value: ValueRef<'_>) -> Value {
+    match value {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(value) => Value::Integer(value),
+        ValueRef::Real(value) => Value::Real(value),
+        ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Blob(bytes) => Value::Blob(bytes.to_vec()),
+    }
+}

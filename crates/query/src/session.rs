@@ -1,0 +1,143 @@
+//! A session: inputs opened once, queried any number of times.
+
+use std::path::PathBuf;
+
+use ingest::{Format, Progress};
+use rusqlite::{Connection, InterruptHandle};
+use trace::{Health, Needs};
+
+use crate::catalogue::{self, Relation};
+use crate::error::{Error, Place, SqlError};
+use crate::guard::{self, Refused};
+use crate::result::{ResultSet, Script};
+use crate::{databases, functions, hint, script, tables};
+
+/// Inputs that can be queried.
+pub struct Session {
+    connection: Connection,
+    refused: Refused,
+    health: Health,
+    /// Databases copied because they could not be read where they are; removed with the session.
+    _copies: Vec<tempfile::TempDir>,
+}
+
+impl Session {
+    /// Opens files and folders. rocpd databases alone are queried as they are; other inputs, and a mix, are read
+    /// into a trace first.
+    pub fn open(paths: &[PathBuf], progress: &Progress) -> Result<Session, Error> {
+        let inputs = ingest::find_inputs(paths)?;
+        if inputs.iter().all(|input| input.format == Format::Rocpd) {
+            Self::of_databases(inputs.into_iter().map(|input| input.path).collect())
+        } else {
+            Self::of_trace(ingest::read(paths, &Needs::everything(), progress)?)
+        }
+    }
+
+    /// Opens rocpd databases as they are.
+    pub fn of_databases(paths: Vec<PathBuf>) -> Result<Session, Error> {
+        let mut connection = empty_connection().map_err(internal)?;
+        let opened = databases::open(&mut connection, paths)?;
+        Self::guarded(connection, opened.health, opened.copies)
+    }
+
+    /// Queries a trace that was read already (and finished).
+    pub fn of_trace(trace: trace::Trace) -> Result<Session, Error> {
+        let mut connection = empty_connection().map_err(internal)?;
+        let health = trace.health.clone();
+        tables::create(&mut connection, trace).map_err(internal)?;
+        Self::guarded(connection, health, Vec::new())
+    }
+
+    fn guarded(
+        mut connection: Connection,
+        health: Health,
+        copies: Vec<tempfile::TempDir>,
+    ) -> Result<Session, Error> {
+        let refused = guard::install(&mut connection).map_err(internal)?;
+        Ok(Session { connection, refused, health, _copies: copies })
+    }
+
+    /// What is known to be wrong with the inputs: the same database given twice, missing tables …
+    pub fn health(&self) -> &Health {
+        &self.health
+    }
+
+    /// Runs every statement of a text and gives the result of the last, whose rows come as they are asked for.
+    pub fn run<'s>(&'s self, sql: &'s str) -> Result<ResultSet<'s>, Error> {
+        let mut script = self.script(sql)?;
+        loop {
+            match script.next()? {
+                Some(result) if script.is_done() => return Ok(result),
+                Some(mut result) => result.drain()?,
+                None => return Err(self.no_statement()),
+            }
+        }
+    }
+
+    /// The statements of a text, to be run one by one with the result of each.
+    pub fn script<'s>(&'s self, sql: &'s str) -> Result<Script<'s>, Error> {
+        let pieces = script::split(sql);
+        if pieces.is_empty() {
+            return Err(self.no_statement());
+        }
+        Ok(Script::new(self, sql, pieces))
+    }
+
+    /// Tables and views with their columns, sorted by name.
+    pub fn relations(&self) -> Vec<Relation> {
+        catalogue::list(&self.connection).unwrap_or_default()
+    }
+
+    /// A handle that stops the running query from another thread.
+    pub fn interrupt_handle(&self) -> InterruptHandle {
+        self.connection.get_interrupt_handle()
+    }
+
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    fn no_statement(&self) -> Error {
+        let hint = Some("for example `SELECT * FROM top_kernels`".to_string());
+        SqlError { message: "there is no statement in it".to_string(), place: None, hint }.into()
+    }
+
+    /// SQLite's error about the statement at `offset` of `sql`, with its place in the whole text and a hint.
+    pub(crate) fn explain(&self, error: rusqlite::Error, sql: &str, offset: usize) -> Error {
+        let (message, place) = match error {
+            rusqlite::Error::SqlInputError { msg, offset: inside, .. } => {
+                let place = usize::try_from(inside).ok().map(|inside| Place::at(sql, offset + inside));
+                (msg, place)
+            }
+            rusqlite::Error::SqliteFailure(_, Some(message)) => (message, None),
+            other => (other.to_string(), None),
+        };
+        if let Some(what) = self.refused.take() {
+            let start = offset + sql[offset..].len() - sql[offset..].trim_start().len();
+            let message = format!("{what} is not allowed: a query never changes a trace");
+            let hint =
+                Some("`CREATE TEMP TABLE` and `CREATE TEMP VIEW` live in the session and are allowed".into());
+            return SqlError { message, place: Some(Place::at(sql, start)), hint }.into();
+        }
+        let place = match message.as_str() {
+            "incomplete input" => Some(Place::at(sql, sql.trim_end().len())),
+            _ => place,
+        };
+        let hint = hint::hint(&message, sql, &self.relations());
+        SqlError { message, place, hint }.into()
+    }
+}
+
+fn empty_connection() -> rusqlite::Result<Connection> {
+    let connection = Connection::open_in_memory()?;
+    connection.execute_batch(
+        "PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF; PRAGMA cache_size = -65536; PRAGMA threads = 2;",
+    )?;
+    functions::register(&connection)?;
+    Ok(connection)
+}
+
+/// A failure of our own set-up, which has no place in the user's text.
+fn internal(error: rusqlite::Error) -> Error {
+    SqlError { message: error.to_string(), place: None, hint: None }.into()
+}

@@ -1,0 +1,67 @@
+//! A trace as rocpd's tables and views: virtual tables declared as data.
+//!
+//! Tables and the views of single rows are virtual tables straight over the trace's columns, so that no view is a
+//! join of virtual tables; the few that describe the run, and the totals, are rocpd's own views over them.
+
+mod composed;
+mod definition;
+mod events;
+mod host;
+mod index;
+mod info;
+mod model;
+mod virtual_table;
+mod work;
+
+use std::sync::Arc;
+
+use convert::rocpd::views::{self, Scope};
+use rusqlite::Connection;
+use rusqlite::vtab::Module;
+use trace::Trace;
+
+use definition::TableDef;
+use model::Model;
+use virtual_table::{Shared, TraceTable};
+
+/// Every virtual table.
+fn definitions() -> impl Iterator<Item = &'static TableDef> {
+    [info::TABLES, events::TABLES, work::TABLES, host::TABLES, composed::TABLES].into_iter().flatten()
+}
+
+/// Makes the tables and views of a trace known to a connection.
+pub(crate) fn create(connection: &mut Connection, trace: Trace) -> rusqlite::Result<()> {
+    const MODULE: &Module<'static, TraceTable> = &Module::read_only_module();
+    let shared = Arc::new(Shared::new(Model::new(trace)));
+    connection.create_module(c"rocm_trace", MODULE, Some(shared))?;
+    let mut sql = String::from("BEGIN;");
+    for table in definitions() {
+        sql.push_str(&format!("CREATE VIRTUAL TABLE temp.\"{}\" USING rocm_trace;\n", table.name));
+    }
+    for view in views::known().iter().filter(|v| v.scope == Scope::Rows) {
+        if let (None, Some(select)) =
+            (definitions().find(|table| table.name == view.name), view.select(&|_, _| true))
+        {
+            sql.push_str(&format!("CREATE TEMP VIEW \"{}\" AS {select};\n", view.name));
+        }
+    }
+    sql.push_str("COMMIT;");
+    connection.execute_batch(&sql)?;
+    crate::databases::create_totals(connection)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use convert::rocpd::schema::{self, SchemaVersion};
+
+    #[test]
+    fn every_table_of_the_newest_schema_is_there_with_its_columns() {
+        for table in schema::tables(SchemaVersion::NEWEST) {
+            let ours = definitions().find(|d| d.name == table.name);
+            let ours = ours.unwrap_or_else(|| panic!("{} is missing", table.name));
+            let columns: Vec<&str> = ours.columns.iter().map(|c| c.name).collect();
+            assert_eq!(columns, table.columns, "{}", table.name);
+        }
+    }
+}

@@ -1,0 +1,486 @@
+//! A trace with the numbers that rocpd's tables refer to each other by.
+
+use std::sync::OnceLock;
+
+use trace::{
+    AgentId, Graph, Map, Process, ProcessId, QueueId, RowRef, StrId, StreamId, SymbolId, Table, ThreadId,
+    Trace,
+};
+
+/// Tables whose rows have an event each, in the order of event numbers.
+const EVENT_TABLES: [Table; 6] = [
+    Table::Kernels,
+    Table::MemoryCopies,
+    Table::MemoryAllocations,
+    Table::Regions,
+    Table::Samples,
+    Table::Syncs,
+];
+
+/// Categories of rows for which the trace has none.
+pub(super) const KERNEL: &str = "KERNEL_DISPATCH";
+pub(super) const COPY: &str = "MEMORY_COPY";
+pub(super) const ALLOCATION: &str = "MEMORY_ALLOCATION";
+pub(super) const SCRATCH: &str = "SCRATCH_MEMORY";
+pub(super) const SYNC: &str = "HIP_EVENT";
+
+/// A kernel symbol: the trace's own, or one made for kernels without.
+pub(super) struct Symbol {
+    pub process: usize,
+    pub id: i64,
+    pub own: Option<usize>,
+    pub name: StrId,
+    /// Registers of kernels without a symbol: vector, accumulation, scalar.
+    pub registers: [trace::OptI64; 3],
+}
+
+/// A track of samples.
+pub(super) struct Track {
+    pub process: usize,
+    pub thread: ThreadId,
+    pub name: StrId,
+}
+
+/// A counter: the trace's own, or a series of samples.
+pub(super) struct Pmc {
+    pub process: usize,
+    pub agent: AgentId,
+    pub name: StrId,
+    pub unit: StrId,
+    pub own: Option<usize>,
+}
+
+/// The trace, and what its tables need besides.
+pub(super) struct Model {
+    pub trace: Trace,
+    /// Recordings by number.
+    pub guids: Vec<String>,
+    /// Recording of each process.
+    pub group_of: Vec<u32>,
+    /// Node number of each process.
+    pub nid: Vec<i64>,
+    /// One process of each (recording, node).
+    pub nodes: Vec<usize>,
+    pub process_id: Vec<i64>,
+    pub thread_id: Vec<i64>,
+    pub agent_id: Vec<i64>,
+    pub queue_id: Vec<i64>,
+    pub stream_id: Vec<i64>,
+    pub symbols: Vec<Symbol>,
+    /// Symbol of each kernel.
+    pub symbol_of: Vec<u32>,
+    /// One symbol of each (recording, code object).
+    pub code_objects: Vec<usize>,
+    pub tracks: Vec<Track>,
+    /// Track of each sample.
+    pub track_of: Vec<u32>,
+    pub pmcs: Vec<Pmc>,
+    /// Samples with a value, and the counter of each.
+    pub valued: Vec<(u32, u32)>,
+    /// Arguments that belong to regions.
+    pub region_args: std::ops::Range<usize>,
+    /// First event number of each table, and the end.
+    first_event: [usize; EVENT_TABLES.len() + 1],
+    frames: Option<StrId>,
+    strings: OnceLock<Vec<(u32, StrId)>>,
+}
+
+impl Model {
+    pub fn new(mut trace: Trace) -> Model {
+        for category in [KERNEL, COPY, ALLOCATION, SCRATCH, SYNC] {
+            trace.strings.intern(category);
+        }
+        if needs_a_process(&trace) {
+            trace.processes.push(Process::default());
+        }
+        let (guids, group_of) = recordings(&trace);
+        let (nid, nodes) = nodes(&trace, &group_of);
+        let last = trace.processes.len() - 1;
+        let group = |process: ProcessId| group_of[process.get().unwrap_or(last)];
+        let ids = |items: Vec<(ProcessId, Option<i64>)>| {
+            let mut numbers = Numbers::default();
+            items.into_iter().map(|(process, wish)| numbers.take(group(process), wish)).collect::<Vec<_>>()
+        };
+        let process_id =
+            ids((0..).zip(&trace.processes).map(|(i, p)| (ProcessId::at(i), Some(p.pid))).collect());
+        let thread_id = ids(trace.threads.iter().map(|t| (t.process, Some(t.tid))).collect());
+        let agent_id = ids(trace.agents.iter().map(|a| (a.process, a.absolute_index.get())).collect());
+        let queue_id = ids(trace.queues.iter().map(|q| (q.process, Some(q.id))).collect());
+        let stream_id = ids(trace.streams.iter().map(|s| (s.process, Some(s.id))).collect());
+        let (symbols, symbol_of) = symbols(&trace, &group_of);
+        let code_objects = first_of_each(symbols.iter().map(|s| {
+            let object = s.own.and_then(|own| trace.symbols[own].code_object.get());
+            object.map(|object| (group_of[s.process], object))
+        }));
+        let (tracks, track_of) = tracks(&trace, last);
+        let (pmcs, valued) = pmcs(&trace, last);
+        let owners = &trace.args.owner;
+        let region_args = owners.partition_point(|o| *o < RowRef::region(0))
+            ..owners.partition_point(|o| *o < RowRef::new(Table::Samples, 0));
+        let mut first_event = [0; EVENT_TABLES.len() + 1];
+        for (i, table) in EVENT_TABLES.into_iter().enumerate() {
+            first_event[i + 1] = first_event[i] + rows_of(&trace, table);
+        }
+        let frames = trace.strings.find("python_function");
+        Model {
+            guids,
+            group_of,
+            nid,
+            nodes,
+            process_id,
+            thread_id,
+            agent_id,
+            queue_id,
+            stream_id,
+            symbols,
+            symbol_of,
+            code_objects,
+            tracks,
+            track_of,
+            pmcs,
+            valued,
+            region_args,
+            first_event,
+            frames,
+            strings: OnceLock::new(),
+            trace,
+        }
+    }
+
+    /// The text of a string.
+    pub fn text(&self, id: StrId) -> &str {
+        self.trace.strings.get(id)
+    }
+
+    /// The text of a string, absent when empty.
+    pub fn known(&self, id: StrId) -> Option<&str> {
+        (!id.is_empty()).then(|| self.text(id))
+    }
+
+    /// `rocpd_string.id` of a string.
+    pub fn string_id(&self, id: StrId) -> i64 {
+        i64::from(id.0) + 1
+    }
+
+    /// The number of a process; rows that name none belong to the last.
+    pub fn process(&self, process: ProcessId) -> usize {
+        process.get().unwrap_or(self.trace.processes.len() - 1)
+    }
+
+    pub fn guid(&self, process: ProcessId) -> &str {
+        self.guid_of(self.process(process))
+    }
+
+    pub fn guid_of(&self, process: usize) -> &str {
+        &self.guids[self.group_of[process] as usize]
+    }
+
+    pub fn nid(&self, process: ProcessId) -> i64 {
+        self.nid[self.process(process)]
+    }
+
+    pub fn pid(&self, process: ProcessId) -> i64 {
+        self.trace.processes[self.process(process)].pid
+    }
+
+    /// `rocpd_info_process.id`
+    pub fn process_ref(&self, process: ProcessId) -> i64 {
+        self.process_id[self.process(process)]
+    }
+
+    pub fn thread_ref(&self, thread: ThreadId) -> Option<i64> {
+        thread.get().map(|t| self.thread_id[t])
+    }
+
+    pub fn tid(&self, thread: ThreadId) -> Option<i64> {
+        thread.get().map(|t| self.trace.threads[t].tid)
+    }
+
+    pub fn agent(&self, agent: AgentId) -> Option<&trace::Agent> {
+        agent.get().map(|a| &self.trace.agents[a])
+    }
+
+    pub fn agent_ref(&self, agent: AgentId) -> Option<i64> {
+        agent.get().map(|a| self.agent_id[a])
+    }
+
+    pub fn agent_kind(&self, agent: AgentId) -> Option<&str> {
+        self.agent(agent).map(|a| a.kind.name()).filter(|name| !name.is_empty())
+    }
+
+    pub fn queue_ref(&self, queue: QueueId) -> Option<i64> {
+        queue.get().map(|q| self.queue_id[q])
+    }
+
+    pub fn stream_ref(&self, stream: StreamId) -> Option<i64> {
+        stream.get().map(|s| self.stream_id[s])
+    }
+
+    pub fn queue_name(&self, queue: QueueId) -> Option<&str> {
+        queue.get().and_then(|q| self.known(self.trace.queues[q].name))
+    }
+
+    pub fn stream_name(&self, stream: StreamId) -> Option<&str> {
+        stream.get().and_then(|s| self.known(self.trace.streams[s].name))
+    }
+
+    /// The thread of GPU work: its own, or that of the call that launched it.
+    pub fn launcher(&self, thread: ThreadId, row: RowRef) -> ThreadId {
+        match thread.get() {
+            Some(_) => thread,
+            None => {
+                self.trace.links.launch_of(row).map_or(ThreadId::NONE, |call| self.trace.regions.thread[call])
+            }
+        }
+    }
+
+    /// The event of a row.
+    pub fn event(&self, table: Table, row: usize) -> i64 {
+        let place = EVENT_TABLES.iter().position(|t| *t == table).unwrap_or(0);
+        (self.first_event[place] + row) as i64 + 1
+    }
+
+    /// The row that an event belongs to, by the event's own row.
+    pub fn owner(&self, event: usize) -> RowRef {
+        let place = self.first_event[1..].partition_point(|first| *first <= event);
+        EVENT_TABLES.get(place).map_or(RowRef::NONE, |t| RowRef::new(*t, event - self.first_event[place]))
+    }
+
+    /// How many events there are.
+    pub fn events(&self) -> usize {
+        self.first_event[EVENT_TABLES.len()]
+    }
+
+    /// Parent of a region as a correlation id. Python frames name their parents by frame number, which is none.
+    pub fn parent(&self, region: usize) -> Option<i64> {
+        let regions = &self.trace.regions;
+        let is_frame = self.frames.is_some_and(|frames| regions.category[region] == frames);
+        Some(regions.parent[region]).filter(|_| !is_frame)
+    }
+
+    /// Category of an allocation.
+    pub fn allocation_category(&self, row: usize) -> &'static str {
+        let level = self.text(self.trace.memory_allocations.level[row]);
+        if level.eq_ignore_ascii_case("SCRATCH") { SCRATCH } else { ALLOCATION }
+    }
+
+    /// (recording, string) of every name that a row refers to.
+    pub fn strings(&self) -> &[(u32, StrId)] {
+        self.strings.get_or_init(|| {
+            let mut pairs: Vec<(u32, StrId)> = Vec::new();
+            let trace = &self.trace;
+            let mut used = vec![vec![0u64; trace.strings.len().div_ceil(64)]; self.guids.len()];
+            let mut mark = |process: ProcessId, id: StrId| {
+                let group = self.group_of[self.process(process)] as usize;
+                used[group][id.0 as usize / 64] |= 1 << (id.0 % 64);
+            };
+            let categories = [KERNEL, COPY, ALLOCATION, SCRATCH, SYNC].map(|c| trace.strings.find(c));
+            for process in 0..trace.processes.len() {
+                for category in categories.into_iter().flatten() {
+                    mark(ProcessId::at(process), category);
+                }
+                mark(ProcessId::at(process), StrId::EMPTY);
+            }
+            let (k, c, r, s) = (&trace.kernels, &trace.memory_copies, &trace.regions, &trace.samples);
+            (0..k.len()).for_each(|i| mark(k.process[i], k.name[i]));
+            (0..k.len()).for_each(|i| mark(k.process[i], k.region[i]));
+            (0..c.len()).for_each(|i| mark(c.process[i], c.name[i]));
+            (0..r.len()).for_each(|i| mark(r.process[i], r.name[i]));
+            (0..r.len()).for_each(|i| mark(r.process[i], r.category[i]));
+            (0..s.len()).for_each(|i| mark(s.process[i], s.name[i]));
+            (0..s.len()).for_each(|i| mark(s.process[i], s.kind[i]));
+            (0..trace.syncs.len()).for_each(|i| mark(trace.syncs.process[i], trace.syncs.kind[i]));
+            for (group, bits) in (0..).zip(&used) {
+                for (word, bits) in bits.iter().enumerate() {
+                    let set = (0..64).filter(|bit| bits >> bit & 1 == 1);
+                    pairs.extend(set.map(|bit| (group, StrId((word * 64 + bit) as u32))));
+                }
+            }
+            pairs
+        })
+    }
+
+    /// What a graph flag means as an id of the graph: replayed, launched directly, not said.
+    pub fn graph(&self, graph: Graph) -> Option<i64> {
+        match graph {
+            Graph::Unknown => None,
+            Graph::Direct => Some(0),
+            Graph::Replayed => Some(1),
+        }
+    }
+}
+
+/// Ids of one kind: the wish of each item where it is free in its recording, else one above all so far.
+#[derive(Default)]
+struct Numbers {
+    taken: Map<(u32, i64), ()>,
+    highest: Map<u32, i64>,
+}
+
+impl Numbers {
+    fn take(&mut self, group: u32, wish: Option<i64>) -> i64 {
+        let highest = self.highest.entry(group).or_insert(0);
+        let id = wish.filter(|id| !self.taken.contains_key(&(group, *id))).unwrap_or_else(|| {
+            let mut id = highest.saturating_add(1);
+            while self.taken.contains_key(&(group, id)) {
+                id += 1;
+            }
+            id
+        });
+        *highest = (*highest).max(id);
+        self.taken.insert((group, id), ());
+        id
+    }
+}
+
+fn rows_of(trace: &Trace, table: Table) -> usize {
+    match table {
+        Table::Kernels => trace.kernels.len(),
+        Table::MemoryCopies => trace.memory_copies.len(),
+        Table::MemoryAllocations => trace.memory_allocations.len(),
+        Table::Regions => trace.regions.len(),
+        Table::Samples => trace.samples.len(),
+        Table::Syncs => trace.syncs.len(),
+    }
+}
+
+fn needs_a_process(trace: &Trace) -> bool {
+    let columns: [&[ProcessId]; 6] = [
+        &trace.kernels.process,
+        &trace.memory_copies.process,
+        &trace.memory_allocations.process,
+        &trace.regions.process,
+        &trace.samples.process,
+        &trace.syncs.process,
+    ];
+    trace.processes.is_empty() || columns.iter().any(|column| column.iter().any(|p| !p.is_some()))
+}
+
+/// Recordings and the one of each process. Without a guid nothing says that two processes share ids.
+fn recordings(trace: &Trace) -> (Vec<String>, Vec<u32>) {
+    let mut guids = Vec::new();
+    let mut known: Map<StrId, u32> = Map::default();
+    let group_of = trace
+        .processes
+        .iter()
+        .map(|process| {
+            if let Some(group) = known.get(&process.guid) {
+                return *group;
+            }
+            let group = guids.len() as u32;
+            if process.guid.is_empty() {
+                let path = process.source.get().map_or("", |s| trace.sources[s].path.as_str());
+                guids.push(format!("{path}#{}", process.pid));
+            } else {
+                guids.push(trace.strings.get(process.guid).to_string());
+                known.insert(process.guid, group);
+            }
+            group
+        })
+        .collect();
+    (guids, group_of)
+}
+
+/// Node number of each process, and a process for each (recording, node). 0 is a node of which nothing is known.
+fn nodes(trace: &Trace, group_of: &[u32]) -> (Vec<i64>, Vec<usize>) {
+    let mut hosts: Map<(StrId, StrId), i64> = Map::default();
+    let nid: Vec<i64> = trace
+        .processes
+        .iter()
+        .map(|process| match (process.node.get(), (process.machine, process.hostname)) {
+            (Some(nid), _) => nid,
+            (None, (StrId::EMPTY, StrId::EMPTY)) => 0,
+            (None, host) => {
+                let next = hosts.len() as i64 + 1;
+                *hosts.entry(host).or_insert(next)
+            }
+        })
+        .collect();
+    let nodes = first_of_each(nid.iter().zip(group_of).map(Some));
+    (nid, nodes)
+}
+
+/// Places of the first item of each key; items without a key are passed over.
+fn first_of_each<K: std::hash::Hash + Eq>(keys: impl Iterator<Item = Option<K>>) -> Vec<usize> {
+    let mut seen: Map<K, ()> = Map::default();
+    keys.enumerate()
+        .filter(|(_, key)| key.is_some())
+        .filter_map(|(i, key)| seen.insert(key?, ()).is_none().then_some(i))
+        .collect()
+}
+
+fn symbols(trace: &Trace, group_of: &[u32]) -> (Vec<Symbol>, Vec<u32>) {
+    let last = trace.processes.len() - 1;
+    let mut numbers = Numbers::default();
+    let mut symbols: Vec<Symbol> = (0..)
+        .zip(&trace.symbols)
+        .map(|(own, symbol)| {
+            let process = symbol.process.get().unwrap_or(last);
+            let id = numbers.take(group_of[process], Some(symbol.id));
+            Symbol { process, id, own: Some(own), name: symbol.display_name, registers: Default::default() }
+        })
+        .collect();
+    let mut made: Map<(u32, StrId, [trace::OptI64; 3]), u32> = Map::default();
+    let kernels = &trace.kernels;
+    let symbol_of = (0..kernels.len())
+        .map(|i| {
+            if let Some(own) =
+                kernels.symbol[i].get().filter(|s| trace.symbols[*s].display_name == kernels.name[i])
+            {
+                return SymbolId::at(own).0;
+            }
+            let process = kernels.process[i].get().unwrap_or(last);
+            let shape = trace.shapes.get(kernels.shape[i]);
+            let registers = [shape.vgpr, shape.agpr, shape.sgpr];
+            let group = group_of[process];
+            *made.entry((group, kernels.name[i], registers)).or_insert_with(|| {
+                let id = numbers.take(group, None);
+                symbols.push(Symbol { process, id, own: None, name: kernels.name[i], registers });
+                symbols.len() as u32 - 1
+            })
+        })
+        .collect();
+    (symbols, symbol_of)
+}
+
+fn tracks(trace: &Trace, last: usize) -> (Vec<Track>, Vec<u32>) {
+    let samples = &trace.samples;
+    let mut tracks = Vec::new();
+    let mut known: Map<(usize, ThreadId, StrId), u32> = Map::default();
+    let track_of = (0..samples.len())
+        .map(|i| {
+            let (process, thread, name) =
+                (samples.process[i].get().unwrap_or(last), samples.thread[i], samples.name[i]);
+            *known.entry((process, thread, name)).or_insert_with(|| {
+                tracks.push(Track { process, thread, name });
+                tracks.len() as u32 - 1
+            })
+        })
+        .collect();
+    (tracks, track_of)
+}
+
+fn pmcs(trace: &Trace, last: usize) -> (Vec<Pmc>, Vec<(u32, u32)>) {
+    let mut pmcs: Vec<Pmc> = (0..)
+        .zip(&trace.counter_kinds)
+        .map(|(own, kind)| {
+            let process = kind.process.get().unwrap_or(last);
+            Pmc { process, agent: kind.agent, name: kind.name, unit: kind.unit, own: Some(own) }
+        })
+        .collect();
+    let samples = &trace.samples;
+    let mut known: Map<(usize, AgentId, StrId, StrId), u32> = Map::default();
+    let valued = (0..samples.len())
+        .filter(|&i| !samples.value[i].is_nan())
+        .map(|i| {
+            let process = samples.process[i].get().unwrap_or(last);
+            let (agent, name, unit) = (samples.agent[i], samples.name[i], samples.unit[i]);
+            let pmc = *known.entry((process, agent, name, unit)).or_insert_with(|| {
+                pmcs.push(Pmc { process, agent, name, unit, own: None });
+                pmcs.len() as u32 - 1
+            });
+            (i as u32, pmc)
+        })
+        .collect();
+    (pmcs, valued)
+}
