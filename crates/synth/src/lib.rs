@@ -1,1 +1,42 @@
-//! placeholder
+//! A seeded simulator of GPU runs with known truth.
+//!
+//! ```text
+//! scenario.toml ─► program ─► engine (threads, streams, ranks) ─► log ─► emit ─► Trace ─► files
+//!                                                                 └─► tally ─► truth.json
+//! ```
+//!
+//! Effects follow from causes: a kernel starts when its launch, its stream and the events it waits for allow
+//! it, a blocking call returns when its work is done, a collective ends when the last rank has come. Every
+//! draw is a function of (seed, rank, kernel, instance), so the same run with one kernel faster differs only
+//! in what follows from that. `docs/synth.md` describes scenario files.
+//!
+//! ```
+//! use rocm_perf_synth::{Options, Scenario, simulate};
+//!
+//! let scenario = Scenario::builtin("clean").unwrap();
+//! let run = simulate(&scenario, &Options { steps: Some(2), ..Options::default() }).unwrap();
+//! assert_eq!(run.runs[0].trace.kernels.len() as u64, run.truth.ranks[0].kernels.iter().map(|k| k.calls).sum());
+//! ```
+
+mod check;
+mod clock;
+mod emit;
+mod engine;
+mod error;
+mod frames;
+mod generate;
+mod identity;
+mod program;
+mod random;
+mod record;
+mod run;
+mod scenario;
+mod truth;
+
+pub use error::Error;
+pub use generate::{GenerateOptions, Generated, GeneratedFile, OutputFormat, generate};
+pub use identity::Dialect;
+pub use program::GraphMode;
+pub use run::{Options, Run, Simulation, simulate};
+pub use scenario::Scenario;
+pub use truth::{Injected, KernelTruth, RankTruth, Truth};

@@ -1,1 +1,0 @@
-//! rocprofv3 CSV and JSON writers.

@@ -1,0 +1,255 @@
+//! The cells of rocprofv3's CSV files: every column by name, for every release's set of columns.
+
+use trace::{AgentId, OptI64, Trace};
+
+use super::words;
+use crate::torch::int;
+
+/// Row `i` of the file's table; the counter file has an index of its own.
+pub(super) struct Row<'a> {
+    pub trace: &'a Trace,
+    pub i: usize,
+    pub counter: Option<(trace::StrId, f64)>,
+    /// Older releases write agents as bare numbers.
+    pub bare_agents: bool,
+}
+
+/// Appends one cell.
+pub(super) type Cell = fn(&mut Vec<u8>, &Row<'_>);
+
+/// Columns of a file: names and how each is written.
+pub(super) type Columns = &'static [(&'static str, Cell)];
+
+fn text(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    for (i, piece) in text.split('"').enumerate() {
+        if i > 0 {
+            out.extend_from_slice(b"\"\"");
+        }
+        out.extend_from_slice(piece.as_bytes());
+    }
+    out.push(b'"');
+}
+
+fn some(out: &mut Vec<u8>, value: OptI64) {
+    if let Some(value) = value.get() {
+        int(out, value);
+    }
+}
+
+fn agent(out: &mut Vec<u8>, row: &Row<'_>, agent: AgentId) {
+    let Some(index) = agent.get().and_then(|a| row.trace.agents[a].absolute_index.get()) else {
+        if !row.bare_agents {
+            text(out, "");
+        }
+        return;
+    };
+    if row.bare_agents {
+        int(out, index);
+    } else {
+        text(out, &format!("Agent {index}"));
+    }
+}
+
+/// rocprofv3's notation: fixed with six digits from 1 on, scientific with eight below.
+fn float(out: &mut Vec<u8>, value: f64) {
+    use std::io::Write;
+    let written = if value.abs() >= 1.0 || value == 0.0 {
+        write!(out, "{value:.6}")
+    } else {
+        write!(out, "{value:.8e}")
+    };
+    written.expect("a vector takes all bytes");
+}
+
+fn guid(out: &mut Vec<u8>, row: &Row<'_>, process: trace::ProcessId) {
+    text(out, process.get().map_or("", |p| row.trace.strings.get(row.trace.processes[p].guid)));
+}
+
+fn pid(out: &mut Vec<u8>, row: &Row<'_>, process: trace::ProcessId) {
+    if let Some(p) = process.get() {
+        int(out, row.trace.processes[p].pid);
+    }
+}
+
+fn tid(out: &mut Vec<u8>, row: &Row<'_>, thread: trace::ThreadId) {
+    if let Some(t) = thread.get() {
+        int(out, row.trace.threads[t].tid);
+    }
+}
+
+fn queue(out: &mut Vec<u8>, row: &Row<'_>, queue: trace::QueueId) {
+    if let Some(q) = queue.get() {
+        int(out, row.trace.queues[q].id);
+    }
+}
+
+fn stream(out: &mut Vec<u8>, row: &Row<'_>, stream: trace::StreamId) {
+    if let Some(s) = stream.get() {
+        int(out, row.trace.streams[s].id);
+    }
+}
+
+macro_rules! shape {
+    ($field:ident) => {
+        |out, r| some(out, r.trace.shapes.get(r.trace.kernels.shape[r.i]).$field)
+    };
+    ($field:ident, $axis:literal) => {
+        |out, r| {
+            if let Some(size) = r.trace.shapes.get(r.trace.kernels.shape[r.i]).$field {
+                int(out, i64::from(size[$axis]));
+            }
+        }
+    };
+    (product $field:ident) => {
+        |out, r| {
+            if let Some(size) = r.trace.shapes.get(r.trace.kernels.shape[r.i]).$field {
+                int(out, size.iter().map(|s| i64::from(*s)).product());
+            }
+        }
+    };
+}
+
+/// Static LDS is reported in blocks of 512 bytes.
+fn lds(out: &mut Vec<u8>, r: &Row<'_>) {
+    some(out, r.trace.shapes.get(r.trace.kernels.shape[r.i]).lds_bytes);
+}
+
+fn kernel_id(out: &mut Vec<u8>, r: &Row<'_>) {
+    if let Some(symbol) = r.trace.kernels.symbol[r.i].get() {
+        int(out, r.trace.symbols[symbol].id);
+    }
+}
+
+/// `kernel_trace` and `counter_collection`, whose rows are dispatches.
+pub(super) const KERNELS: Columns = &[
+    ("Guid", |out, r| guid(out, r, r.trace.kernels.process[r.i])),
+    ("Pid", |out, r| guid(out, r, r.trace.kernels.process[r.i])),
+    ("Kind", |out, _| text(out, "KERNEL_DISPATCH")),
+    ("Agent_Id", |out, r| agent(out, r, r.trace.kernels.agent[r.i])),
+    ("Queue_Id", |out, r| queue(out, r, r.trace.kernels.queue[r.i])),
+    ("Stream_Id", |out, r| stream(out, r, r.trace.kernels.stream[r.i])),
+    ("Process_Id", |out, r| pid(out, r, r.trace.kernels.process[r.i])),
+    ("Thread_Id", |out, r| tid(out, r, r.trace.kernels.thread[r.i])),
+    ("Dispatch_Id", |out, r| some(out, r.trace.kernels.dispatch[r.i])),
+    ("Kernel_Id", kernel_id),
+    ("Kernel_Name", |out, r| text(out, r.trace.strings.get(r.trace.kernels.name[r.i]))),
+    ("Correlation_Id", |out, r| int(out, r.trace.kernels.correlation[r.i])),
+    ("Start_Timestamp", |out, r| int(out, r.trace.kernels.start[r.i])),
+    ("End_Timestamp", |out, r| int(out, r.trace.kernels.end[r.i])),
+    ("LDS_Block_Size", lds),
+    ("Group_Segment_Size", lds),
+    ("Scratch_Size", shape!(scratch_bytes)),
+    ("Private_Segment_Size", shape!(scratch_bytes)),
+    ("VGPR_Count", shape!(vgpr)),
+    ("Accum_VGPR_Count", shape!(agpr)),
+    ("SGPR_Count", shape!(sgpr)),
+    ("Workgroup_Size_X", shape!(workgroup, 0)),
+    ("Workgroup_Size_Y", shape!(workgroup, 1)),
+    ("Workgroup_Size_Z", shape!(workgroup, 2)),
+    ("Grid_Size_X", shape!(grid, 0)),
+    ("Grid_Size_Y", shape!(grid, 1)),
+    ("Grid_Size_Z", shape!(grid, 2)),
+    ("Workgroup_Size", shape!(product workgroup)),
+    ("Grid_Size", shape!(product grid)),
+    ("Counter_Name", |out, r| {
+        let name = r.counter.map(|(name, _)| r.trace.strings.get(name));
+        text(out, name.unwrap_or(""));
+    }),
+    ("Counter_Value", |out, r| {
+        if let Some((_, value)) = r.counter {
+            float(out, value);
+        }
+    }),
+];
+
+/// The files of host calls.
+pub(super) const REGIONS: Columns = &[
+    ("Guid", |out, r| guid(out, r, r.trace.regions.process[r.i])),
+    ("Domain", |out, r| text(out, words::kind(r.trace.strings.get(r.trace.regions.category[r.i])))),
+    ("Function", |out, r| text(out, r.trace.strings.get(r.trace.regions.name[r.i]))),
+    ("Process_Id", |out, r| pid(out, r, r.trace.regions.process[r.i])),
+    ("Thread_Id", |out, r| tid(out, r, r.trace.regions.thread[r.i])),
+    ("Correlation_Id", |out, r| int(out, r.trace.regions.correlation[r.i])),
+    ("Start_Timestamp", |out, r| int(out, r.trace.regions.start[r.i])),
+    ("End_Timestamp", |out, r| int(out, r.trace.regions.end[r.i])),
+];
+
+/// `memory_copy_trace`.
+pub(super) const COPIES: Columns = &[
+    ("Guid", |out, r| guid(out, r, r.trace.memory_copies.process[r.i])),
+    ("Kind", |out, _| text(out, "MEMORY_COPY")),
+    ("Direction", |out, r| {
+        text(out, words::direction(r.trace.strings.get(r.trace.memory_copies.name[r.i])));
+    }),
+    ("Stream_Id", |out, r| stream(out, r, r.trace.memory_copies.stream[r.i])),
+    ("Source_Agent_Id", |out, r| agent(out, r, r.trace.memory_copies.src[r.i])),
+    ("Destination_Agent_Id", |out, r| agent(out, r, r.trace.memory_copies.dst[r.i])),
+    ("Correlation_Id", |out, r| int(out, r.trace.memory_copies.correlation[r.i])),
+    ("Start_Timestamp", |out, r| int(out, r.trace.memory_copies.start[r.i])),
+    ("End_Timestamp", |out, r| int(out, r.trace.memory_copies.end[r.i])),
+];
+
+fn operation(out: &mut Vec<u8>, r: &Row<'_>) {
+    let rows = &r.trace.memory_allocations;
+    let (kind, level) = (r.trace.strings.get(rows.kind[r.i]), r.trace.strings.get(rows.level[r.i]));
+    text(out, words::allocation(kind, level));
+}
+
+/// `memory_allocation_trace` and `scratch_memory_trace`.
+pub(super) const ALLOCATIONS: Columns = &[
+    ("Guid", |out, r| guid(out, r, r.trace.memory_allocations.process[r.i])),
+    ("Kind", |out, r| {
+        let level = r.trace.strings.get(r.trace.memory_allocations.level[r.i]);
+        text(out, if level == "SCRATCH" { "SCRATCH_MEMORY" } else { "MEMORY_ALLOCATION" });
+    }),
+    ("Operation", operation),
+    ("Agent_Id", |out, r| agent(out, r, r.trace.memory_allocations.agent[r.i])),
+    ("Queue_Id", |out, r| queue(out, r, r.trace.memory_allocations.queue[r.i])),
+    ("Thread_Id", |out, r| tid(out, r, r.trace.memory_allocations.thread[r.i])),
+    ("Alloc_Flags", |out, _| int(out, 0)),
+    ("Allocation_Size", |out, r| some(out, r.trace.memory_allocations.bytes[r.i])),
+    ("Address", |out, r| {
+        if let Some(address) = r.trace.memory_allocations.address[r.i].get() {
+            text(out, &format!("{:#018x}", address as u64));
+        }
+    }),
+    ("Correlation_Id", |out, r| int(out, r.trace.memory_allocations.correlation[r.i])),
+    ("Start_Timestamp", |out, r| int(out, r.trace.memory_allocations.start[r.i])),
+    ("End_Timestamp", |out, r| int(out, r.trace.memory_allocations.end[r.i])),
+];
+
+/// Appends a cell of `agent_info`: from the agent's own fields, or from what else its source said.
+pub(super) fn agent_info(
+    out: &mut Vec<u8>,
+    trace: &Trace,
+    i: usize,
+    column: &str,
+    extra: &serde_json::Value,
+) {
+    let agent = &trace.agents[i];
+    let name = trace.strings.get(agent.name);
+    let gpu = agent.kind == trace::AgentKind::Gpu;
+    match column {
+        "Guid" => {
+            let process = agent.process.get().map(|p| &trace.processes[p]);
+            text(out, process.map_or("", |p| trace.strings.get(p.guid)));
+        }
+        "Node_Id" => some(out, agent.absolute_index),
+        "Logical_Node_Id" => some(out, agent.logical_index),
+        "Agent_Type" => text(out, agent.kind.name()),
+        "Cu_Count" => some(out, agent.compute_units),
+        "Local_Mem_Size" => some(out, agent.memory_bytes),
+        "Wave_Front_Size" if gpu && extra.get("wave_front_size").is_none() => {
+            int(out, if name.starts_with("gfx9") { 64 } else { 32 });
+        }
+        "Name" => text(out, name),
+        "Product_Name" => text(out, trace.strings.get(agent.product)),
+        "Vendor_Name" if extra.get("vendor_name").is_none() => text(out, if gpu { "AMD" } else { "CPU" }),
+        _ => match extra.get(column.to_ascii_lowercase()) {
+            Some(serde_json::Value::String(value)) => text(out, value),
+            Some(serde_json::Value::Number(value)) => out.extend_from_slice(value.to_string().as_bytes()),
+            _ => {}
+        },
+    }
+}

@@ -1,1 +1,0 @@
-//! Chrome-JSON writer (torch/Kineto field set).

@@ -1,0 +1,693 @@
+//! From the simulator's log to rows of a trace, in the words of torch or of rocprofv3.
+
+use std::collections::BTreeMap;
+
+use trace::{
+    Arg, Collective, CopyKind, Counter, Graph, Kernel, MemoryAllocation, MemoryCopy, OptI64, Region, RowRef,
+    Sample, StrId, Sync, Trace,
+};
+
+use crate::clock::Clock;
+use crate::frames;
+use crate::identity::{Dialect, Identity, Place, introduce};
+use crate::program::{Frame, FrameKind, Program, element_bytes};
+use crate::random::{Key, Spread};
+use crate::record::{Detail, Record};
+use crate::scenario::{Direction, HostMemory};
+
+/// Where a thread is: the frames it is in.
+#[derive(Default)]
+struct Stack {
+    /// Row of the frame, when it is shown, and its Python id, when it has one.
+    open: Vec<(Option<usize>, i64)>,
+}
+
+impl Stack {
+    /// The Python frame around what comes next; zero at the root.
+    fn python(&self) -> i64 {
+        self.open.iter().rev().map(|(_, id)| *id).find(|id| *id != 0).unwrap_or(0)
+    }
+}
+
+/// Strings that rows use again and again.
+struct Words {
+    categories: [StrId; 4],
+    runtime: StrId,
+    apis: Vec<(StrId, StrId)>,
+    frames: Vec<StrId>,
+    leaves: Vec<StrId>,
+    copies: Vec<StrId>,
+    keys: BTreeMap<&'static str, StrId>,
+    /// JSON of name, grid and block of each kernel, for the arguments of its launch.
+    kernels: Vec<[StrId; 3]>,
+    zero: StrId,
+    alloc: StrId,
+    free: StrId,
+    real: StrId,
+    smi: StrId,
+    power: StrId,
+    vram: StrId,
+    watts: StrId,
+    bytes: StrId,
+    group: StrId,
+}
+
+/// Turns the log of one rank into rows.
+pub(crate) struct Emitter<'a> {
+    program: &'a Program,
+    pub(crate) trace: Trace,
+    dialect: Dialect,
+    stacks: bool,
+    clock: Clock,
+    place: Place,
+    ids: Identity,
+    words: Words,
+    threads: Vec<Stack>,
+    python_id: i64,
+    leaf: usize,
+    dispatch: i64,
+    collectives: i64,
+    /// Correlation of the call behind each recording of an event.
+    recordings: Vec<i64>,
+    /// Busy nanoseconds and memory in use per (GPU, sampling window).
+    windows: BTreeMap<(u32, i64), (i64, Option<i64>)>,
+    in_use: Vec<i64>,
+}
+
+const KEYS: [&str; 24] = [
+    "Record function id",
+    "Input Dims",
+    "Input type",
+    "cid",
+    "kernel",
+    "grid",
+    "block",
+    "shared memory",
+    "bytes",
+    "kind",
+    "stream",
+    "event",
+    "Collective name",
+    "In msg nelems",
+    "Out msg nelems",
+    "Group size",
+    "dtype",
+    "Process Group Name",
+    "Process Group Description",
+    "Process Group Ranks",
+    "Seq",
+    "ptr",
+    "graph",
+    "src",
+];
+
+impl<'a> Emitter<'a> {
+    /// An emitter with the identity tables filled and no rows.
+    pub(crate) fn new(
+        program: &'a Program,
+        place: Place,
+        clock: Clock,
+        dialect: Dialect,
+        stacks: bool,
+    ) -> Self {
+        let mut trace = Trace::default();
+        let ids = introduce(&mut trace, program, &place, dialect);
+        let words = Words::new(&mut trace, program, dialect);
+        Self {
+            program,
+            trace,
+            dialect,
+            stacks: stacks && dialect == Dialect::Torch,
+            clock,
+            place,
+            ids,
+            words,
+            threads: program.threads.iter().map(|_| Stack::default()).collect(),
+            python_id: 0,
+            leaf: 0,
+            dispatch: 0,
+            collectives: 0,
+            recordings: Vec::new(),
+            windows: BTreeMap::new(),
+            in_use: vec![0; program.machine.gpus as usize],
+        }
+    }
+
+    /// Adds the rows of a block of the log.
+    pub(crate) fn emit(&mut self, records: &[Record]) {
+        for record in records {
+            self.record(record);
+        }
+    }
+
+    /// Forgets the rows, keeps strings and identity: the next block goes on from here.
+    pub(crate) fn clear(&mut self) {
+        let trace = &mut self.trace;
+        trace.kernels = Default::default();
+        trace.memory_copies = Default::default();
+        trace.memory_allocations = Default::default();
+        trace.regions = Default::default();
+        trace.counters = Default::default();
+        trace.syncs = Default::default();
+        trace.collectives = Default::default();
+        trace.samples = Default::default();
+        trace.args = Default::default();
+    }
+
+    fn record(&mut self, record: &Record) {
+        match *record {
+            Record::Enter { thread, frame, at, external, step } => {
+                self.enter(thread, frame, at, external, step);
+            }
+            Record::Leave { thread, at } => {
+                if let Some((Some(row), _)) = self.threads[thread as usize].open.pop() {
+                    self.trace.regions.end[row] = self.clock.show(at);
+                }
+            }
+            Record::Chatter { thread, start, end, frames } => {
+                if self.stacks {
+                    self.chatter(thread, start, end, frames);
+                }
+            }
+            Record::Host { thread, frame, start, end } => {
+                if self.stacks {
+                    let name = self.words.frames[frame as usize];
+                    self.python(thread, name, self.clock.show(start), self.clock.show(end));
+                }
+            }
+            Record::Call { thread, api, start, end, correlation, external, detail } => {
+                self.call(thread, api, start, end, correlation, external, detail);
+            }
+            Record::Kernel { .. } => self.kernel(record),
+            Record::Copy { .. } => self.copy(record),
+            Record::Memory { thread, gpu, at, end, address, bytes, correlation, in_use } => {
+                self.memory(thread, gpu, (at, end), address, bytes, correlation, in_use);
+            }
+        }
+    }
+
+    fn enter(&mut self, thread: u32, frame: u32, at: i64, external: i64, step: u64) {
+        let facts = &self.program.frames[frame as usize];
+        let shown = match (self.dialect, facts.kind) {
+            (Dialect::Torch, FrameKind::Python | FrameKind::Module) => self.stacks,
+            (Dialect::Torch, _) | (Dialect::Rocprof, FrameKind::Annotation) => true,
+            (Dialect::Rocprof, _) => false,
+        };
+        if !shown {
+            self.threads[thread as usize].open.push((None, 0));
+            return;
+        }
+        let mut name = self.words.frames[frame as usize];
+        if facts.name.contains("{step}") {
+            name = self.trace.strings.intern(&facts.name.replace("{step}", &step.to_string()));
+        }
+        let row = self.trace.regions.len();
+        let at = self.clock.show(at);
+        match facts.kind {
+            FrameKind::Python | FrameKind::Module => {
+                let id = self.python(thread, name, at, at);
+                self.threads[thread as usize].open.push((Some(row), id));
+            }
+            FrameKind::Op | FrameKind::Annotation => {
+                self.trace.regions.push(Region {
+                    name,
+                    category: self.words.categories[facts.kind as usize],
+                    start: at,
+                    end: at,
+                    process: self.ids.process,
+                    thread: self.ids.threads[thread as usize],
+                    correlation: 0,
+                    parent: 0,
+                    external: OptI64::some(external),
+                });
+                self.threads[thread as usize].open.push((Some(row), 0));
+                if self.dialect == Dialect::Torch {
+                    self.op_args(row, facts);
+                }
+            }
+        }
+    }
+
+    fn op_args(&mut self, row: usize, facts: &Frame) {
+        let mut args: Vec<(&'static str, StrId)> = vec![("Record function id", self.words.zero)];
+        if let Some(dims) = &facts.dims {
+            args.push(("Input Dims", self.trace.strings.intern(dims)));
+        }
+        if let Some(collective) = facts.collective {
+            let facts = &self.program.collectives[collective as usize];
+            let elements = (facts.bytes / element_bytes(&facts.dtype)).to_string();
+            let ranks: Vec<String> = (0..self.place.ranks).map(|r| r.to_string()).collect();
+            let texts = [
+                ("Collective name", format!("\"{}\"", facts.operation)),
+                ("dtype", format!("\"{}\"", facts.dtype)),
+                ("In msg nelems", elements.clone()),
+                ("Out msg nelems", elements),
+                ("Group size", self.place.ranks.to_string()),
+                ("Process Group Name", "\"0\"".into()),
+                ("Process Group Description", "\"default_pg\"".into()),
+                ("Process Group Ranks", format!("\"[{}]\"", ranks.join(", "))),
+                ("Seq", self.collectives.to_string()),
+            ];
+            self.collectives += 1;
+            args.extend(texts.map(|(key, text)| (key, self.trace.strings.intern(&text))));
+        }
+        self.args(RowRef::region(row), &args);
+    }
+
+    fn args(&mut self, owner: RowRef, args: &[(&'static str, StrId)]) {
+        for (position, (key, value)) in args.iter().enumerate() {
+            let name = self.words.keys[key];
+            self.trace.args.push(Arg {
+                owner,
+                position: position as u32,
+                ty: StrId::EMPTY,
+                name,
+                value: *value,
+            });
+        }
+    }
+
+    /// A Python frame inside the frames its thread is in; gives its id.
+    fn python(&mut self, thread: u32, name: StrId, start: i64, end: i64) -> i64 {
+        self.python_id += 1;
+        let parent = self.threads[thread as usize].python();
+        self.push_frame(thread, name, start, end, parent)
+    }
+
+    fn push_frame(&mut self, thread: u32, name: StrId, start: i64, end: i64, parent: i64) -> i64 {
+        self.trace.regions.push(Region {
+            name,
+            category: self.words.categories[FrameKind::Python as usize],
+            start,
+            end,
+            process: self.ids.process,
+            thread: self.ids.threads[thread as usize],
+            correlation: 0,
+            parent,
+            external: OptI64::some(self.python_id),
+        });
+        self.python_id
+    }
+
+    /// Leaf frames in groups of four: one that calls three.
+    fn chatter(&mut self, thread: u32, start: i64, end: i64, count: u32) {
+        let outer = self.threads[thread as usize].python();
+        let groups = i64::from(count.div_ceil(4));
+        let mut left = count;
+        for group in 0..groups {
+            let at = |part: i64| start + (end - start) * (group * 8 + part) / (groups * 8);
+            let name = self.next_leaf();
+            self.python_id += 1;
+            let (first, last) = (self.clock.show(at(0)), self.clock.show(at(8)));
+            let parent = self.push_frame(thread, name, first, last, outer);
+            for child in 0..(left - 1).min(3) as i64 {
+                let name = self.next_leaf();
+                self.python_id += 1;
+                let (first, last) = (at(2 * child + 1), at(2 * child + 2));
+                self.push_frame(thread, name, self.clock.show(first), self.clock.show(last), parent);
+            }
+            left -= left.min(4);
+        }
+    }
+
+    fn next_leaf(&mut self) -> StrId {
+        self.leaf += 1;
+        self.words.leaves[self.leaf % self.words.leaves.len()]
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn call(
+        &mut self,
+        thread: u32,
+        api: u32,
+        start: i64,
+        end: i64,
+        correlation: i64,
+        external: i64,
+        detail: Detail,
+    ) {
+        let row = self.trace.regions.len();
+        let (name, cid) = self.words.apis[api as usize];
+        let torch = self.dialect == Dialect::Torch;
+        let external = if torch && external != 0 { OptI64::some(external) } else { OptI64::NONE };
+        self.trace.regions.push(Region {
+            name,
+            category: self.words.runtime,
+            start: self.clock.show(start),
+            end: self.clock.show(end),
+            process: self.ids.process,
+            thread: self.ids.threads[thread as usize],
+            correlation,
+            parent: 0,
+            external,
+        });
+        let owner = RowRef::region(row);
+        let number = |trace: &mut Trace, value: u64| trace.strings.intern(&value.to_string());
+        let mut args: Vec<(&'static str, StrId)> = Vec::new();
+        if torch {
+            args.push(("cid", cid));
+        }
+        match detail {
+            Detail::None => {}
+            Detail::Launch { kernel } if torch => {
+                let [name, grid, block] = self.words.kernels[kernel as usize];
+                args.extend([("kernel", name), ("grid", grid), ("block", block)]);
+                let lds = number(&mut self.trace, u64::from(self.program.kernels[kernel as usize].lds));
+                args.push(("shared memory", lds));
+            }
+            Detail::Copy { copy } if torch => {
+                let facts = &self.program.copies[copy as usize];
+                args.push(("bytes", number(&mut self.trace, facts.bytes)));
+                args.push(("kind", self.trace.strings.intern(hip_copy_kind(facts.direction))));
+            }
+            Detail::Alloc { bytes } => args.push(("bytes", number(&mut self.trace, bytes))),
+            Detail::Stream { stream } => {
+                let id = self.trace.streams[self.ids.streams[stream as usize].0 as usize].id;
+                args.push(("stream", number(&mut self.trace, id as u64)));
+                self.sync(name, thread, (start, end), Some(stream), None, None, correlation);
+            }
+            Detail::Event { event, stream, recording } => {
+                let id = self.trace.streams[self.ids.streams[stream as usize].0 as usize].id;
+                args.push(("stream", number(&mut self.trace, id as u64)));
+                args.push(("event", number(&mut self.trace, u64::from(event) + 1)));
+                let records = self.trace.strings.get(name) == "hipEventRecord";
+                if records {
+                    self.recordings.resize(self.recordings.len().max(recording as usize + 1), 0);
+                    self.recordings[recording as usize] = correlation;
+                }
+                let awaited = (!records).then_some(recording);
+                self.sync(name, thread, (start, end), Some(stream), Some(event), awaited, correlation);
+            }
+            Detail::EventSync { event, recording } => {
+                args.push(("event", number(&mut self.trace, u64::from(event) + 1)));
+                self.sync(name, thread, (start, end), None, Some(event), Some(recording), correlation);
+            }
+            Detail::Graph { graph } => args.push(("graph", number(&mut self.trace, u64::from(graph) + 1))),
+            Detail::Launch { .. } | Detail::Copy { .. } => {}
+        }
+        self.args(owner, &args);
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn sync(
+        &mut self,
+        kind: StrId,
+        thread: u32,
+        (start, end): (i64, i64),
+        stream: Option<u32>,
+        event: Option<u32>,
+        awaited: Option<u32>,
+        correlation: i64,
+    ) {
+        let recorded = awaited.and_then(|recording| self.recordings.get(recording as usize)).copied();
+        self.trace.syncs.push(Sync {
+            kind,
+            start: self.clock.show(start),
+            end: self.clock.show(end),
+            process: self.ids.process,
+            thread: self.ids.threads[thread as usize],
+            stream: stream.map(|s| self.ids.streams[s as usize]).unwrap_or_default(),
+            event: OptI64::from(event.map(|e| i64::from(e) + 1)),
+            waits_for: Default::default(),
+            correlation,
+            awaited: OptI64::from(recorded.filter(|correlation| *correlation != 0)),
+        });
+    }
+
+    fn kernel(&mut self, record: &Record) {
+        let Record::Kernel {
+            thread,
+            kernel,
+            stream,
+            start,
+            end,
+            correlation,
+            external,
+            instance,
+            replayed,
+            collective,
+        } = *record
+        else {
+            return;
+        };
+        let torch = self.dialect == Dialect::Torch;
+        let row = self.trace.kernels.len();
+        let gpu = self.program.streams[stream as usize].gpu;
+        let (start, end) = (self.clock.show(start), self.clock.show(end));
+        self.busy(gpu, start, end);
+        self.dispatch += 1;
+        let rocprof = |id: OptI64| if torch { OptI64::NONE } else { id };
+        self.trace.kernels.push(Kernel {
+            name: self.ids.names[kernel as usize],
+            start,
+            end,
+            process: self.ids.process,
+            thread: if torch { Default::default() } else { self.ids.threads[thread as usize] },
+            agent: self.ids.gpus[gpu as usize],
+            queue: if torch { Default::default() } else { self.ids.queues[stream as usize] },
+            stream: self.ids.streams[stream as usize],
+            correlation,
+            external: if torch && external != 0 && !replayed { OptI64::some(external) } else { OptI64::NONE },
+            dispatch: rocprof(OptI64::some(self.dispatch)),
+            shape: self.ids.shapes[kernel as usize],
+            symbol: if torch { Default::default() } else { self.ids.symbols[kernel as usize] },
+            region: StrId::EMPTY,
+            graph: match (torch, replayed) {
+                (true, true) => Graph::Replayed,
+                (true, false) => Graph::Direct,
+                (false, _) => Graph::Unknown,
+            },
+        });
+        if let Some((sequence, which)) = collective {
+            let facts = &self.program.collectives[which as usize];
+            let operation = self.trace.strings.intern(&facts.operation);
+            let dtype = self.trace.strings.intern(&facts.dtype);
+            self.trace.collectives.push(Collective {
+                group: self.words.group,
+                group_size: OptI64::some(i64::from(self.place.ranks)),
+                sequence: OptI64::some(sequence as i64),
+                operation,
+                bytes: OptI64::some(facts.bytes as i64),
+                dtype,
+                row: RowRef::kernel(row),
+                process: self.ids.process,
+            });
+        }
+        if !torch {
+            let spread = Spread::of_cv(0.01);
+            for (number, &(counter, mean)) in
+                self.program.kernels[kernel as usize].counters.iter().enumerate()
+            {
+                let draws = 0x4000_0000 + kernel * 64 + number as u32;
+                let key = Key { seed: self.place.seed, rank: self.place.rank, stream: draws, instance };
+                self.trace.counters.push(Counter {
+                    kernel: RowRef::kernel(row),
+                    counter: self.ids.counters[counter as usize],
+                    value: (mean * key.factor(spread)).round(),
+                    ..Counter::default()
+                });
+            }
+        }
+    }
+
+    fn copy(&mut self, record: &Record) {
+        let Record::Copy { thread, copy, stream, start, end, correlation, external, replayed } = *record
+        else {
+            return;
+        };
+        let torch = self.dialect == Dialect::Torch;
+        let facts = &self.program.copies[copy as usize];
+        let gpu = self.ids.gpus[self.program.streams[stream as usize].gpu as usize];
+        let (src, dst) = match facts.direction {
+            Some(Direction::H2d) => (self.ids.cpu, gpu),
+            Some(Direction::D2h) => (gpu, self.ids.cpu),
+            Some(Direction::D2d) => (gpu, gpu),
+            None => (Default::default(), gpu),
+        };
+        self.trace.memory_copies.push(MemoryCopy {
+            name: self.words.copies[copy as usize],
+            kind: if facts.direction.is_some() { CopyKind::Copy } else { CopyKind::Fill },
+            start: self.clock.show(start),
+            end: self.clock.show(end),
+            bytes: if torch && facts.direction.is_none() {
+                OptI64::NONE
+            } else {
+                OptI64::some(facts.bytes as i64)
+            },
+            process: self.ids.process,
+            thread: if torch { Default::default() } else { self.ids.threads[thread as usize] },
+            src,
+            dst,
+            src_address: OptI64::NONE,
+            dst_address: OptI64::NONE,
+            queue: Default::default(),
+            stream: self.ids.streams[stream as usize],
+            correlation,
+            external: if torch && external != 0 { OptI64::some(external) } else { OptI64::NONE },
+            graph: match (torch, replayed) {
+                (true, true) => Graph::Replayed,
+                (true, false) => Graph::Direct,
+                (false, _) => Graph::Unknown,
+            },
+        });
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn memory(
+        &mut self,
+        thread: u32,
+        gpu: u32,
+        (at, end): (i64, i64),
+        address: i64,
+        bytes: i64,
+        correlation: i64,
+        in_use: i64,
+    ) {
+        let torch = self.dialect == Dialect::Torch;
+        let (at, end) = (self.clock.show(at), self.clock.show(end));
+        self.in_use[gpu as usize] = in_use;
+        if let Some(window) = self.window(at) {
+            self.windows.entry((gpu, window)).or_default().1 = Some(in_use);
+        }
+        let freed = bytes < 0;
+        self.trace.memory_allocations.push(MemoryAllocation {
+            kind: if freed { self.words.free } else { self.words.alloc },
+            level: self.words.real,
+            start: at,
+            // Kineto has instants, and frees there have a size; rocprofv3 knows neither device nor size.
+            end: if torch { at } else { end },
+            address: OptI64::some(address),
+            bytes: OptI64::some(if torch || !freed { bytes.abs() } else { 0 }),
+            process: self.ids.process,
+            thread: self.ids.threads[thread as usize],
+            agent: if torch || !freed { self.ids.gpus[gpu as usize] } else { Default::default() },
+            queue: Default::default(),
+            stream: Default::default(),
+            correlation: if torch { 0 } else { correlation },
+        });
+    }
+
+    fn window(&self, at: i64) -> Option<i64> {
+        let width = (self.program.machine.sample_ms * 1e6) as i64;
+        (width > 0).then(|| at.div_euclid(width))
+    }
+
+    /// Counts a kernel into the sampling windows it touches.
+    fn busy(&mut self, gpu: u32, start: i64, end: i64) {
+        let (Some(first), Some(last)) = (self.window(start), self.window(end - 1)) else { return };
+        let width = (self.program.machine.sample_ms * 1e6) as i64;
+        for window in first..=last {
+            let inside = end.min((window + 1) * width) - start.max(window * width);
+            self.windows.entry((gpu, window)).or_default().0 += inside;
+        }
+    }
+
+    /// Writes samples of all windows that end before `until` (true time), or of all.
+    pub(crate) fn sample(&mut self, until: Option<i64>) {
+        let width = (self.program.machine.sample_ms * 1e6) as i64;
+        let limit = until.map_or(i64::MAX, |until| self.clock.show(until));
+        let [idle_w, busy_w] = self.program.machine.power_w;
+        let due: Vec<(u32, i64)> = self
+            .windows
+            .keys()
+            .copied()
+            .filter(|(_, w)| w.saturating_add(1).saturating_mul(width) <= limit)
+            .collect();
+        for key in due {
+            let Some((busy, memory)) = self.windows.remove(&key) else { continue };
+            let (gpu, window) = key;
+            let at = (window + 1) * width;
+            let share = (busy as f64 / width as f64).min(1.0);
+            let memory = memory.unwrap_or(self.in_use[gpu as usize]);
+            let power = (idle_w + (busy_w - idle_w) * share).round();
+            let rows = [
+                (self.words.power, self.words.watts, power),
+                (self.words.vram, self.words.bytes, memory as f64),
+            ];
+            for (name, unit, value) in rows {
+                self.trace.samples.push(Sample {
+                    start: at,
+                    end: at,
+                    kind: self.words.smi,
+                    name,
+                    value,
+                    unit,
+                    location: StrId::EMPTY,
+                    process: self.ids.process,
+                    thread: Default::default(),
+                    agent: self.ids.gpus[gpu as usize],
+                    correlation: 0,
+                    dispatch: OptI64::NONE,
+                });
+            }
+        }
+    }
+}
+
+impl Words {
+    fn new(trace: &mut Trace, program: &Program, dialect: Dialect) -> Self {
+        let torch = dialect == Dialect::Torch;
+        let strings = &mut trace.strings;
+        let annotation = if torch { "user_annotation" } else { "MARKER_CORE_RANGE_API" };
+        let kernels = program
+            .kernels
+            .iter()
+            .map(|kernel| {
+                let name = serde_json::to_string(&kernel.name).unwrap_or_default();
+                let triple = |v: [u32; 3]| format!("[{}, {}, {}]", v[0], v[1], v[2]);
+                [name, triple(kernel.grid), triple(kernel.workgroup)].map(|text| strings.intern(&text))
+            })
+            .collect();
+        Self {
+            categories: ["python_function", "python_function", "cpu_op", annotation]
+                .map(|c| strings.intern(c)),
+            runtime: strings.intern(if torch { "cuda_runtime" } else { "HIP_RUNTIME_API_EXT" }),
+            apis: program
+                .apis
+                .iter()
+                .enumerate()
+                .map(|(i, name)| (strings.intern(name), strings.intern(&(200 + i).to_string())))
+                .collect(),
+            frames: program.frames.iter().map(|frame| strings.intern(&frame.name)).collect(),
+            leaves: frames::LEAVES.iter().map(|name| strings.intern(name)).collect(),
+            copies: program.copies.iter().map(|c| strings.intern(copy_name(c, torch))).collect(),
+            keys: KEYS.iter().map(|key| (*key, strings.intern(key))).collect(),
+            kernels,
+            zero: strings.intern("0"),
+            alloc: strings.intern("ALLOC"),
+            free: strings.intern("FREE"),
+            real: strings.intern("REAL"),
+            smi: strings.intern("amd_smi"),
+            power: strings.intern("power"),
+            vram: strings.intern("vram"),
+            watts: strings.intern("W"),
+            bytes: strings.intern("bytes"),
+            group: strings.intern("0"),
+        }
+    }
+}
+
+fn copy_name(copy: &crate::program::CopyWork, torch: bool) -> &'static str {
+    let pageable = copy.memory == HostMemory::Pageable;
+    match (copy.direction, torch) {
+        (Some(Direction::H2d), true) if pageable => "Memcpy HtoD (Pageable -> Device)",
+        (Some(Direction::D2h), true) if pageable => "Memcpy DtoH (Device -> Pageable)",
+        (Some(Direction::H2d), true) => "Memcpy HtoD (Host -> Device)",
+        (Some(Direction::D2h), true) => "Memcpy DtoH (Device -> Host)",
+        (Some(Direction::D2d), true) => "Memcpy DtoD (Device -> Device)",
+        (None, true) => "Memset (Device)",
+        (Some(Direction::H2d), false) => "MEMORY_COPY_HOST_TO_DEVICE",
+        (Some(Direction::D2h), false) => "MEMORY_COPY_DEVICE_TO_HOST",
+        (Some(Direction::D2d), false) => "MEMORY_COPY_DEVICE_TO_DEVICE",
+        (None, false) => "MEMORY_COPY_NONE",
+    }
+}
+
+fn hip_copy_kind(direction: Option<Direction>) -> &'static str {
+    match direction {
+        Some(Direction::H2d) => "\"HtoD\"",
+        Some(Direction::D2h) => "\"DtoH\"",
+        Some(Direction::D2d) => "\"DtoD\"",
+        None => "\"Device\"",
+    }
+}

@@ -1,0 +1,818 @@
+//! The simulation itself: host threads run their programs, streams run what was enqueued, and every start
+//! follows from what it had to wait for.
+//!
+//! Threads and streams are sequential and talk through queues only, so the run is a network of processes
+//! with time stamps: each piece of work starts at the latest of its causes, whatever order the simulator
+//! visits them in. A thread runs ahead until it must wait, a stream until its head depends on something not
+//! known yet (an event, the last rank of a collective).
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::Error;
+use crate::program::{Instr, Mark, Node, Program, SyncTarget};
+use crate::random::{EVERY_RANK, Key, Spread};
+use crate::record::{Detail, Record};
+
+/// Draws for host times come from a stream of their own, far from those of kernels.
+const HOST_DRAWS: u32 = 1 << 31;
+
+/// A rank's kernels that take longer: kernel (or all), factor, truth.
+#[derive(Clone, Debug)]
+pub(crate) struct Slowdown {
+    pub rank: u32,
+    pub kernel: Option<u32>,
+    pub factor: f64,
+    pub mark: Mark,
+}
+
+/// What happened under one truth on one rank.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Marked {
+    pub count: u64,
+    pub first: i64,
+    pub last: i64,
+    /// Time lost to it, as far as a single happening tells.
+    pub total_ns: i64,
+}
+
+impl Default for Marked {
+    fn default() -> Self {
+        Self { count: 0, first: i64::MAX, last: i64::MIN, total_ns: 0 }
+    }
+}
+
+impl Marked {
+    fn add(&mut self, start: i64, end: i64, lost: i64) {
+        self.count += 1;
+        self.first = self.first.min(start);
+        self.last = self.last.max(end);
+        self.total_ns += lost;
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Cause {
+    thread: u32,
+    ready: i64,
+    correlation: i64,
+    external: i64,
+    replayed: bool,
+    mark: Mark,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Work {
+    Kernel { kernel: u32, cause: Cause },
+    Copy { copy: u32, cause: Cause },
+    Record { recording: u32, ready: i64 },
+    Wait { recording: u32 },
+    Collective { collective: u32, sequence: u64, cause: Cause },
+}
+
+#[derive(Default)]
+struct Stream {
+    queue: VecDeque<Work>,
+    /// When everything run so far is done.
+    tail: i64,
+    /// The head has arrived at its collective.
+    arrived: bool,
+    /// Set once the stream has run something.
+    used: bool,
+}
+
+struct Thread {
+    now: i64,
+    /// Next instruction of the step it is in.
+    at: usize,
+    step: u64,
+    /// External ids of the ops and annotations it is in; zero for frames without one.
+    externals: Vec<i64>,
+    capturing: bool,
+    draws: u64,
+    /// Correlation of its latest call.
+    last_call: i64,
+}
+
+struct Rank {
+    streams: Vec<Stream>,
+    threads: Vec<Thread>,
+    /// When each recording of an event completed, as far as known.
+    recordings: Vec<Option<i64>>,
+    /// The latest recording of each event.
+    events: Vec<Option<u32>>,
+    slots: Vec<Option<(i64, i64, u32)>>,
+    in_use: Vec<i64>,
+    next_address: i64,
+    queues: Vec<VecDeque<i64>>,
+    correlation: i64,
+    external: i64,
+    calls: Vec<u64>,
+    copies: u64,
+    collectives: u64,
+    records: Vec<Record>,
+    marked: Vec<Marked>,
+    /// Time in collectives before the last rank came, and how often this was the last.
+    waited: i64,
+    last_arrivals: u64,
+}
+
+#[derive(Default)]
+struct Meeting {
+    /// (rank, stream, when it came, cause).
+    arrivals: Vec<(u32, u32, i64, Cause)>,
+}
+
+/// A run in progress.
+pub(crate) struct Engine<'a> {
+    program: &'a Program,
+    seed: u64,
+    scale: Vec<f64>,
+    slow: Vec<Slowdown>,
+    ranks: Vec<Rank>,
+    meetings: BTreeMap<u64, Meeting>,
+    host_spread: Spread,
+    copy_spread: Spread,
+    /// Kernels run so far on rank 0.
+    pub(crate) kernels: u64,
+}
+
+/// Time between a thread's steps that belongs to no frame.
+const BETWEEN_STEPS_NS: i64 = 200;
+
+fn ns(us: f64) -> i64 {
+    (us * 1000.0).round() as i64
+}
+
+impl<'a> Engine<'a> {
+    /// A run at its beginning. `scale` has a factor for each kernel.
+    pub(crate) fn new(
+        program: &'a Program,
+        seed: u64,
+        ranks: u32,
+        scale: Vec<f64>,
+        slow: Vec<Slowdown>,
+        truths: usize,
+    ) -> Self {
+        let rank = || Rank {
+            streams: program.streams.iter().map(|_| Stream::default()).collect(),
+            threads: program
+                .threads
+                .iter()
+                .map(|_| Thread {
+                    now: 0,
+                    at: 0,
+                    step: 0,
+                    externals: Vec::new(),
+                    capturing: false,
+                    draws: 0,
+                    last_call: 0,
+                })
+                .collect(),
+            recordings: Vec::new(),
+            events: vec![None; program.events],
+            slots: vec![None; program.slots],
+            in_use: vec![0; program.machine.gpus as usize],
+            next_address: 0x7f10_0000_0000,
+            queues: vec![VecDeque::new(); program.queues],
+            correlation: 0,
+            external: 0,
+            calls: vec![0; program.kernels.len()],
+            copies: 0,
+            collectives: 0,
+            records: Vec::new(),
+            marked: vec![Marked::default(); truths],
+            waited: 0,
+            last_arrivals: 0,
+        };
+        Self {
+            program,
+            seed,
+            scale,
+            slow,
+            ranks: (0..ranks).map(|_| rank()).collect(),
+            meetings: BTreeMap::new(),
+            host_spread: Spread::of_cv(program.machine.host_cv),
+            copy_spread: Spread::of_cv(0.03),
+            kernels: 0,
+        }
+    }
+
+    /// Runs all threads up to the end of step `until` (exclusive).
+    pub(crate) fn run(&mut self, until: u64) -> Result<(), Error> {
+        loop {
+            let (mut progress, mut waiting) = (false, None);
+            for rank in 0..self.ranks.len() {
+                for thread in 0..self.program.threads.len() {
+                    let before = (self.ranks[rank].threads[thread].step, self.ranks[rank].threads[thread].at);
+                    if let Some(reason) = self.run_thread(rank, thread, until) {
+                        waiting.get_or_insert((rank, reason));
+                    }
+                    let now = &self.ranks[rank].threads[thread];
+                    progress |= (now.step, now.at) != before;
+                }
+            }
+            match waiting {
+                None => return self.drained(),
+                Some((rank, what)) if !progress => {
+                    return Err(Error::Deadlock { rank: rank as u32, what });
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// All threads are through: what streams still hold can never run.
+    fn drained(&self) -> Result<(), Error> {
+        for (number, rank) in self.ranks.iter().enumerate() {
+            if let Some(stuck) = rank.streams.iter().position(|s| !s.queue.is_empty()) {
+                let what = format!("work on stream {}", self.program.streams[stuck].id);
+                return Err(Error::Deadlock { rank: number as u32, what });
+            }
+        }
+        Ok(())
+    }
+
+    /// The log of each rank since the last call; what is only needed for the past is forgotten.
+    pub(crate) fn take_records(&mut self, rank: usize) -> Vec<Record> {
+        std::mem::take(&mut self.ranks[rank].records)
+    }
+
+    /// How many happenings are logged and not taken yet.
+    pub(crate) fn logged(&self) -> usize {
+        self.ranks.iter().map(|r| r.records.len()).sum()
+    }
+
+    /// True time that no thread will go back behind.
+    pub(crate) fn reached(&self) -> i64 {
+        self.ranks.iter().flat_map(|r| r.threads.iter().map(|t| t.now)).min().unwrap_or(0)
+    }
+
+    /// (time waited for other ranks in collectives, how often it was the last to come).
+    pub(crate) fn meetings_of(&self, rank: usize) -> (i64, u64) {
+        (self.ranks[rank].waited, self.ranks[rank].last_arrivals)
+    }
+
+    /// What happened under each truth on a rank.
+    pub(crate) fn marked(&self, rank: usize) -> &[Marked] {
+        &self.ranks[rank].marked
+    }
+
+    /// Runs one thread until it must wait; says for what, or nothing when it is through.
+    fn run_thread(&mut self, rank: usize, thread: usize, until: u64) -> Option<String> {
+        let program = self.program;
+        loop {
+            let state = &mut self.ranks[rank].threads[thread];
+            if state.step >= until {
+                return None;
+            }
+            let instrs = program.step(state.step).threads.get(thread).map_or(&[][..], Vec::as_slice);
+            match instrs.get(state.at) {
+                None => {
+                    state.step += 1;
+                    state.at = 0;
+                    state.now += BETWEEN_STEPS_NS;
+                }
+                Some(&instr) => {
+                    if let Err(reason) = self.execute(rank, thread, instr) {
+                        return Some(reason);
+                    }
+                    self.ranks[rank].threads[thread].at += 1;
+                }
+            }
+        }
+    }
+
+    /// Host time with its spread; never less than a nanosecond unless it is free.
+    fn host_time(&mut self, rank: usize, thread: usize, mean_ns: f64) -> i64 {
+        if mean_ns == 0.0 {
+            return 0;
+        }
+        let state = &mut self.ranks[rank].threads[thread];
+        state.draws += 1;
+        let key = Key {
+            seed: self.seed,
+            rank: rank as u32,
+            stream: HOST_DRAWS + thread as u32,
+            instance: state.draws,
+        };
+        ((mean_ns * key.factor(self.host_spread)) as i64).max(1)
+    }
+
+    fn execute(&mut self, r: usize, t: usize, instr: Instr) -> Result<(), String> {
+        let thread = t as u32;
+        match instr {
+            Instr::Enter { frame, ns } => {
+                let cost = self.host_time(r, t, ns);
+                let numbered = !matches!(
+                    self.program.frames[frame as usize].kind,
+                    crate::program::FrameKind::Python | crate::program::FrameKind::Module
+                );
+                let rank = &mut self.ranks[r];
+                if numbered {
+                    rank.external += 1;
+                }
+                let external = if numbered { rank.external } else { 0 };
+                let state = &mut rank.threads[t];
+                state.externals.push(external);
+                let (at, step) = (state.now, state.step);
+                rank.records.push(Record::Enter { thread, frame, at, external, step });
+                state.now += cost;
+            }
+            Instr::Leave { ns } => {
+                let cost = self.host_time(r, t, ns);
+                let rank = &mut self.ranks[r];
+                let state = &mut rank.threads[t];
+                state.externals.pop();
+                state.now += cost;
+                rank.records.push(Record::Leave { thread, at: state.now });
+            }
+            Instr::Busy { ns } => {
+                let cost = self.host_time(r, t, ns);
+                self.ranks[r].threads[t].now += cost;
+            }
+            Instr::Chatter { frames, ns } => {
+                let cost = self.host_time(r, t, ns);
+                let rank = &mut self.ranks[r];
+                let start = rank.threads[t].now;
+                rank.threads[t].now += cost;
+                rank.records.push(Record::Chatter { thread, start, end: start + cost, frames });
+            }
+            Instr::Host { frame, ns, mark } => {
+                let cost = self.host_time(r, t, ns);
+                let rank = &mut self.ranks[r];
+                let start = rank.threads[t].now;
+                rank.threads[t].now += cost;
+                rank.records.push(Record::Host { thread, frame, start, end: start + cost });
+                rank.mark(mark, start, start + cost, cost);
+            }
+            Instr::Call { api, ns, mark } => {
+                self.call(r, t, api, ns, mark, Detail::None);
+            }
+            Instr::Launch { kernel, stream, api, ns, mark } => {
+                let cause = self.launch(r, t, api, ns, mark, Detail::Launch { kernel });
+                self.enqueue(r, stream, Work::Kernel { kernel, cause });
+            }
+            Instr::Copy { copy, stream, api, ns, mark } => {
+                let cause = self.launch(r, t, api, ns, mark, Detail::Copy { copy });
+                self.enqueue(r, stream, Work::Copy { copy, cause });
+            }
+            Instr::Finish { stream } => {
+                let rank = &mut self.ranks[r];
+                let state = &rank.streams[stream as usize];
+                if !state.queue.is_empty() {
+                    return Err(format!("stream {}", self.program.streams[stream as usize].id));
+                }
+                let (tail, call) = (state.tail, rank.threads[t].last_call);
+                rank.stretch_call(t, call, tail);
+            }
+            Instr::Sync { target, api, ns, mark } => return self.sync(r, t, target, api, ns, mark),
+            Instr::Record { event, stream, api, ns } => {
+                let recording = self.ranks[r].new_recording(event);
+                let cause = self.launch(r, t, api, ns, 0, Detail::Event { event, stream, recording });
+                self.enqueue(r, stream, Work::Record { recording, ready: cause.ready });
+            }
+            Instr::Wait { event, stream, api, ns, mark } => {
+                let recording = self.ranks[r].events[event as usize];
+                let known = recording.unwrap_or(u32::MAX);
+                self.call(r, t, api, ns, mark, Detail::Event { event, stream, recording: known });
+                // An event that was never recorded is complete.
+                if let Some(recording) = recording.filter(|_| !self.ranks[r].threads[t].capturing) {
+                    self.enqueue(r, stream, Work::Wait { recording });
+                }
+            }
+            Instr::Alloc { slot, bytes, gpu, api, ns, mark } => {
+                let (start, end, correlation) = self.call(r, t, api, ns, mark, Detail::Alloc { bytes });
+                let rank = &mut self.ranks[r];
+                let address = rank.next_address;
+                let size = bytes as i64;
+                rank.next_address += (size + 0x1f_ffff) & !0x1f_ffff;
+                rank.slots[slot as usize] = Some((address, size, gpu));
+                let in_use = &mut rank.in_use[gpu as usize];
+                *in_use += size;
+                let in_use = *in_use;
+                rank.records.push(Record::Memory {
+                    thread,
+                    gpu,
+                    at: start,
+                    end,
+                    address,
+                    bytes: size,
+                    correlation,
+                    in_use,
+                });
+            }
+            Instr::Free { slot, api, ns, mark } => {
+                let (start, end, correlation) = self.call(r, t, api, ns, mark, Detail::None);
+                let rank = &mut self.ranks[r];
+                if let Some((address, size, gpu)) = rank.slots[slot as usize].take() {
+                    rank.in_use[gpu as usize] -= size;
+                    let in_use = rank.in_use[gpu as usize];
+                    rank.records.push(Record::Memory {
+                        thread,
+                        gpu,
+                        at: start,
+                        end,
+                        address,
+                        bytes: -size,
+                        correlation,
+                        in_use,
+                    });
+                }
+            }
+            Instr::Collective { collective, stream, api, ns, mark } => {
+                let kernel = self.program.collectives[collective as usize].kernel;
+                let cause = self.launch(r, t, api, ns, mark, Detail::Launch { kernel });
+                self.enqueue_collective(r, stream, collective, cause);
+            }
+            Instr::GraphLaunch { graph, stream, api, ns } => self.graph(r, t, graph, stream, api, ns),
+            Instr::BeginCapture { api, ns } => {
+                self.call(r, t, api, ns, 0, Detail::None);
+                self.ranks[r].threads[t].capturing = true;
+            }
+            Instr::EndCapture { api, ns } => {
+                self.call(r, t, api, ns, 0, Detail::None);
+                self.ranks[r].threads[t].capturing = false;
+            }
+            Instr::Post { queue } => {
+                let rank = &mut self.ranks[r];
+                rank.queues[queue as usize].push_back(rank.threads[t].now);
+            }
+            Instr::Take { queue } => {
+                let rank = &mut self.ranks[r];
+                let Some(posted) = rank.queues[queue as usize].pop_front() else {
+                    return Err(format!("a token of queue {queue}"));
+                };
+                rank.threads[t].now = rank.threads[t].now.max(posted);
+            }
+        }
+        Ok(())
+    }
+
+    /// A runtime call: (start, end, correlation).
+    fn call(
+        &mut self,
+        r: usize,
+        t: usize,
+        api: u32,
+        mean_ns: f64,
+        mark: Mark,
+        detail: Detail,
+    ) -> (i64, i64, i64) {
+        let cost = self.host_time(r, t, mean_ns);
+        let rank = &mut self.ranks[r];
+        rank.correlation += 1;
+        let correlation = rank.correlation;
+        let state = &mut rank.threads[t];
+        let external = state.externals.iter().rev().copied().find(|e| *e != 0).unwrap_or(0);
+        let (start, end) = (state.now, state.now + cost);
+        state.now = end;
+        state.last_call = correlation;
+        let thread = t as u32;
+        rank.records.push(Record::Call { thread, api, start, end, correlation, external, detail });
+        rank.mark(mark, start, end, cost);
+        (start, end, correlation)
+    }
+
+    /// A call that enqueues work, and what that work knows of it. Kernels carry the mark, not their launch.
+    fn launch(&mut self, r: usize, t: usize, api: u32, ns_: f64, mark: Mark, detail: Detail) -> Cause {
+        let (_, end, correlation) = self.call(r, t, api, ns_, 0, detail);
+        let externals = &self.ranks[r].threads[t].externals;
+        let external = externals.iter().rev().copied().find(|e| *e != 0).unwrap_or(0);
+        let ready = end + ns(self.program.machine.latency_us);
+        Cause { thread: t as u32, ready, correlation, external, replayed: false, mark }
+    }
+
+    fn sync(
+        &mut self,
+        r: usize,
+        t: usize,
+        target: SyncTarget,
+        api: u32,
+        ns: f64,
+        mark: Mark,
+    ) -> Result<(), String> {
+        let program = self.program;
+        let rank = &self.ranks[r];
+        let drained = |stream: usize| rank.streams[stream].queue.is_empty();
+        let (done, detail) = match target {
+            SyncTarget::Stream(stream) => {
+                if !drained(stream as usize) {
+                    return Err(format!("stream {}", program.streams[stream as usize].id));
+                }
+                (rank.streams[stream as usize].tail, Detail::Stream { stream })
+            }
+            SyncTarget::Event(event) => {
+                let recording = rank.events[event as usize];
+                let done = match recording {
+                    Some(recording) => {
+                        rank.recordings[recording as usize].ok_or_else(|| format!("event {event}"))?
+                    }
+                    None => 0,
+                };
+                (done, Detail::EventSync { event, recording: recording.unwrap_or(u32::MAX) })
+            }
+            SyncTarget::Device(gpu) => {
+                let mut done = 0;
+                for (stream, place) in program.streams.iter().enumerate() {
+                    if place.gpu == gpu && program.owners[stream] == t as u32 {
+                        if !drained(stream) {
+                            return Err(format!("stream {}", place.id));
+                        }
+                        done = done.max(rank.streams[stream].tail);
+                    }
+                }
+                (done, Detail::None)
+            }
+        };
+        let (start, end, correlation) = self.call(r, t, api, ns, 0, detail);
+        let rank = &mut self.ranks[r];
+        rank.stretch_call(t, correlation, done);
+        let end = end.max(rank.threads[t].now);
+        rank.mark(mark, start, end, end - start);
+        Ok(())
+    }
+
+    fn graph(&mut self, r: usize, t: usize, graph: u32, stream: u32, api: u32, ns: f64) {
+        let mut cause = self.launch(r, t, api, ns, 0, Detail::Graph { graph });
+        cause.replayed = true;
+        // The graph runs after what its launching stream holds, and that stream goes on after the graph.
+        let begun = self.ranks[r].unnamed_recording();
+        self.enqueue(r, stream, Work::Record { recording: begun, ready: cause.ready });
+        let mut others: Vec<u32> = Vec::new();
+        let program = self.program;
+        for node in &program.graphs[graph as usize] {
+            let on = match *node {
+                Node::Kernel { stream, .. }
+                | Node::Copy { stream, .. }
+                | Node::Record { stream, .. }
+                | Node::Wait { stream, .. }
+                | Node::Collective { stream, .. } => stream,
+            };
+            if on != stream && !others.contains(&on) {
+                others.push(on);
+                self.enqueue(r, on, Work::Wait { recording: begun });
+            }
+            match *node {
+                Node::Kernel { kernel, stream, mark } => {
+                    self.enqueue(r, stream, Work::Kernel { kernel, cause: Cause { mark, ..cause } });
+                }
+                Node::Copy { copy, stream, mark } => {
+                    self.enqueue(r, stream, Work::Copy { copy, cause: Cause { mark, ..cause } });
+                }
+                Node::Record { event, stream } => {
+                    let recording = self.ranks[r].new_recording(event);
+                    self.enqueue(r, stream, Work::Record { recording, ready: 0 });
+                }
+                Node::Wait { event, stream } => {
+                    if let Some(recording) = self.ranks[r].events[event as usize] {
+                        self.enqueue(r, stream, Work::Wait { recording });
+                    }
+                }
+                Node::Collective { collective, stream, mark } => {
+                    self.enqueue_collective(r, stream, collective, Cause { mark, ..cause });
+                }
+            }
+        }
+        for other in others {
+            let ended = self.ranks[r].unnamed_recording();
+            self.enqueue(r, other, Work::Record { recording: ended, ready: 0 });
+            self.enqueue(r, stream, Work::Wait { recording: ended });
+        }
+    }
+
+    fn enqueue_collective(&mut self, r: usize, stream: u32, collective: u32, cause: Cause) {
+        if self.ranks[r].threads[cause.thread as usize].capturing {
+            return;
+        }
+        let sequence = self.ranks[r].collectives;
+        self.ranks[r].collectives += 1;
+        self.enqueue(r, stream, Work::Collective { collective, sequence, cause });
+    }
+
+    fn enqueue(&mut self, r: usize, stream: u32, work: Work) {
+        let owner = self.program.owners[stream as usize] as usize;
+        if self.ranks[r].threads[owner].capturing {
+            return;
+        }
+        self.ranks[r].streams[stream as usize].queue.push_back(work);
+        self.advance(r, stream);
+    }
+
+    /// Runs a stream as far as possible, and then whatever that set free.
+    fn advance(&mut self, r: usize, stream: u32) {
+        let mut ready = vec![(r, stream)];
+        while let Some((r, s)) = ready.pop() {
+            while let Some(&work) = self.ranks[r].streams[s as usize].queue.front() {
+                if !self.run_work(r, s, work, &mut ready) {
+                    break;
+                }
+                self.ranks[r].streams[s as usize].queue.pop_front();
+            }
+        }
+    }
+
+    /// Runs the head of a stream; false when it must wait.
+    fn run_work(&mut self, r: usize, s: u32, work: Work, ready: &mut Vec<(usize, u32)>) -> bool {
+        match work {
+            Work::Kernel { kernel, cause } => {
+                let instance = self.ranks[r].calls[kernel as usize];
+                self.ranks[r].calls[kernel as usize] += 1;
+                let (duration, lost, mark) = self.kernel_time(r as u32, kernel, instance, false);
+                let start = self.start_of(r, s, &cause);
+                self.kernel_ran(r, s, kernel, start, start + duration, instance, &cause, None);
+                self.ranks[r].mark(mark, start, start + duration, lost);
+                true
+            }
+            Work::Copy { copy, cause } => {
+                let facts = self.program.copies[copy as usize];
+                let instance = self.ranks[r].copies;
+                self.ranks[r].copies += 1;
+                let key = Key { seed: self.seed, rank: r as u32, stream: HOST_DRAWS - 1, instance };
+                let moving = facts.bytes as f64 / facts.gbps;
+                let fixed = self.program.machine.copy_us * 1000.0;
+                let duration = (((moving + fixed) * key.factor(self.copy_spread)) as i64).max(1);
+                let start = self.start_of(r, s, &cause);
+                let end = start + duration;
+                let rank = &mut self.ranks[r];
+                rank.records.push(Record::Copy {
+                    thread: cause.thread,
+                    copy,
+                    stream: s,
+                    start,
+                    end,
+                    correlation: cause.correlation,
+                    external: cause.external,
+                    replayed: cause.replayed,
+                });
+                rank.streams[s as usize].ran_until(end);
+                rank.mark(cause.mark, start, end, duration);
+                true
+            }
+            Work::Record { recording, ready: call_done } => {
+                let rank = &mut self.ranks[r];
+                let at = rank.streams[s as usize].tail.max(call_done);
+                rank.recordings[recording as usize] = Some(at);
+                // Any stream of this rank may have waited for it.
+                for (other, stream) in rank.streams.iter().enumerate() {
+                    if matches!(stream.queue.front(), Some(Work::Wait { recording: w }) if *w == recording) {
+                        ready.push((r, other as u32));
+                    }
+                }
+                true
+            }
+            Work::Wait { recording } => {
+                let rank = &mut self.ranks[r];
+                let Some(at) = rank.recordings[recording as usize] else { return false };
+                let stream = &mut rank.streams[s as usize];
+                stream.tail = stream.tail.max(at);
+                true
+            }
+            Work::Collective { collective, sequence, cause } => {
+                if self.ranks[r].streams[s as usize].arrived {
+                    return false;
+                }
+                let at = self.start_of(r, s, &cause);
+                self.ranks[r].streams[s as usize].arrived = true;
+                let meeting = self.meetings.entry(sequence).or_default();
+                meeting.arrivals.push((r as u32, s, at, cause));
+                if meeting.arrivals.len() < self.ranks.len() {
+                    return false;
+                }
+                let arrivals = std::mem::take(&mut meeting.arrivals);
+                self.meetings.remove(&sequence);
+                self.collective_ran(collective, sequence, &arrivals);
+                for (rank, stream, _, _) in arrivals {
+                    let stream_state = &mut self.ranks[rank as usize].streams[stream as usize];
+                    stream_state.arrived = false;
+                    if (rank as usize, stream) != (r, s) {
+                        stream_state.queue.pop_front();
+                        ready.push((rank as usize, stream));
+                    }
+                }
+                true
+            }
+        }
+    }
+
+    /// A collective is over for all when the last has come and the transfer is done.
+    fn collective_ran(&mut self, collective: u32, sequence: u64, arrivals: &[(u32, u32, i64, Cause)]) {
+        let kernel = self.program.collectives[collective as usize].kernel;
+        let (transfer, _, _) = self.kernel_time(EVERY_RANK, kernel, sequence, true);
+        let last = arrivals.iter().map(|a| a.2).max().unwrap_or(0);
+        if let Some(&(rank, ..)) = arrivals.iter().filter(|a| a.2 == last).min_by_key(|a| a.0) {
+            self.ranks[rank as usize].last_arrivals += 1;
+        }
+        for &(rank, stream, start, cause) in arrivals {
+            let r = rank as usize;
+            self.ranks[r].calls[kernel as usize] += 1;
+            self.ranks[r].waited += last - start;
+            let facts = Some((sequence, collective));
+            self.kernel_ran(r, stream, kernel, start, last + transfer, sequence, &cause, facts);
+        }
+    }
+
+    /// The earliest start on a stream: after its own launch, and after the work before it.
+    fn start_of(&self, r: usize, s: u32, cause: &Cause) -> i64 {
+        let stream = &self.ranks[r].streams[s as usize];
+        let machine = &self.program.machine;
+        let gap = if cause.replayed { machine.graph_gap_us } else { machine.gap_us };
+        let after = if stream.used { stream.tail + ns(gap) } else { stream.tail };
+        after.max(cause.ready)
+    }
+
+    /// (duration, part of it that a truth costs, that truth).
+    fn kernel_time(&self, rank: u32, kernel: u32, instance: u64, shared: bool) -> (i64, i64, Mark) {
+        let facts = &self.program.kernels[kernel as usize];
+        let key = Key { seed: self.seed, rank, stream: kernel, instance };
+        let usual = facts.mean_ns * key.factor(facts.spread) * self.scale[kernel as usize];
+        let (mut factor, mut mark) = (1.0, 0);
+        if let Some(first) = facts.first_call_factor.filter(|_| instance == 0) {
+            (factor, mark) = (factor * first, facts.mark);
+        }
+        if let Some((every, outlier)) = facts.outliers
+            && instance % every == every - 1
+        {
+            (factor, mark) = (factor * outlier, facts.mark);
+        }
+        for slow in &self.slow {
+            if !shared && slow.rank == rank && slow.kernel.is_none_or(|k| k == kernel) {
+                factor *= slow.factor;
+                mark = slow.mark;
+            }
+        }
+        let duration = ((usual * factor) as i64).max(1);
+        (duration, duration - (usual as i64).max(1), mark)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn kernel_ran(
+        &mut self,
+        r: usize,
+        s: u32,
+        kernel: u32,
+        start: i64,
+        end: i64,
+        instance: u64,
+        cause: &Cause,
+        collective: Option<(u64, u32)>,
+    ) {
+        if r == 0 {
+            self.kernels += 1;
+        }
+        let rank = &mut self.ranks[r];
+        rank.records.push(Record::Kernel {
+            thread: cause.thread,
+            kernel,
+            stream: s,
+            start,
+            end,
+            correlation: cause.correlation,
+            external: cause.external,
+            instance,
+            replayed: cause.replayed,
+            collective,
+        });
+        rank.streams[s as usize].ran_until(end);
+        rank.mark(cause.mark, start, end, end - start);
+    }
+}
+
+impl Stream {
+    fn ran_until(&mut self, end: i64) {
+        self.tail = end;
+        self.used = true;
+    }
+}
+
+impl Rank {
+    fn mark(&mut self, mark: Mark, start: i64, end: i64, lost: i64) {
+        if mark > 0 {
+            self.marked[mark as usize - 1].add(start, end, lost);
+        }
+    }
+
+    fn unnamed_recording(&mut self) -> u32 {
+        self.recordings.push(None);
+        self.recordings.len() as u32 - 1
+    }
+
+    fn new_recording(&mut self, event: u32) -> u32 {
+        let recording = self.unnamed_recording();
+        self.events[event as usize] = Some(recording);
+        recording
+    }
+
+    /// The thread's last call only returns at `until`.
+    fn stretch_call(&mut self, t: usize, correlation: i64, until: i64) {
+        let now = self.threads[t].now.max(until);
+        self.threads[t].now = now;
+        for record in self.records.iter_mut().rev() {
+            if let Record::Call { correlation: c, end, .. } = record
+                && *c == correlation
+            {
+                *end = now;
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! Writes a simulated run into a folder: traces of every rank in any format, the truth, the scenario.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use convert::output::OutputFile;
+use convert::rocprofv3::{csv, json};
+use convert::{rocpd, torch};
+
+use crate::Error;
+use crate::emit::Emitter;
+use crate::identity::Dialect;
+use crate::program::GraphMode;
+use crate::run::{Options, Prepared};
+use crate::scenario::{Action, Scenario};
+use crate::truth::Truth;
+
+/// A format that runs are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputFormat {
+    /// rocpd database.
+    Rocpd,
+    /// torch JSON.
+    Torch,
+    /// torch JSON, compressed.
+    TorchGz,
+    /// Set of rocprofv3 CSV files.
+    Rocprofv3Csv,
+    /// rocprofv3 JSON.
+    Rocprofv3Json,
+}
+
+impl OutputFormat {
+    /// All of them with their names.
+    pub const ALL: [(&'static str, OutputFormat); 5] = [
+        ("rocpd", OutputFormat::Rocpd),
+        ("torch", OutputFormat::Torch),
+        ("torch-gz", OutputFormat::TorchGz),
+        ("rocprofv3-csv", OutputFormat::Rocprofv3Csv),
+        ("rocprofv3-json", OutputFormat::Rocprofv3Json),
+    ];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, format)| *format == self).map_or("", |(name, _)| name)
+    }
+
+    /// The format of a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, format)| *format)
+    }
+
+    fn is_torch(self) -> bool {
+        matches!(self, OutputFormat::Torch | OutputFormat::TorchGz)
+    }
+}
+
+/// What to generate and where.
+#[derive(Clone, Debug)]
+pub struct GenerateOptions {
+    /// What runs.
+    pub scenario: Scenario,
+    /// The folder; it is made when it is not there.
+    pub out: PathBuf,
+    /// One or more formats. With several, each has a folder of its own.
+    pub formats: Vec<OutputFormat>,
+    /// Seed, scaling, kernels, steps, ranks, stacks and graphs; the dialect follows from the format.
+    pub options: Options,
+    /// Run until a rank's file in the first format has about so many bytes (before compression).
+    pub size: Option<u64>,
+    /// For graphs: also the graph-off trace (`mapping/`) and the capture trace (`capture_traces/`), torch only.
+    pub mapping: bool,
+    /// Replace what is there.
+    pub force: bool,
+}
+
+impl GenerateOptions {
+    /// A scenario in one format, with everything else as usual.
+    pub fn new(scenario: Scenario, out: impl Into<PathBuf>, format: OutputFormat) -> Self {
+        Self {
+            scenario,
+            out: out.into(),
+            formats: vec![format],
+            options: Options::default(),
+            size: None,
+            mapping: true,
+            force: false,
+        }
+    }
+}
+
+/// A file that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GeneratedFile {
+    /// Where.
+    pub path: PathBuf,
+    /// In what format; none for the truth and the scenario.
+    pub format: Option<OutputFormat>,
+    /// Of which rank.
+    pub rank: Option<u32>,
+    /// `mapping` or `capture` for traces that are no run of their own.
+    pub role: Option<&'static str>,
+    /// Size on disk.
+    pub bytes: u64,
+}
+
+/// What was written.
+#[derive(Clone, Debug)]
+pub struct Generated {
+    /// All files, runs first.
+    pub files: Vec<GeneratedFile>,
+    /// What is true of the run.
+    pub truth: Truth,
+}
+
+/// Simulates a scenario and writes it.
+pub fn generate(options: &GenerateOptions) -> Result<Generated, Error> {
+    if options.formats.is_empty() {
+        return Err(Error::Options("no output format was asked for".into()));
+    }
+    let truth_path = options.out.join("truth.json");
+    if !options.force && truth_path.exists() {
+        let path = options.out.clone();
+        return Err(Error::Write { path, why: "it already holds a generated run".into() });
+    }
+    let mut run_options = options.options.clone();
+    let first_is_torch = options.formats[0].is_torch();
+    match options.size {
+        Some(_) if options.options.kernels.is_some() => {
+            return Err(Error::Options("give either a size or a number of kernels, not both".into()));
+        }
+        // A stream of JSON is simply cut when it is long enough.
+        Some(_) if first_is_torch => run_options.steps = Some(u64::MAX),
+        Some(size) => run_options.steps = Some(steps_for_size(options, size)?),
+        None => {}
+    }
+    let mut prepared = Prepared::new(&options.scenario, &run_options)?;
+    if let Some(size) = options.size.filter(|_| first_is_torch) {
+        // Small blocks, so that the end is not missed by much.
+        prepared.block = (size / 300 / 100).clamp(1, 150_000) as usize;
+    }
+    let mut sinks = options
+        .formats
+        .iter()
+        .map(|&format| {
+            let folder = match options.formats.len() {
+                1 => options.out.clone(),
+                _ => options.out.join(format.name()),
+            };
+            Sink::open(&prepared, &options.scenario.name, format, folder, run_options.stacks)
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let limit = options.size.filter(|_| first_is_torch);
+    let mut before = 0;
+    let truth = prepared.drive(|block| {
+        for sink in &mut sinks {
+            sink.append(&block)?;
+        }
+        let written = sinks[0].written();
+        let half_block = (written - before) / 2;
+        before = written;
+        Ok(limit.is_none_or(|limit| written + half_block < limit))
+    })?;
+    let mut files = Vec::new();
+    for sink in sinks {
+        files.extend(sink.finish()?);
+    }
+    if options.mapping && has_graphs(&options.scenario) && run_options.graphs == GraphMode::On {
+        for &format in options.formats.iter().filter(|f| f.is_torch()) {
+            files.extend(graph_companions(options, format)?);
+        }
+    }
+    files.push(text_file(&options.out.join("scenario.toml"), &options.scenario.to_toml()?)?);
+    let json = serde_json::to_string_pretty(&truth)
+        .map_err(|e| Error::Write { path: truth_path.clone(), why: e.to_string() })?;
+    files.push(text_file(&truth_path, &(json + "\n"))?);
+    Ok(Generated { files, truth })
+}
+
+/// The graph-off trace of one round of steps, and the capture trace.
+fn graph_companions(options: &GenerateOptions, format: OutputFormat) -> Result<Vec<GeneratedFile>, Error> {
+    let out = match options.formats.len() {
+        1 => options.out.clone(),
+        _ => options.out.join(format.name()),
+    };
+    // One step of each kind tells where every kernel comes from.
+    let mut scenario = options.scenario.clone();
+    for step in &mut scenario.pattern {
+        step.repeat = 1;
+    }
+    let round = scenario.pattern.len() as u64;
+    let roles = [(GraphMode::Off, "mapping", "mapping"), (GraphMode::Capture, "capture_traces", "capture")];
+    let mut files = Vec::new();
+    for (graphs, folder, role) in roles {
+        let run_options = Options { graphs, kernels: None, steps: Some(round), ..options.options.clone() };
+        let prepared = Prepared::new(&scenario, &run_options)?;
+        let name = format!("{}.{role}", scenario.name);
+        let mut sink = Sink::open(&prepared, &name, format, out.join(folder), run_options.stacks)?;
+        prepared.drive(|block| sink.append(&block).map(|()| true))?;
+        let written = sink.finish()?;
+        files.extend(written.into_iter().map(|file| GeneratedFile { role: Some(role), ..file }));
+    }
+    Ok(files)
+}
+
+fn has_graphs(scenario: &Scenario) -> bool {
+    fn any(program: &[Action]) -> bool {
+        program.iter().any(|action| match action {
+            Action::Graph(_) => true,
+            Action::Annotate(annotate) => any(&annotate.program),
+            _ => false,
+        })
+    }
+    let sequences = scenario.sequences.values().any(|sequence| any(&sequence.program));
+    sequences || scenario.pattern.iter().any(|step| any(&step.program))
+}
+
+/// Steps that make a file of this size, from the sizes of two short runs.
+fn steps_for_size(options: &GenerateOptions, size: u64) -> Result<u64, Error> {
+    let round: u64 = options.scenario.pattern.iter().map(|step| u64::from(step.repeat.max(1))).sum();
+    let pilot = |steps: u64| -> Result<u64, Error> {
+        let folder = options.out.join(format!(".pilot-{}-{steps}", std::process::id()));
+        let result = pilot_bytes(options, steps, &folder);
+        let _ = std::fs::remove_dir_all(&folder);
+        result
+    };
+    let (few, many) = (round, round * 8);
+    let (small, large) = (pilot(few)?, pilot(many)?);
+    let per_step = large.saturating_sub(small) as f64 / (many - few) as f64;
+    let fixed = small as f64 - per_step * few as f64;
+    Ok(((size as f64 - fixed) / per_step.max(1.0)).round().max(1.0) as u64)
+}
+
+fn pilot_bytes(options: &GenerateOptions, steps: u64, folder: &Path) -> Result<u64, Error> {
+    let run_options = Options { steps: Some(steps), ranks: Some(1), ..options.options.clone() };
+    let prepared = Prepared::new(&options.scenario, &run_options)?;
+    let name = &options.scenario.name;
+    let mut sink = Sink::open(&prepared, name, options.formats[0], folder.to_path_buf(), run_options.stacks)?;
+    prepared.drive(|block| sink.append(&block).map(|()| true))?;
+    Ok(sink.finish()?.iter().map(|file| file.bytes).sum())
+}
+
+fn text_file(path: &Path, text: &str) -> Result<GeneratedFile, Error> {
+    let write = || -> std::io::Result<()> {
+        let mut file = OutputFile::create(path)?;
+        file.write_all(text.as_bytes())?;
+        file.commit()
+    };
+    write().map_err(|error| failed(path, &error))?;
+    Ok(GeneratedFile { path: path.into(), format: None, rank: None, role: None, bytes: text.len() as u64 })
+}
+
+fn failed(path: &Path, why: &dyn std::fmt::Display) -> Error {
+    Error::Write { path: path.into(), why: why.to_string() }
+}
+
+/// One format of a run: torch is written as it comes, the others hold their rows until the end.
+struct Sink<'a> {
+    format: OutputFormat,
+    emitters: Vec<Emitter<'a>>,
+    targets: Vec<PathBuf>,
+    streams: Vec<torch::FileWriter>,
+}
+
+impl<'a> Sink<'a> {
+    fn open(
+        prepared: &'a Prepared<'_>,
+        name: &str,
+        format: OutputFormat,
+        folder: PathBuf,
+        stacks: bool,
+    ) -> Result<Self, Error> {
+        let dialect = if format.is_torch() { Dialect::Torch } else { Dialect::Rocprof };
+        let emitters = prepared.emitters(dialect, stacks);
+        let target = |rank: u32| {
+            let (host, pid) = prepared.host_and_pid(rank);
+            match format {
+                OutputFormat::Torch => folder.join(format!("{name}.rank{rank}.json")),
+                OutputFormat::TorchGz => folder.join(format!("{name}.rank{rank}.json.gz")),
+                OutputFormat::Rocpd => folder.join(host).join(format!("{pid}_results.db")),
+                OutputFormat::Rocprofv3Json => folder.join(host).join(format!("{pid}_results.json")),
+                OutputFormat::Rocprofv3Csv => folder.join(host).join(pid.to_string()),
+            }
+        };
+        let targets: Vec<PathBuf> = (0..prepared.ranks).map(target).collect();
+        let mut streams = Vec::new();
+        if format.is_torch() {
+            for (emitter, target) in emitters.iter().zip(&targets) {
+                let options = torch::Options {
+                    gzip: format == OutputFormat::TorchGz,
+                    registers: false,
+                    event_index: true,
+                    flows: true,
+                };
+                let mut stream =
+                    torch::FileWriter::create(target, options).map_err(|e| failed(target, &e))?;
+                stream.begin(&emitter.trace).map_err(|e| failed(target, &e))?;
+                streams.push(stream);
+            }
+        }
+        Ok(Self { format, emitters, targets, streams })
+    }
+
+    fn append(&mut self, block: &crate::run::Block<'_>) -> Result<(), Error> {
+        for (rank, (emitter, records)) in self.emitters.iter_mut().zip(block.records).enumerate() {
+            emitter.emit(records);
+            if let Some(stream) = self.streams.get_mut(rank) {
+                emitter.sample(Some(block.reached));
+                stream.append(&emitter.trace).map_err(|e| failed(&self.targets[rank], &e))?;
+                emitter.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of the first rank's file so far, where it is a stream.
+    fn written(&self) -> u64 {
+        self.streams.first().map_or(0, torch::FileWriter::written)
+    }
+
+    fn finish(self) -> Result<Vec<GeneratedFile>, Error> {
+        let mut files = Vec::new();
+        let mut streams = self.streams.into_iter();
+        for (rank, (mut emitter, target)) in self.emitters.into_iter().zip(self.targets).enumerate() {
+            emitter.sample(None);
+            let mut written: Vec<(PathBuf, u64)> = Vec::new();
+            match self.format {
+                OutputFormat::Torch | OutputFormat::TorchGz => {
+                    if let Some(mut stream) = streams.next() {
+                        stream.append(&emitter.trace).map_err(|e| failed(&target, &e))?;
+                        let bytes = stream.finish().map_err(|e| failed(&target, &e))?;
+                        written.push((target, bytes));
+                    }
+                }
+                OutputFormat::Rocpd => {
+                    emitter.trace.finish();
+                    let done = rocpd::write(&emitter.trace, &target, &rocpd::Options::default())
+                        .map_err(|e| Error::Write { path: e.path, why: e.why })?;
+                    written.push((target, done.bytes));
+                }
+                OutputFormat::Rocprofv3Csv => {
+                    emitter.trace.finish();
+                    let options = csv::Options::default();
+                    written =
+                        csv::write(&emitter.trace, &target, &options).map_err(|e| failed(&target, &e))?;
+                }
+                OutputFormat::Rocprofv3Json => {
+                    emitter.trace.finish();
+                    let bytes = json::write(&emitter.trace, &target).map_err(|e| failed(&target, &e))?;
+                    written.push((target, bytes));
+                }
+            }
+            let format = Some(self.format);
+            files.extend(written.into_iter().map(|(path, bytes)| GeneratedFile {
+                path,
+                format,
+                rank: Some(rank as u32),
+                role: None,
+                bytes,
+            }));
+        }
+        Ok(files)
+    }
+}

@@ -1,0 +1,594 @@
+//! Scenario files: what runs, on what, and what is wrong with it. `docs/synth.md` explains the format.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+
+use crate::Error;
+
+/// Names and texts of the built-in scenarios.
+const BUILTIN: &[(&str, &str)] = &[
+    ("serving", include_str!("../scenarios/serving.toml")),
+    ("training", include_str!("../scenarios/training.toml")),
+    ("clean", include_str!("../scenarios/clean.toml")),
+    ("idle-gpu", include_str!("../scenarios/idle-gpu.toml")),
+    ("launch-bound", include_str!("../scenarios/launch-bound.toml")),
+    ("tiny-kernels", include_str!("../scenarios/tiny-kernels.toml")),
+    ("blocking-sync", include_str!("../scenarios/blocking-sync.toml")),
+    ("pageable-copies", include_str!("../scenarios/pageable-copies.toml")),
+    ("small-copies", include_str!("../scenarios/small-copies.toml")),
+    ("slow-copies", include_str!("../scenarios/slow-copies.toml")),
+    ("serialised-streams", include_str!("../scenarios/serialised-streams.toml")),
+    ("exposed-communication", include_str!("../scenarios/exposed-communication.toml")),
+    ("allocation-churn", include_str!("../scenarios/allocation-churn.toml")),
+    ("agent-imbalance", include_str!("../scenarios/agent-imbalance.toml")),
+    ("kernel-variance", include_str!("../scenarios/kernel-variance.toml")),
+    ("first-call", include_str!("../scenarios/first-call.toml")),
+    ("straggler", include_str!("../scenarios/straggler.toml")),
+    ("slow-kernel", include_str!("../scenarios/slow-kernel.toml")),
+    ("fusable-chain", include_str!("../scenarios/fusable-chain.toml")),
+];
+
+/// A run to simulate.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// What it is called; part of file names.
+    pub name: String,
+    /// One sentence about it.
+    #[serde(default)]
+    pub description: String,
+    /// How many steps run when no size is asked for.
+    pub steps: u64,
+    /// The machine and what calls cost on it.
+    #[serde(default)]
+    pub machine: Machine,
+    /// How many ranks, and how they differ.
+    #[serde(default)]
+    pub ranks: Ranks,
+    /// Kernels by short name.
+    #[serde(default)]
+    pub kernels: BTreeMap<String, KernelSpec>,
+    /// Pieces of program by name, run by `repeat` and `graph`.
+    #[serde(default)]
+    pub sequences: BTreeMap<String, Sequence>,
+    /// The steps, taken in turn until the run is long enough.
+    #[serde(rename = "step")]
+    pub pattern: Vec<StepSpec>,
+    /// What is wrong on purpose. Actions and kernels refer to these by `truth = "id"`.
+    #[serde(default, rename = "truth", skip_serializing_if = "Vec::is_empty")]
+    pub truths: Vec<TruthSpec>,
+}
+
+/// The machine and the costs of its calls.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Machine {
+    /// Host name; ranks of one node share it, further nodes get a number.
+    pub host: String,
+    /// Ranks per node.
+    pub ranks_per_node: u32,
+    /// GPUs that each rank uses.
+    pub gpus: u32,
+    /// Product name of the GPU.
+    pub product: String,
+    /// `gfx942`
+    pub arch: String,
+    /// Compute units of a GPU.
+    pub compute_units: u32,
+    /// Memory of a GPU in bytes.
+    pub memory_bytes: u64,
+    /// Host time of a kernel launch.
+    pub launch_us: f64,
+    /// From the end of a launch call to the earliest start of its work.
+    pub latency_us: f64,
+    /// Least time between two pieces of work of a stream.
+    pub gap_us: f64,
+    /// Host time of a graph launch.
+    pub graph_launch_us: f64,
+    /// Least time between two kernels of a replayed graph.
+    pub graph_gap_us: f64,
+    /// Host time of every other call.
+    pub call_us: f64,
+    /// Bandwidth of copies from or to pinned memory.
+    pub pinned_gbps: f64,
+    /// Bandwidth of copies from or to pageable memory.
+    pub pageable_gbps: f64,
+    /// Bandwidth of copies on the device.
+    pub device_gbps: f64,
+    /// Fixed time of a copy.
+    pub copy_us: f64,
+    /// Relative spread of host times.
+    pub host_cv: f64,
+    /// Python leaf frames around each op; they take `frame_us` each.
+    pub frames_per_op: u32,
+    /// Host time of a Python leaf frame.
+    pub frame_us: f64,
+    /// Time between power and memory samples; none when zero.
+    pub sample_ms: f64,
+    /// Power of an idle and of a busy GPU, in watts.
+    pub power_w: [f64; 2],
+}
+
+impl Default for Machine {
+    fn default() -> Self {
+        Self {
+            host: "mi300x-01".into(),
+            ranks_per_node: 8,
+            gpus: 1,
+            product: "AMD Instinct MI300X".into(),
+            arch: "gfx942".into(),
+            compute_units: 304,
+            memory_bytes: 206_141_652_992,
+            launch_us: 4.0,
+            latency_us: 2.5,
+            gap_us: 0.8,
+            graph_launch_us: 60.0,
+            graph_gap_us: 0.6,
+            call_us: 0.6,
+            pinned_gbps: 52.0,
+            pageable_gbps: 9.0,
+            device_gbps: 1900.0,
+            copy_us: 4.0,
+            host_cv: 0.08,
+            frames_per_op: 24,
+            frame_us: 0.35,
+            sample_ms: 10.0,
+            power_w: [140.0, 700.0],
+        }
+    }
+}
+
+/// How many ranks there are, and how they differ.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Ranks {
+    /// How many, when not asked otherwise.
+    pub count: u32,
+    /// Clock offset of each rank; the list repeats.
+    pub clock_offset_us: Vec<f64>,
+    /// Clock drift of each rank in parts per million; the list repeats.
+    pub clock_drift_ppm: Vec<f64>,
+    /// Ranks whose kernels take longer.
+    pub slow: Vec<SlowRank>,
+}
+
+impl Default for Ranks {
+    fn default() -> Self {
+        Self { count: 1, clock_offset_us: Vec::new(), clock_drift_ppm: Vec::new(), slow: Vec::new() }
+    }
+}
+
+/// A rank whose kernels take longer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlowRank {
+    /// Which rank.
+    pub rank: u32,
+    /// How many times longer.
+    pub factor: f64,
+    /// Only this kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<Spanned<String>>,
+    /// The truth this is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truth: Option<Spanned<String>>,
+}
+
+/// A kernel.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KernelSpec {
+    /// Name in the trace.
+    pub name: String,
+    /// Mean duration.
+    pub mean_us: f64,
+    /// Relative spread (lognormal).
+    #[serde(default)]
+    pub cv: f64,
+    /// Workgroups in x, y, z.
+    #[serde(default = "one")]
+    pub grid: [u32; 3],
+    /// Work-items of a workgroup in x, y, z.
+    #[serde(default = "wave_groups")]
+    pub workgroup: [u32; 3],
+    /// Vector registers.
+    #[serde(default = "default_vgpr")]
+    pub vgpr: u32,
+    /// Accumulation registers.
+    #[serde(default)]
+    pub agpr: u32,
+    /// Scalar registers.
+    #[serde(default = "default_sgpr")]
+    pub sgpr: u32,
+    /// LDS bytes.
+    #[serde(default)]
+    pub lds: u32,
+    /// Scratch bytes.
+    #[serde(default)]
+    pub scratch: u32,
+    /// Mean values of hardware counters per dispatch.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, f64>,
+    /// The first call of a rank takes this many times longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_call_factor: Option<f64>,
+    /// Every so many calls one takes `outlier_factor` times longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outlier_every: Option<u32>,
+    /// How much longer an outlier takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outlier_factor: Option<f64>,
+    /// The truth that its first call or its outliers are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truth: Option<Spanned<String>>,
+}
+
+fn one() -> [u32; 3] {
+    [304, 1, 1]
+}
+fn wave_groups() -> [u32; 3] {
+    [256, 1, 1]
+}
+fn default_vgpr() -> u32 {
+    64
+}
+fn default_sgpr() -> u32 {
+    48
+}
+
+/// A piece of program.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sequence {
+    /// `nn.Module` around it; instances are numbered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
+    /// Python frames around it, outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub frames: Vec<String>,
+    /// What it does.
+    pub program: Vec<Action>,
+}
+
+/// One step of the run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StepSpec {
+    /// Annotations around it, outermost first; `{step}` becomes the step's number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub annotations: Vec<String>,
+    /// Python frames around it, outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub frames: Vec<String>,
+    /// How many in a row.
+    #[serde(default = "once")]
+    pub repeat: u32,
+    /// What the main thread does.
+    pub program: Vec<Action>,
+    /// What other threads do meanwhile, by thread name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub background: BTreeMap<String, Vec<Action>>,
+}
+
+fn once() -> u32 {
+    1
+}
+
+/// Something wrong on purpose.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TruthSpec {
+    /// Name by which actions refer to it.
+    pub id: String,
+    /// The rule that should find it.
+    pub rule: String,
+    /// What is wrong, for a person.
+    #[serde(default)]
+    pub text: String,
+    /// The kernel, op, frame or call to blame, as it is named in the trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// Where copied bytes come from and go to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Host to device.
+    H2d,
+    /// Device to host.
+    D2h,
+    /// On the device.
+    D2d,
+}
+
+/// What kind of host memory a copy uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HostMemory {
+    /// Page-locked.
+    #[default]
+    Pinned,
+    /// Ordinary.
+    Pageable,
+}
+
+/// One thing a thread does.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// Runs an op that launches kernels.
+    Launch(Launch),
+    /// Works on the host.
+    Host(Host),
+    /// Calls the runtime for nothing that the GPU sees.
+    Api(Api),
+    /// Copies memory.
+    Copy(Copy),
+    /// Fills memory on the device.
+    Fill(Fill),
+    /// Waits until work is done; for the whole device when neither stream nor event is named.
+    Sync(Sync),
+    /// Records an event on a stream.
+    Record(Event),
+    /// Makes a stream wait for an event.
+    Wait(Event),
+    /// Allocates device memory.
+    Alloc(Alloc),
+    /// Frees it.
+    Free(Free),
+    /// Takes part in a collective of all ranks.
+    Collective(CollectiveSpec),
+    /// Runs a sequence.
+    Repeat(Repeat),
+    /// Replays a sequence captured as a graph.
+    Graph(Repeat),
+    /// Annotates a piece of program.
+    Annotate(Annotate),
+    /// Puts a token into a queue between threads.
+    Post(QueueUse),
+    /// Takes a token, waiting for it.
+    Take(QueueUse),
+}
+
+macro_rules! action {
+    ($(#[$doc:meta])* $name:ident { $($(#[$field:meta])* $key:ident : $ty:ty,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name { $($(#[$field])* pub $key: $ty,)* }
+    };
+}
+
+action! {
+    /// An op that launches a kernel.
+    Launch {
+        /// Short name of the kernel.
+        kernel: Spanned<String>,
+        /// The op around it.
+        #[serde(default, skip_serializing_if = "Option::is_none")] op: Option<String>,
+        /// `nn.Module` around it; instances are numbered.
+        #[serde(default, skip_serializing_if = "Option::is_none")] module: Option<String>,
+        /// Python frames around it, outermost first.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")] frames: Vec<String>,
+        /// `Input Dims` of the op, as JSON.
+        #[serde(default, skip_serializing_if = "Option::is_none")] dims: Option<String>,
+        /// The launching call.
+        #[serde(default, skip_serializing_if = "Option::is_none")] api: Option<String>,
+        /// Stream.
+        #[serde(default)] stream: u32,
+        /// GPU of the rank.
+        #[serde(default)] gpu: u32,
+        /// How many in a row.
+        #[serde(default = "once")] times: u32,
+        /// Host time before the launch, besides Python frames.
+        #[serde(default)] host_us: f64,
+        /// The truth this is.
+        #[serde(default, skip_serializing_if = "Option::is_none")] truth: Option<Spanned<String>>,
+    }
+}
+action! {
+    /// Work on the host.
+    Host {
+        /// The Python frame.
+        frame: String,
+        /// How long.
+        us: f64,
+        /// The truth this is.
+        #[serde(default, skip_serializing_if = "Option::is_none")] truth: Option<Spanned<String>>,
+    }
+}
+action! {
+    /// A runtime call.
+    Api {
+        /// Its name.
+        name: String,
+        /// How long it takes.
+        #[serde(default, skip_serializing_if = "Option::is_none")] us: Option<f64>,
+        /// How many in a row.
+        #[serde(default = "once")] times: u32,
+        /// The truth this is.
+        #[serde(default, skip_serializing_if = "Option::is_none")] truth: Option<Spanned<String>>,
+    }
+}
+action! {
+    /// A copy.
+    Copy {
+        /// From where to where.
+        direction: Direction,
+        /// How much.
+        bytes: u64,
+        /// What kind of host memory.
+        #[serde(default)] memory: HostMemory,
+        /// Bandwidth, when not the machine's.
+        #[serde(default, skip_serializing_if = "Option::is_none")] gbps: Option<f64>,
+        /// Stream.
+        #[serde(default)] stream: u32,
+        /// GPU of the rank.
+        #[serde(default)] gpu: u32,
+        /// Whether the call returns only when the copy is done.
+        #[serde(default)] blocking: bool,
+        /// How many in a row.
+        #[serde(default = "once")] times: u32,
+        /// The truth this is.
+        #[serde(default, skip_serializing_if = "Option::is_none")] truth: Option<Spanned<String>>,
+    }
+}
+action! {
+    /// A fill.
+    Fill {
+        /// How much.
+        bytes: u64,
+        /// Stream.
+        #[serde(default)] stream: u32,
+        /// GPU of the rank.
+        #[serde(default)] gpu: u32,
+    }
+}
+action! {
+    /// A blocking wait.
+    Sync {
+        /// For a stream.
+        #[serde(default, skip_serializing_if = "Option::is_none")] stream: Option<u32>,
+        /// For an event.
+        #[serde(default, skip_serializing_if = "Option::is_none")] event: Option<Spanned<String>>,
+        /// GPU of the rank.
+        #[serde(default)] gpu: u32,
+        /// The truth this is.
+        #[serde(default, skip_serializing_if = "Option::is_none")] truth: Option<Spanned<String>>,
+    }
+}
+action! {
+    /// An event on a stream.
+    Event {
+        /// The event.
+        event: Spanned<String>,
+        /// Stream.
+        #[serde(default)] stream: u32,
+        /// GPU of the rank.
+        #[serde(default)] gpu: u32,
+        /// The truth this is.
+        #[serde(default, skip_serializing_if = "Option::is_none")] truth: Option<Spanned<String>>,
+    }
+}
+action! {
+    /// An allocation.
+    Alloc {
+        /// Name, for the free.
+        name: Spanned<String>,
+        /// How much.
+        bytes: u64,
+        /// GPU of the rank.
+        #[serde(default)] gpu: u32,
+        /// Host time.
+        #[serde(default, skip_serializing_if = "Option::is_none")] us: Option<f64>,
+        /// The truth this is.
+        #[serde(default, skip_serializing_if = "Option::is_none")] truth: Option<Spanned<String>>,
+    }
+}
+action! {
+    /// A free.
+    Free {
+        /// Name of the allocation.
+        name: Spanned<String>,
+        /// Host time.
+        #[serde(default, skip_serializing_if = "Option::is_none")] us: Option<f64>,
+        /// The truth this is.
+        #[serde(default, skip_serializing_if = "Option::is_none")] truth: Option<Spanned<String>>,
+    }
+}
+action! {
+    /// A collective of all ranks.
+    CollectiveSpec {
+        /// `allreduce`, `allgather` …
+        operation: String,
+        /// Short name of its kernel.
+        kernel: Spanned<String>,
+        /// Bytes sent by each rank.
+        bytes: u64,
+        /// Data type.
+        #[serde(default = "bfloat16")] dtype: String,
+        /// Stream.
+        #[serde(default)] stream: u32,
+        /// GPU of the rank.
+        #[serde(default)] gpu: u32,
+        /// The truth this is.
+        #[serde(default, skip_serializing_if = "Option::is_none")] truth: Option<Spanned<String>>,
+    }
+}
+
+fn bfloat16() -> String {
+    "BFloat16".into()
+}
+
+action! {
+    /// A sequence, several times.
+    Repeat {
+        /// Its name.
+        sequence: Spanned<String>,
+        /// How many times.
+        #[serde(default = "once")] times: u32,
+        /// Stream of the graph launch.
+        #[serde(default)] stream: u32,
+        /// GPU of the graph launch.
+        #[serde(default)] gpu: u32,
+        /// What the capture is called: `capture_32_DECODE`.
+        #[serde(default, skip_serializing_if = "Option::is_none")] capture: Option<String>,
+    }
+}
+action! {
+    /// An annotated piece of program.
+    Annotate {
+        /// Its text.
+        name: String,
+        /// What is annotated.
+        program: Vec<Action>,
+    }
+}
+action! {
+    /// Use of a queue between threads.
+    QueueUse {
+        /// The queue.
+        queue: String,
+    }
+}
+
+impl Scenario {
+    /// Names of the built-in scenarios.
+    pub fn builtin_names() -> impl Iterator<Item = &'static str> {
+        BUILTIN.iter().map(|(name, _)| *name)
+    }
+
+    /// A built-in scenario.
+    pub fn builtin(name: &str) -> Result<Self, Error> {
+        match BUILTIN.iter().find(|(known, _)| *known == name) {
+            Some((_, text)) => Self::from_toml(text),
+            None => {
+                let known: Vec<String> = Self::builtin_names().map(|n| format!("`{n}`")).collect();
+                Err(Error::UnknownScenario { name: name.into(), known: known.join(", ") })
+            }
+        }
+    }
+
+    /// Reads a scenario and checks that it makes sense.
+    pub fn from_toml(text: &str) -> Result<Self, Error> {
+        let scenario: Scenario = toml::from_str(text).map_err(|error| {
+            let line = error.span().map_or(1, |span| line_of(text, span.start));
+            Error::Scenario { line, why: error.message().trim().replace('\n', "; ") }
+        })?;
+        crate::check::check(&scenario)
+            .map_err(|wrong| Error::Scenario { line: line_of(text, wrong.at), why: wrong.why })?;
+        Ok(scenario)
+    }
+
+    /// The scenario as a file.
+    pub fn to_toml(&self) -> Result<String, Error> {
+        toml::to_string(self).map_err(|error| Error::Options(format!("cannot print the scenario: {error}")))
+    }
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    1 + text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
+}
