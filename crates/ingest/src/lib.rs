@@ -20,6 +20,7 @@ mod rank;
 pub mod rocpd;
 pub mod rocprofv3;
 mod sniff;
+mod sqlite;
 pub mod torch;
 
 pub use detect::{Format, detect};

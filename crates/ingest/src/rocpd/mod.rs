@@ -1,11 +1,202 @@
-//! rocpd databases.
+//! rocpd databases: schema 3 in all revisions, of rocprofv3 and of rocprof-sys, merged or not.
+//!
+//! ```text
+//! sqlite::Database ─► groups (one per recording) ─► identity ─► events ─► kernels, copies, regions …
+//! ```
+//!
+//! Tables are found by name and suffix, columns by name; what is missing is left blank and reported.
 
-use trace::{Needs, Trace};
+mod by_id;
+mod counters;
+mod device;
+mod events;
+mod groups;
+mod host;
+mod identity;
+mod materialise;
+mod probe;
+mod refs;
 
+use std::cell::Cell;
+use std::path::Path;
+
+use trace::{ArgNeeds, Needs, Source, SourceId, Status, Trace};
+
+pub use probe::{Probe, guids, probe};
+
+use crate::sqlite::{Database, OpenError};
 use crate::{Error, Input, Progress};
+use events::{Events, Wanted};
+use groups::Group;
+use identity::Identity;
 
-/// Reads one database.
+/// Reads one database into a trace that is not finished yet.
 pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, Error> {
-    let _ = (input, needs, progress);
-    unimplemented!()
+    let path = &input.path;
+    let mut database = open(path)?;
+    let _copy;
+    if let Some(copy) = materialise::needed(&database).then(|| materialise::tables(path)).transpose()? {
+        database = open(copy.path())?;
+        _copy = copy;
+    }
+    let advanced = Cell::new(0);
+    let groups = groups::find(&database, progress, &advanced);
+    if groups.is_empty() {
+        return Err(Error::NotATrace { path: path.clone(), why: Probe::of(&database).why().into() });
+    }
+    let mut trace = Trace::default();
+    let source = Source { bytes: input.bytes, ..Source::named(&path.to_string_lossy(), "rocpd") };
+    let source = trace.add_source(source);
+    let mut damaged = database.damaged_schema;
+    let mut tally = Tally::default();
+    for group in &groups {
+        check_revision(group, source, &mut trace, path)?;
+        read_group(group, source, needs, &mut trace, &mut tally);
+        damaged += group.damaged();
+    }
+    trace.sources[0].frames_skipped = tally.frames;
+    report(&mut trace, &database, &groups, damaged, &tally);
+    progress.advance(input.bytes.saturating_sub(advanced.get()));
+    Ok(trace)
+}
+
+/// What could not be read, or only in part.
+#[derive(Default)]
+struct Tally {
+    /// Rows without a time.
+    lost_rows: u64,
+    /// Rows whose name is not in the database.
+    nameless: u64,
+    /// Arguments and counter values of no row.
+    ownerless: u64,
+    /// Python frames that were not asked for.
+    frames: u64,
+    /// Threads, agents … that rows name and no table describes.
+    made_up: u64,
+}
+
+/// Reads one recording, table by table.
+struct Reader<'a> {
+    group: &'a Group<'a>,
+    needs: &'a Needs,
+    trace: &'a mut Trace,
+    identity: Identity,
+    events: Events,
+    passes: counters::Passes,
+    tally: &'a mut Tally,
+}
+
+fn read_group(group: &Group<'_>, source: SourceId, needs: &Needs, trace: &mut Trace, tally: &mut Tally) {
+    let identity = Identity::read(group, source, trace);
+    let any_args = needs.args != ArgNeeds::None;
+    let regions = needs.regions || needs.python_frames || needs.links || any_args;
+    let kernels = needs.kernels || needs.counters || needs.links;
+    let rows = regions || kernels || needs.memory_copies || needs.memory_allocations || needs.samples;
+    let wanted = Wanted {
+        all_messages: needs.samples && group.table("rocpd_sample").is_some(),
+        owners: any_args || needs.counters || needs.samples,
+    };
+    let events =
+        if rows || needs.syncs { Events::read(group, &identity, wanted, trace) } else { Events::default() };
+    let passes = counters::Passes::default();
+    let mut reader = Reader { group, needs, trace, identity, events, passes, tally };
+    if regions {
+        reader.regions();
+        reader.graph_launches();
+    }
+    if kernels {
+        reader.kernels();
+    }
+    if needs.memory_copies {
+        reader.copies();
+    }
+    if needs.memory_allocations {
+        reader.allocations();
+    }
+    if needs.syncs {
+        reader.syncs();
+    }
+    if needs.counters || needs.samples {
+        reader.samples_and_counters();
+    }
+    if any_args {
+        reader.args();
+    }
+    reader.tally.made_up += reader.identity.made_up;
+}
+
+/// Keeps the database's own facts, and refuses schemas that would be misread.
+fn check_revision(group: &Group<'_>, source: SourceId, trace: &mut Trace, path: &Path) -> Result<(), Error> {
+    let mut revision = String::new();
+    group.each("rocpd_metadata", |row| {
+        let (tag, value) = (row.text("tag"), row.text("value"));
+        if tag == "schema_version" {
+            revision = value.to_string();
+        }
+        trace.add_metadata(source, tag, value);
+    });
+    let major: u32 = revision.split('.').next().and_then(|major| major.trim().parse().ok()).unwrap_or(3);
+    let by_track = |base| {
+        group.table(base).is_some_and(|t| t.column("track_id").is_present() && !t.column("pid").is_present())
+    };
+    if by_track("rocpd_kernel_dispatch") || by_track("rocpd_region") {
+        let why = format!("rocpd schema {revision} is not supported, only 3.0.0 to 3.0.5 are");
+        return Err(Error::NotATrace { path: path.into(), why });
+    }
+    if major != 3 {
+        let message = format!("schema {revision} is not known; it was read as schema 3");
+        trace.health.report("schema", Status::Warn, Some(f64::from(major)), message);
+    }
+    Ok(())
+}
+
+/// Opens a database for reading, with errors in our words.
+fn open(path: &Path) -> Result<Database, Error> {
+    Database::open(path).map_err(|error| match error {
+        OpenError::Io(why) => Error::Unreadable { path: path.into(), why: why.to_string() },
+        OpenError::Empty => Error::Empty { path: path.into() },
+        OpenError::NotSqlite => Error::NotATrace { path: path.into(), why: Probe::NotSqlite.why().into() },
+        OpenError::Damaged(why) => Error::Damaged { path: path.into(), format: "rocpd", why },
+    })
+}
+
+fn report(trace: &mut Trace, database: &Database, groups: &[Group<'_>], damaged: u64, tally: &Tally) {
+    let mut warn = |id, count: u64, message: String| {
+        if count > 0 {
+            trace.health.report(id, Status::Warn, Some(count as f64), message);
+        }
+    };
+    let missing = database.missing_pages();
+    warn("truncated", missing, format!("the file is cut: {missing} of its pages are missing"));
+    warn(
+        "damaged_pages",
+        damaged,
+        format!("{damaged} pages or rows of the database are damaged and were passed over"),
+    );
+    if database.companion() == Some("-journal") {
+        let message = "the profiler was stopped while it wrote: its last, unfinished changes were undone";
+        warn("journal", 1, message.into());
+    }
+    for group in groups {
+        let missing = group.missing();
+        let of = if groups.len() > 1 { format!(" of {}", group.guid) } else { String::new() };
+        let message = format!("missing tables{of} were read as empty: {}", missing.join(", "));
+        warn("missing_tables", missing.len() as u64, message);
+    }
+    let lost = tally.lost_rows;
+    warn("lost_rows", lost, format!("{lost} rows have no time and were left out"));
+    let nameless = tally.nameless;
+    warn("lost_names", nameless, format!("{nameless} rows have a name that is not in the database"));
+    let ownerless = tally.ownerless;
+    warn(
+        "ownerless",
+        ownerless,
+        format!("{ownerless} arguments or counter values belong to no row that was read"),
+    );
+    let made_up = tally.made_up;
+    warn(
+        "undescribed",
+        made_up,
+        format!("{made_up} processes, threads, agents, queues or streams are only known by their number"),
+    );
 }

@@ -1,0 +1,362 @@
+//! GPU work: `rocpd_kernel_dispatch`, `rocpd_memory_copy`, `rocpd_memory_allocate`.
+
+use trace::{
+    AgentId, CopyKind, Graph, Kernel, Kernels, LaunchShape, Map, MemoryAllocation, MemoryAllocations,
+    MemoryCopies, MemoryCopy, OptI64, ProcessId, QueueId, RowRef, ShapeId, Shapes, StrId, StreamId, Strings,
+    Table, ThreadId,
+};
+
+use super::Reader;
+use super::identity::{Kind, Symbol};
+use super::refs::{Missing, Refs, make_up};
+use crate::sqlite::Row;
+
+#[derive(Default)]
+struct KernelChunk {
+    rows: Kernels,
+    refs: Refs,
+    shapes: Shapes,
+    events: Vec<Option<i64>>,
+    passes: Vec<(usize, i64)>,
+    lost: u64,
+    nameless: u64,
+}
+
+impl Reader<'_> {
+    /// Reads dispatches. A NULL event, thread, region or symbol leaves a blank, never loses the row.
+    pub(super) fn kernels(&mut self) {
+        let Reader { group, needs, trace, identity, events, tally, passes, .. } = self;
+        let Some(table) = group.table("rocpd_kernel_dispatch") else { return };
+        let column = |name| table.column(name);
+        let [pid, tid, agent, kernel, dispatch, queue, stream, start, end, region, event, graph, pass] = [
+            "pid",
+            "tid",
+            "agent_id",
+            "kernel_id",
+            "dispatch_id",
+            "queue_id",
+            "stream_id",
+            "start",
+            "end",
+            "region_name_id",
+            "event_id",
+            "graph_exec_id",
+            "replay_pass",
+        ]
+        .map(column);
+        let geometry = [
+            "private_segment_size",
+            "group_segment_size",
+            "workgroup_size_x",
+            "workgroup_size_y",
+            "workgroup_size_z",
+            "grid_size_x",
+            "grid_size_y",
+            "grid_size_z",
+        ]
+        .map(column);
+        let mut wanted =
+            vec![pid, tid, agent, kernel, dispatch, queue, stream, start, end, region, event, graph, pass];
+        if needs.shapes {
+            wanted.extend(geometry);
+        }
+        let (lookup, all_events, first) = (&*identity, &*events, trace.kernels.len());
+        let owners = all_events.keeps_owners();
+        let each = |chunk: &mut KernelChunk, row: &Row<'_>| {
+            let (Some(start), Some(end)) = (row.int(start), row.int(end)) else {
+                chunk.lost += 1;
+                return;
+            };
+            let at = chunk.rows.len();
+            let event_id = row.int(event);
+            let event = all_events.get(event_id);
+            let symbol = row.int(kernel).and_then(|id| lookup.symbol(id));
+            chunk.nameless += u64::from(symbol.is_none());
+            let symbol = symbol.unwrap_or_default();
+            let refs = &mut chunk.refs;
+            let kernel = Kernel {
+                name: symbol.name,
+                start,
+                end,
+                process: refs.process(lookup, at, row.int(pid)),
+                thread: refs.get(lookup, (1, Kind::Thread), at, row.int(tid)),
+                agent: refs.get(lookup, (2, Kind::Agent), at, row.int(agent)),
+                queue: refs.get(lookup, (3, Kind::Queue), at, row.int(queue)),
+                stream: refs.get(lookup, (4, Kind::Stream), at, row.int(stream)),
+                correlation: event.stack,
+                external: event.external,
+                dispatch: row.int(dispatch).into(),
+                shape: if needs.shapes {
+                    chunk.shapes.intern(shape(geometry.map(|c| row.int(c)), &symbol))
+                } else {
+                    ShapeId::default()
+                },
+                symbol: symbol.id,
+                region: row.int(region).and_then(|id| lookup.string(id)).unwrap_or_default(),
+                graph: graph_of(graph.is_present(), row.int(graph)),
+            };
+            chunk.rows.push(kernel);
+            if owners {
+                chunk.events.push(event_id);
+            }
+            if let Some(pass) = row.int(pass) {
+                chunk.passes.push((at, pass));
+            }
+        };
+        let (mut missing, mut event_ids): (Vec<Missing>, Vec<Option<i64>>) = Default::default();
+        group.scan("rocpd_kernel_dispatch", &wanted, KernelChunk::default, each, |mut chunk| {
+            let base = trace.kernels.len();
+            if needs.shapes {
+                let known: Vec<ShapeId> = chunk.shapes.iter().map(|s| trace.shapes.intern(*s)).collect();
+                for shape in &mut chunk.rows.shape {
+                    *shape = known[shape.0 as usize];
+                }
+            }
+            trace.kernels.concat(chunk.rows);
+            chunk.refs.drain_into(&mut missing, base);
+            event_ids.append(&mut chunk.events);
+            passes.extend(chunk.passes.into_iter().map(|(row, pass)| (RowRef::kernel(base + row), pass)));
+            tally.lost_rows += chunk.lost;
+            tally.nameless += chunk.nameless;
+        });
+        make_up(
+            &missing,
+            identity,
+            trace,
+            |t, row| t.kernels.process[row],
+            |t, slot, row, number| match slot {
+                0 => t.kernels.process[row] = ProcessId(number),
+                1 => t.kernels.thread[row] = ThreadId(number),
+                2 => t.kernels.agent[row] = AgentId(number),
+                3 => t.kernels.queue[row] = QueueId(number),
+                _ => t.kernels.stream[row] = StreamId(number),
+            },
+        );
+        self.own(Table::Kernels, first, &event_ids);
+    }
+
+    /// Reads copies.
+    pub(super) fn copies(&mut self) {
+        let Reader { group, trace, identity, events, tally, .. } = self;
+        let Some(table) = group.table("rocpd_memory_copy") else { return };
+        let wanted = [
+            "pid",
+            "tid",
+            "start",
+            "end",
+            "name_id",
+            "dst_agent_id",
+            "dst_address",
+            "src_agent_id",
+            "src_address",
+            "size",
+            "queue_id",
+            "stream_id",
+            "event_id",
+            "graph_exec_id",
+        ]
+        .map(|name| table.column(name));
+        let [
+            pid,
+            tid,
+            start,
+            end,
+            name,
+            dst,
+            dst_address,
+            src,
+            src_address,
+            size,
+            queue,
+            stream,
+            event,
+            graph,
+        ] = wanted;
+        let (lookup, all_events, first) = (&*identity, &*events, trace.memory_copies.len());
+        let owners = all_events.keeps_owners();
+        let each = |chunk: &mut (MemoryCopies, Refs, Vec<Option<i64>>, u64), row: &Row<'_>| {
+            let (rows, refs, event_ids, lost) = chunk;
+            let (Some(start), Some(end)) = (row.int(start), row.int(end)) else {
+                *lost += 1;
+                return;
+            };
+            let at = rows.len();
+            let event_id = row.int(event);
+            let event = all_events.get(event_id);
+            rows.push(MemoryCopy {
+                name: row.int(name).and_then(|id| lookup.string(id)).unwrap_or_default(),
+                kind: CopyKind::Copy,
+                start,
+                end,
+                bytes: row.int(size).into(),
+                process: refs.process(lookup, at, row.int(pid)),
+                thread: refs.get(lookup, (1, Kind::Thread), at, row.int(tid)),
+                src: refs.get(lookup, (2, Kind::Agent), at, row.int(src)),
+                dst: refs.get(lookup, (3, Kind::Agent), at, row.int(dst)),
+                src_address: row.int(src_address).into(),
+                dst_address: row.int(dst_address).into(),
+                queue: refs.get(lookup, (4, Kind::Queue), at, row.int(queue)),
+                stream: refs.get(lookup, (5, Kind::Stream), at, row.int(stream)),
+                correlation: event.stack,
+                external: event.external,
+                graph: graph_of(graph.is_present(), row.int(graph)),
+            });
+            if owners {
+                event_ids.push(event_id);
+            }
+        };
+        let (mut missing, mut all_ids): (Vec<Missing>, Vec<Option<i64>>) = Default::default();
+        group.scan(
+            "rocpd_memory_copy",
+            &wanted,
+            Default::default,
+            each,
+            |(rows, refs, mut event_ids, lost)| {
+                refs.drain_into(&mut missing, trace.memory_copies.len());
+                trace.memory_copies.concat(rows);
+                all_ids.append(&mut event_ids);
+                tally.lost_rows += lost;
+            },
+        );
+        let mut fills: Map<StrId, bool> = Map::default();
+        for row in first..trace.memory_copies.len() {
+            let name = trace.memory_copies.name[row];
+            if *fills.entry(name).or_insert_with(|| is_fill(trace.strings.get(name))) {
+                trace.memory_copies.kind[row] = CopyKind::Fill;
+            }
+        }
+        let process_of = |t: &trace::Trace, row: usize| t.memory_copies.process[row];
+        make_up(&missing, identity, trace, process_of, |t, slot, row, number| match slot {
+            0 => t.memory_copies.process[row] = ProcessId(number),
+            1 => t.memory_copies.thread[row] = ThreadId(number),
+            2 => t.memory_copies.src[row] = AgentId(number),
+            3 => t.memory_copies.dst[row] = AgentId(number),
+            4 => t.memory_copies.queue[row] = QueueId(number),
+            _ => t.memory_copies.stream[row] = StreamId(number),
+        });
+        self.own(Table::MemoryCopies, first, &all_ids);
+    }
+
+    /// Reads allocations and frees, scratch included.
+    pub(super) fn allocations(&mut self) {
+        let Reader { group, trace, identity, events, tally, .. } = self;
+        let Some(table) = group.table("rocpd_memory_allocate") else { return };
+        let wanted = [
+            "pid",
+            "tid",
+            "agent_id",
+            "type",
+            "level",
+            "start",
+            "end",
+            "address",
+            "size",
+            "queue_id",
+            "stream_id",
+            "event_id",
+        ]
+        .map(|name| table.column(name));
+        let [pid, tid, agent, kind, level, start, end, address, size, queue, stream, event] = wanted;
+        let (lookup, all_events, first) = (&*identity, &*events, trace.memory_allocations.len());
+        let owners = all_events.keeps_owners();
+        type Chunk = (MemoryAllocations, Refs, Strings, Vec<Option<i64>>, u64);
+        let each = |chunk: &mut Chunk, row: &Row<'_>| {
+            let (rows, refs, strings, event_ids, lost) = chunk;
+            let (Some(start), Some(end)) = (row.int(start), row.int(end)) else {
+                *lost += 1;
+                return;
+            };
+            let at = rows.len();
+            let event_id = row.int(event);
+            let kind = row.text(kind).unwrap_or_default();
+            // A free does not know its size and says 0.
+            let frees = kind.eq_ignore_ascii_case("FREE");
+            rows.push(MemoryAllocation {
+                kind: strings.intern(&kind),
+                level: strings.intern(&row.text(level).unwrap_or_default()),
+                start,
+                end,
+                address: row.int(address).into(),
+                bytes: row.int(size).filter(|bytes| !(frees && *bytes == 0)).into(),
+                process: refs.process(lookup, at, row.int(pid)),
+                thread: refs.get(lookup, (1, Kind::Thread), at, row.int(tid)),
+                agent: refs.get(lookup, (2, Kind::Agent), at, row.int(agent)),
+                queue: refs.get(lookup, (3, Kind::Queue), at, row.int(queue)),
+                stream: refs.get(lookup, (4, Kind::Stream), at, row.int(stream)),
+                correlation: all_events.get(event_id).stack,
+            });
+            if owners {
+                event_ids.push(event_id);
+            }
+        };
+        let (mut missing, mut all_ids): (Vec<Missing>, Vec<Option<i64>>) = Default::default();
+        let base = "rocpd_memory_allocate";
+        group.scan(
+            base,
+            &wanted,
+            Default::default,
+            each,
+            |(mut rows, refs, strings, mut event_ids, lost)| {
+                let known = trace.strings.absorb(&strings);
+                for id in rows.kind.iter_mut().chain(&mut rows.level) {
+                    *id = known[id.0 as usize];
+                }
+                refs.drain_into(&mut missing, trace.memory_allocations.len());
+                trace.memory_allocations.concat(rows);
+                all_ids.append(&mut event_ids);
+                tally.lost_rows += lost;
+            },
+        );
+        let process_of = |t: &trace::Trace, row: usize| t.memory_allocations.process[row];
+        make_up(&missing, identity, trace, process_of, |t, slot, row, number| match slot {
+            0 => t.memory_allocations.process[row] = ProcessId(number),
+            1 => t.memory_allocations.thread[row] = ThreadId(number),
+            2 => t.memory_allocations.agent[row] = AgentId(number),
+            3 => t.memory_allocations.queue[row] = QueueId(number),
+            _ => t.memory_allocations.stream[row] = StreamId(number),
+        });
+        self.own(Table::MemoryAllocations, first, &all_ids);
+    }
+
+    /// Notes which row each event belongs to.
+    pub(super) fn own(&mut self, table: Table, first: usize, event_ids: &[Option<i64>]) {
+        for (i, id) in event_ids.iter().enumerate() {
+            if let Some(id) = id {
+                self.events.set_owner(*id, RowRef::new(table, first + i));
+            }
+        }
+    }
+}
+
+fn graph_of(told: bool, graph: Option<i64>) -> Graph {
+    match (told, graph) {
+        (false, _) | (true, None) => Graph::Unknown,
+        (true, Some(0)) => Graph::Direct,
+        (true, Some(_)) => Graph::Replayed,
+    }
+}
+
+/// Geometry of the dispatch with registers of its symbol. Sizes of zero were not recorded.
+fn shape([scratch, lds, wx, wy, wz, gx, gy, gz]: [Option<i64>; 8], symbol: &Symbol) -> LaunchShape {
+    let size = |sizes: [Option<i64>; 3]| {
+        let mut out = [0; 3];
+        for (out, size) in out.iter_mut().zip(sizes) {
+            *out = u32::try_from(size?).ok()?;
+        }
+        (out != [0; 3]).then_some(out)
+    };
+    LaunchShape {
+        grid: size([gx, gy, gz]),
+        workgroup: size([wx, wy, wz]),
+        lds_bytes: lds.map_or(symbol.lds, OptI64::some),
+        scratch_bytes: scratch.map_or(symbol.scratch, OptI64::some),
+        vgpr: symbol.vgpr,
+        agpr: symbol.agpr,
+        sgpr: symbol.sgpr,
+    }
+}
+
+fn is_fill(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.starts_with("memset") || name.contains("fill")
+}

@@ -1,0 +1,291 @@
+//! Which tables of a database belong together: rocpd names carry the recording's suffix, and a merged file has
+//! several recordings.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+
+use trace::Map;
+
+use crate::Progress;
+use crate::sqlite::{Col, Database, Row, Table};
+
+/// Tables of schema 3, and those of revisions and branches whose names begin alike.
+const TABLES: [&str; 30] = [
+    "rocpd_metadata",
+    "rocpd_string",
+    "rocpd_info_node",
+    "rocpd_info_process",
+    "rocpd_info_thread",
+    "rocpd_info_agent",
+    "rocpd_info_queue",
+    "rocpd_info_stream",
+    "rocpd_info_pmc",
+    "rocpd_info_code_object",
+    "rocpd_info_kernel_symbol",
+    "rocpd_track",
+    "rocpd_event",
+    "rocpd_arg",
+    "rocpd_pmc_event",
+    "rocpd_region",
+    "rocpd_sample",
+    "rocpd_kernel_dispatch",
+    "rocpd_memory_copy",
+    "rocpd_memory_allocate",
+    "rocpd_graph_launch",
+    "rocpd_hip_event",
+    "rocpd_event_operation",
+    "rocpd_info_category",
+    "rocpd_call_stack",
+    "rocpd_line_info",
+    "rocpd_info_pc",
+    "rocpd_info_source_code",
+    "rocpd_info_address_range",
+    "rocpd_timestamp",
+];
+
+/// Every database of schema 3 has these; one that is missing is worth a word.
+pub(super) const EXPECTED: usize = 20;
+
+/// A table that only a recording has.
+const TELLING: [&str; 8] = [
+    "rocpd_metadata",
+    "rocpd_string",
+    "rocpd_info_process",
+    "rocpd_kernel_dispatch",
+    "rocpd_region",
+    "rocpd_memory_copy",
+    "rocpd_memory_allocate",
+    "rocpd_sample",
+];
+
+/// The base name of a rocpd table and its suffix. `rocpd_event_operation_1` is no `rocpd_event`.
+pub(super) fn base_of(name: &str) -> Option<(&'static str, &str)> {
+    let fits = |base: &&&'static str| {
+        name.strip_prefix(**base).is_some_and(|suffix| {
+            // Some writers leave the underscore out.
+            suffix.is_empty()
+                || suffix.starts_with('_')
+                || suffix.starts_with(|c: char| c.is_ascii_hexdigit())
+        })
+    };
+    let base = TABLES.iter().filter(fits).max_by_key(|base| base.len())?;
+    Some((base, &name[base.len()..]))
+}
+
+/// The tables of one recording.
+pub(super) struct Group<'a> {
+    pub db: &'a Database,
+    pub suffix: String,
+    pub guid: String,
+    tables: Map<&'static str, &'a Table>,
+    /// Rows of other recordings share these tables and are passed over.
+    mixed: bool,
+    progress: &'a Progress,
+    damaged: Cell<u64>,
+    advanced: &'a Cell<u64>,
+}
+
+/// Finds the recordings of a database, in the order of their tables.
+pub(super) fn find<'a>(db: &'a Database, progress: &'a Progress, advanced: &'a Cell<u64>) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for table in db.tables.iter().filter(|t| t.has_rows) {
+        let Some((base, suffix)) = base_of(&table.name) else { continue };
+        let known = groups.iter().position(|g| g.suffix == suffix).unwrap_or_else(|| {
+            groups.push(Group {
+                db,
+                suffix: suffix.into(),
+                guid: String::new(),
+                tables: Map::default(),
+                mixed: false,
+                progress,
+                damaged: Cell::new(0),
+                advanced,
+            });
+            groups.len() - 1
+        });
+        groups[known].tables.insert(base, table);
+    }
+    groups.retain(|g| TELLING.iter().any(|base| g.tables.contains_key(base)));
+    groups.into_iter().flat_map(Group::by_guid).collect()
+}
+
+impl<'a> Group<'a> {
+    /// A table by its base name.
+    pub fn table(&self, base: &str) -> Option<&'a Table> {
+        self.tables.get(base).copied()
+    }
+
+    /// Names of tables that should be there and are not.
+    pub fn missing(&self) -> Vec<&'static str> {
+        TABLES[..EXPECTED].iter().copied().filter(|base| !self.tables.contains_key(base)).collect()
+    }
+
+    /// Pages and rows that made no sense so far.
+    pub fn damaged(&self) -> u64 {
+        self.damaged.get()
+    }
+
+    /// Reads a table, `each` on workers; nothing where it is missing. See [`Database::scan`].
+    pub fn scan<T: Send>(
+        &self,
+        base: &str,
+        wanted: &[Col],
+        start: impl Fn() -> T + Sync,
+        each: impl Fn(&mut T, &Row<'_>) + Sync,
+        merge: impl FnMut(T),
+    ) {
+        let Some(table) = self.table(base) else { return };
+        let scanned = if self.mixed {
+            let guid = table.column("guid");
+            let mut columns = wanted.to_vec();
+            columns.push(guid);
+            let name = self.guid.as_str();
+            let own = |row: &Row<'_>| !guid.is_present() || row.text(guid).as_deref() == Some(name);
+            let each = |state: &mut T, row: &Row<'_>| {
+                if own(row) {
+                    each(state, row);
+                }
+            };
+            self.db.scan(table, &columns, start, each, merge)
+        } else {
+            self.db.scan(table, wanted, start, each, merge)
+        };
+        self.damaged.set(self.damaged.get() + scanned.damaged);
+        self.advance(scanned.rows);
+    }
+
+    /// Reads a small table on this thread.
+    pub fn each(&self, base: &str, mut each: impl FnMut(&Cells<'_>)) {
+        let Some(table) = self.table(base) else { return };
+        let wanted: Vec<Col> = table.columns.iter().map(|c| c.place).collect();
+        let own = |row: &Row<'_>| Owned {
+            values: table.columns.iter().map(|c| OwnedValue::of(row, c.place)).collect(),
+        };
+        self.scan(
+            base,
+            &wanted,
+            Vec::new,
+            |out: &mut Vec<Owned>, row| out.push(own(row)),
+            |rows| {
+                for row in &rows {
+                    each(&Cells { table, row });
+                }
+            },
+        );
+    }
+
+    /// Rows stand for bytes: progress need not be exact, only steady.
+    fn advance(&self, rows: u64) {
+        let bytes = (rows * 80).min(self.db.bytes().saturating_sub(self.advanced.get()));
+        self.advanced.set(self.advanced.get() + bytes);
+        self.progress.advance(bytes);
+    }
+
+    /// One group for each guid that the rows name: ids are unique within a guid only.
+    fn by_guid(mut self) -> Vec<Group<'a>> {
+        let mut guids: Vec<String> = Vec::new();
+        let mut note = |guid: Cow<'_, str>| {
+            if !guid.is_empty() && !guid.starts_with("{{") && !guids.iter().any(|g| *g == guid) {
+                guids.push(guid.into_owned());
+            }
+        };
+        for base in ["rocpd_info_process", "rocpd_info_node", "rocpd_info_agent", "rocpd_string"] {
+            self.each(base, |row| note(row.text("guid").into()));
+        }
+        self.each("rocpd_metadata", |row| {
+            if row.text("tag") == "guid" {
+                note(row.text("value").into());
+            }
+        });
+        self.damaged.set(0);
+        if guids.len() <= 1 {
+            self.guid = guids.pop().unwrap_or_else(|| guid_of_suffix(&self.suffix));
+            return vec![self];
+        }
+        guids
+            .into_iter()
+            .map(|guid| Group {
+                db: self.db,
+                suffix: self.suffix.clone(),
+                guid,
+                tables: self.tables.clone(),
+                mixed: true,
+                progress: self.progress,
+                damaged: Cell::new(0),
+                advanced: self.advanced,
+            })
+            .collect()
+    }
+}
+
+/// A suffix is `_` and the guid with underscores for dashes.
+fn guid_of_suffix(suffix: &str) -> String {
+    let digits = suffix.trim_start_matches('_');
+    let groups: Vec<usize> = digits.split('_').map(str::len).collect();
+    if groups == [8, 4, 4, 4, 12] { digits.replace('_', "-") } else { digits.into() }
+}
+
+/// A small row by column names.
+pub(super) struct Cells<'a> {
+    table: &'a Table,
+    row: &'a Owned,
+}
+
+struct Owned {
+    values: Vec<OwnedValue>,
+}
+
+/// A value in both readings; small tables can afford it.
+struct OwnedValue {
+    int: Option<i64>,
+    text: Option<String>,
+}
+
+impl OwnedValue {
+    fn of(row: &Row<'_>, col: Col) -> Self {
+        Self { int: row.int(col), text: row.text(col).map(Cow::into_owned) }
+    }
+}
+
+impl<'a> Cells<'a> {
+    fn value(&self, name: &str) -> Option<&'a OwnedValue> {
+        let at = self.table.columns.iter().position(|c| c.name.eq_ignore_ascii_case(name))?;
+        self.row.values.get(at)
+    }
+
+    /// A whole number; none where the column or the value is missing.
+    pub fn int(&self, name: &str) -> Option<i64> {
+        self.value(name)?.int
+    }
+
+    /// Text; empty where the column or the value is missing.
+    pub fn text(&self, name: &str) -> &'a str {
+        self.value(name).and_then(|v| v.text.as_deref()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_a_common_beginning_stay_apart() {
+        assert_eq!(base_of("rocpd_event_12ab"), Some(("rocpd_event", "_12ab")));
+        assert_eq!(base_of("rocpd_event_operation_12ab"), Some(("rocpd_event_operation", "_12ab")));
+        assert_eq!(base_of("rocpd_event"), Some(("rocpd_event", "")));
+        assert_eq!(base_of("rocpd_region12ab"), Some(("rocpd_region", "12ab")));
+        assert_eq!(base_of("rocpd_regions"), None);
+        assert_eq!(base_of("rocpd_info_process_1"), Some(("rocpd_info_process", "_1")));
+        assert_eq!(base_of("rocpd_info_pc_1"), Some(("rocpd_info_pc", "_1")));
+        assert_eq!(base_of("rocpd_api"), None);
+    }
+
+    #[test]
+    fn a_suffix_tells_the_guid() {
+        assert_eq!(
+            guid_of_suffix("_0000ddb5_8903_7903_b269_cd8d3745bb8a"),
+            "0000ddb5-8903-7903-b269-cd8d3745bb8a"
+        );
+        assert_eq!(guid_of_suffix("_abc_def"), "abc_def");
+    }
+}

@@ -1,0 +1,216 @@
+//! Host side: `rocpd_region`, `rocpd_graph_launch`, `rocpd_hip_event`, `rocpd_arg`.
+
+use serde_json::Value as Json;
+use trace::{Arg, ProcessId, Region, Regions, StreamId, Strings, Sync, Syncs, Table, ThreadId};
+
+use super::Reader;
+use super::identity::Kind;
+use super::refs::{Missing, Refs, make_up};
+use crate::sqlite::{Col, Row};
+
+#[derive(Default)]
+struct RegionChunk {
+    rows: Regions,
+    refs: Refs,
+    events: Vec<Option<i64>>,
+    lost: u64,
+    nameless: u64,
+    frames: u64,
+}
+
+impl Reader<'_> {
+    /// Reads regions. A marker's name is the text that the user gave.
+    pub(super) fn regions(&mut self) {
+        let Reader { group, needs, trace, identity, events, tally, .. } = self;
+        let Some(table) = group.table("rocpd_region") else { return };
+        let wanted = ["pid", "tid", "start", "end", "name_id", "event_id"].map(|name| table.column(name));
+        let [pid, tid, start, end, name, event] = wanted;
+        // Databases made from torch traces may hold Python frames, mostly more than all else.
+        let frames = if needs.python_frames { None } else { trace.strings.find("python_function") };
+        let (lookup, all_events, first) = (&*identity, &*events, trace.regions.len());
+        let owners = all_events.keeps_owners();
+        let each = |chunk: &mut RegionChunk, row: &Row<'_>| {
+            let (Some(start), Some(end)) = (row.int(start), row.int(end)) else {
+                chunk.lost += 1;
+                return;
+            };
+            let event_id = row.int(event);
+            let event = all_events.get(event_id);
+            if frames == Some(event.category) {
+                chunk.frames += 1;
+                return;
+            }
+            let at = chunk.rows.len();
+            let name =
+                all_events.message(event_id).or_else(|| row.int(name).and_then(|id| lookup.string(id)));
+            chunk.nameless += u64::from(name.is_none());
+            chunk.rows.push(Region {
+                name: name.unwrap_or_default(),
+                category: event.category,
+                start,
+                end,
+                process: chunk.refs.process(lookup, at, row.int(pid)),
+                thread: chunk.refs.get(lookup, (1, Kind::Thread), at, row.int(tid)),
+                correlation: event.stack,
+                parent: event.parent,
+                external: event.external,
+            });
+            if owners {
+                chunk.events.push(event_id);
+            }
+        };
+        let (mut missing, mut event_ids): (Vec<Missing>, Vec<Option<i64>>) = Default::default();
+        group.scan("rocpd_region", &wanted, RegionChunk::default, each, |mut chunk| {
+            chunk.refs.drain_into(&mut missing, trace.regions.len());
+            trace.regions.concat(chunk.rows);
+            event_ids.append(&mut chunk.events);
+            tally.lost_rows += chunk.lost;
+            tally.nameless += chunk.nameless;
+            tally.frames += chunk.frames;
+        });
+        self.region_refs(&missing);
+        self.own(Table::Regions, first, &event_ids);
+    }
+
+    fn region_refs(&mut self, missing: &[Missing]) {
+        let process_of = |t: &trace::Trace, row: usize| t.regions.process[row];
+        make_up(missing, &mut self.identity, self.trace, process_of, |t, slot, row, number| match slot {
+            0 => t.regions.process[row] = ProcessId(number),
+            _ => t.regions.thread[row] = ThreadId(number),
+        });
+    }
+
+    /// Reads graph launches as regions that belong to, and are not, the call that launched them.
+    pub(super) fn graph_launches(&mut self) {
+        let Reader { group, trace, identity, events, tally, .. } = self;
+        let Some(table) = group.table("rocpd_graph_launch") else { return };
+        let wanted =
+            ["pid", "tid", "start", "end", "graph_exec_id", "event_id"].map(|name| table.column(name));
+        let [pid, tid, start, end, graph, event] = wanted;
+        let category = trace.strings.intern("GRAPH_LAUNCH");
+        let (lookup, all_events) = (&*identity, &*events);
+        let each = |chunk: &mut (Regions, Refs, Vec<i64>, u64), row: &Row<'_>| {
+            let (rows, refs, graphs, lost) = chunk;
+            let (Some(start), Some(end)) = (row.int(start), row.int(end)) else {
+                *lost += 1;
+                return;
+            };
+            let at = rows.len();
+            let event = all_events.get(row.int(event));
+            graphs.push(row.int(graph).unwrap_or(0));
+            rows.push(Region {
+                name: Default::default(),
+                category: if event.category.is_empty() { category } else { event.category },
+                start,
+                end,
+                process: refs.process(lookup, at, row.int(pid)),
+                thread: refs.get(lookup, (1, Kind::Thread), at, row.int(tid)),
+                correlation: 0,
+                parent: event.stack,
+                external: event.external,
+            });
+        };
+        let mut missing = Vec::new();
+        group.scan(
+            "rocpd_graph_launch",
+            &wanted,
+            Default::default,
+            each,
+            |(mut rows, refs, graphs, lost)| {
+                for (name, graph) in rows.name.iter_mut().zip(graphs) {
+                    *name = trace.strings.intern(&format!("graph {graph}"));
+                }
+                refs.drain_into(&mut missing, trace.regions.len());
+                trace.regions.concat(rows);
+                tally.lost_rows += lost;
+            },
+        );
+        self.region_refs(&missing);
+    }
+
+    /// Reads event records and waits.
+    pub(super) fn syncs(&mut self) {
+        let Reader { group, trace, identity, events, tally, .. } = self;
+        let Some(table) = group.table("rocpd_hip_event") else { return };
+        let wanted =
+            ["pid", "tid", "start", "end", "name_id", "stream_id", "hip_event_handle", "event_id", "extdata"]
+                .map(|name| table.column(name));
+        let [pid, tid, start, end, name, stream, handle, event, extdata] = wanted;
+        let (lookup, all_events) = (&*identity, &*events);
+        let each = |chunk: &mut (Syncs, Refs, u64), row: &Row<'_>| {
+            let (rows, refs, lost) = chunk;
+            let (Some(start), Some(end)) = (row.int(start), row.int(end)) else {
+                *lost += 1;
+                return;
+            };
+            let at = rows.len();
+            let facts = row.text(extdata).unwrap_or_default();
+            let facts: Json =
+                if facts.len() > 2 { serde_json::from_str(&facts).unwrap_or_default() } else { Json::Null };
+            let fact = |name| facts.get(name).and_then(Json::as_i64);
+            rows.push(Sync {
+                kind: row.int(name).and_then(|id| lookup.string(id)).unwrap_or_default(),
+                start,
+                end,
+                process: refs.process(lookup, at, row.int(pid)),
+                thread: refs.get(lookup, (1, Kind::Thread), at, row.int(tid)),
+                stream: refs.get(lookup, (2, Kind::Stream), at, row.int(stream)),
+                event: row.int(handle).into(),
+                waits_for: refs.get(lookup, (3, Kind::Stream), at, fact("source_stream_id")),
+                correlation: all_events.get(row.int(event)).stack,
+                awaited: fact("awaited").into(),
+            });
+        };
+        let mut missing = Vec::new();
+        group.scan("rocpd_hip_event", &wanted, Default::default, each, |(rows, refs, lost)| {
+            refs.drain_into(&mut missing, trace.syncs.len());
+            trace.syncs.concat(rows);
+            tally.lost_rows += lost;
+        });
+        let process_of = |t: &trace::Trace, row: usize| t.syncs.process[row];
+        make_up(&missing, identity, trace, process_of, |t, slot, row, number| match slot {
+            0 => t.syncs.process[row] = ProcessId(number),
+            1 => t.syncs.thread[row] = ThreadId(number),
+            2 => t.syncs.stream[row] = StreamId(number),
+            _ => t.syncs.waits_for[row] = StreamId(number),
+        });
+    }
+
+    /// Reads the arguments that were asked for.
+    pub(super) fn args(&mut self) {
+        let Reader { group, needs, trace, events, tally, .. } = self;
+        let Some(table) = group.table("rocpd_arg") else { return };
+        let wanted: [Col; 5] =
+            ["event_id", "position", "type", "name", "value"].map(|name| table.column(name));
+        let [event, position, ty, name, value] = wanted;
+        let all_events = &*events;
+        let each = |chunk: &mut (Vec<Arg>, Strings, u64), row: &Row<'_>| {
+            let (rows, strings, lost) = chunk;
+            let name = row.text(name).unwrap_or_default();
+            if !needs.args.wants(&name) {
+                return;
+            }
+            let Some(owner) = row.int(event).and_then(|id| all_events.owner(id)) else {
+                *lost += 1;
+                return;
+            };
+            let position = row.int(position).and_then(|p| u32::try_from(p).ok()).unwrap_or(0);
+            let (ty, name) = (strings.intern(&row.text(ty).unwrap_or_default()), strings.intern(&name));
+            rows.push(Arg {
+                owner,
+                position,
+                ty,
+                name,
+                value: strings.intern(&row.text(value).unwrap_or_default()),
+            });
+        };
+        group.scan("rocpd_arg", &wanted, Default::default, each, |(rows, strings, lost)| {
+            let known = trace.strings.absorb(&strings);
+            let to = |id: trace::StrId| known[id.0 as usize];
+            for arg in rows {
+                trace.args.push(Arg { ty: to(arg.ty), name: to(arg.name), value: to(arg.value), ..arg });
+            }
+            tally.ownerless += lost;
+        });
+    }
+}

@@ -1,0 +1,81 @@
+//! Databases whose rocpd names are views over something else, or tables without rowids: SQLite copies what they
+//! show into plain tables of a temporary file, which is then read like any other.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::types::ToSqlOutput;
+use rusqlite::{Connection, OpenFlags};
+
+use super::groups::base_of;
+use crate::Error;
+use crate::sqlite::Database;
+
+/// A temporary database that goes away with this.
+pub(super) struct Copy {
+    folder: PathBuf,
+    path: PathBuf,
+}
+
+impl Copy {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Whether rows can only be had through SQLite: there are rocpd names, none of them a plain table.
+pub(super) fn needed(database: &Database) -> bool {
+    let plain = database.tables.iter().any(|t| t.has_rows && base_of(&t.name).is_some());
+    let rowless = database.tables.iter().any(|t| !t.has_rows && base_of(&t.name).is_some());
+    let views = database.views.iter().any(|name| base_of(name).is_some());
+    !plain && (views || rowless)
+}
+
+/// Copies what the rocpd names show. The original is opened read-only.
+pub(super) fn tables(path: &Path) -> Result<Copy, Error> {
+    let damaged = |why: String| Error::Damaged { path: path.into(), format: "rocpd", why };
+    let folder = std::env::temp_dir().join(format!(
+        "rocm-perf-{}-{:x}",
+        std::process::id(),
+        std::time::UNIX_EPOCH.elapsed().map_or(0, |t| t.as_nanos())
+    ));
+    std::fs::create_dir(&folder).map_err(|e| damaged(format!("no temporary folder: {e}")))?;
+    let copy = Copy { path: folder.join("copy.db"), folder };
+    // Bound as a parameter and a path, never as text of a statement: paths hold quotes.
+    let target = Connection::open(&copy.path).map_err(|e| damaged(e.to_string()))?;
+    let source =
+        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+            .map_err(|e| damaged(e.to_string()))?;
+    copy_tables(&source, &target).map_err(|e| damaged(e.to_string()))?;
+    Ok(copy)
+}
+
+fn copy_tables(source: &Connection, target: &Connection) -> rusqlite::Result<()> {
+    let mut names = source.prepare("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")?;
+    let names: Vec<String> = names.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    target.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN")?;
+    for name in names.iter().filter(|name| base_of(name).is_some()) {
+        let quoted = name.replace('"', "\"\"");
+        // A view that does not work is a table that is missing.
+        let Ok(mut rows) = source.prepare(&format!("SELECT * FROM \"{quoted}\"")) else { continue };
+        let columns: Vec<String> =
+            rows.column_names().map(|name| format!("\"{}\"", name.replace('"', "\"\""))).collect();
+        target.execute_batch(&format!("CREATE TABLE \"{quoted}\" ({})", columns.join(", ")))?;
+        let places = vec!["?"; columns.len()].join(", ");
+        let mut insert = target.prepare(&format!("INSERT INTO \"{quoted}\" VALUES ({places})"))?;
+        let mut rows = rows.query([])?;
+        while let Some(row) = rows.next()? {
+            for i in 0..columns.len() {
+                insert.raw_bind_parameter(i + 1, ToSqlOutput::Borrowed(row.get_ref(i)?))?;
+            }
+            insert.raw_execute()?;
+        }
+    }
+    target.execute_batch("COMMIT")
+}

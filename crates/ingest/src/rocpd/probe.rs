@@ -1,0 +1,70 @@
+//! What a database is, for the detector: ours, a look-alike, or another program's.
+
+use std::cell::Cell;
+use std::path::Path;
+
+use super::{groups, materialise, open};
+use crate::sqlite::{Database, OpenError};
+use crate::{Error, Progress};
+
+/// What a file turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// A rocpd database.
+    Rocpd,
+    /// rocmProfileData's older format, which shares only the prefix of its table names.
+    LegacyRpd,
+    /// Some other program's database.
+    OtherDatabase,
+    /// A database without any table.
+    NoTables,
+    /// Not a SQLite file.
+    NotSqlite,
+}
+
+impl Probe {
+    /// What to tell a person who took it for a trace.
+    pub fn why(self) -> &'static str {
+        match self {
+            Probe::Rocpd => "it is a rocpd database",
+            Probe::LegacyRpd => {
+                "it is a legacy RPD database of rocmProfileData (tables `rocpd_api`, `rocpd_op`), another schema than rocpd's"
+            }
+            Probe::OtherDatabase => "it is a SQLite database without rocpd tables",
+            Probe::NoTables => {
+                "it is a SQLite database without tables: the profiler was probably killed before it wrote them"
+            }
+            Probe::NotSqlite => "it is not a SQLite database",
+        }
+    }
+
+    pub(super) fn of(database: &Database) -> Self {
+        let has = |name: &str| database.table(name).is_some();
+        let (progress, advanced) = (Progress::default(), Cell::new(0));
+        if !groups::find(database, &progress, &advanced).is_empty() || materialise::needed(database) {
+            Probe::Rocpd
+        } else if has("rocpd_api") || has("rocpd_op") {
+            Probe::LegacyRpd
+        } else if database.tables.is_empty() && database.views.is_empty() {
+            Probe::NoTables
+        } else {
+            Probe::OtherDatabase
+        }
+    }
+}
+
+/// Looks at a file; only a file that cannot be opened or whose list of tables is unreadable is an error.
+pub fn probe(path: &Path) -> Result<Probe, Error> {
+    match Database::open(path) {
+        Ok(database) => Ok(Probe::of(&database)),
+        Err(OpenError::NotSqlite) => Ok(Probe::NotSqlite),
+        Err(_) => open(path).map(|database| Probe::of(&database)),
+    }
+}
+
+/// The recordings of a database: an input's identity is its guid, not its path.
+pub fn guids(path: &Path) -> Result<Vec<String>, Error> {
+    let database = open(path)?;
+    let (progress, advanced) = (Progress::default(), Cell::new(0));
+    Ok(groups::find(&database, &progress, &advanced).into_iter().map(|group| group.guid).collect())
+}

@@ -1,0 +1,236 @@
+//! Rows: a record's header says where each value is, and only those asked for are decoded.
+
+use std::borrow::Cow;
+
+use super::create::{Column, DefaultValue};
+use super::pager::Encoding;
+
+/// Where a column's values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Col(u16);
+
+impl Col {
+    /// The table has no such column: every value is NULL.
+    pub const ABSENT: Col = Col(u16::MAX);
+    /// The column is the rowid.
+    pub const ROWID: Col = Col(u16::MAX - 1);
+
+    /// The column at a place in the record.
+    pub fn at(index: u16) -> Self {
+        Col(index)
+    }
+
+    /// Whether the table has the column.
+    pub fn is_present(self) -> bool {
+        self != Col::ABSENT
+    }
+
+    /// Place in the record.
+    pub(super) fn index(self) -> Option<usize> {
+        (self.0 < Col::ROWID.0).then_some(usize::from(self.0))
+    }
+}
+
+/// A value as it is stored.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// No value.
+    Null,
+    /// A whole number.
+    Int(i64),
+    /// A real number.
+    Real(f64),
+    /// Text in the database's encoding.
+    Text(&'a [u8]),
+    /// Bytes.
+    Blob(&'a [u8]),
+}
+
+/// Columns of a record that can be looked at; tables of traces have two dozen.
+const MOST_COLUMNS: usize = 64;
+/// Bytes of a value by serial type, for those below 12.
+const WIDTHS: [u32; 12] = [0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0];
+
+/// Serial types and offsets of the record at hand.
+pub(super) struct Fields {
+    count: usize,
+    serial: [u32; MOST_COLUMNS],
+    start: [u32; MOST_COLUMNS],
+}
+
+impl Fields {
+    pub fn new() -> Self {
+        Self { count: 0, serial: [0; MOST_COLUMNS], start: [0; MOST_COLUMNS] }
+    }
+
+    /// Reads the header as far as the first `upto` columns. False: the record makes no sense.
+    #[inline]
+    pub fn parse(&mut self, payload: &[u8], upto: usize) -> bool {
+        let Some((header, mut at)) = varint(payload, 0) else { return false };
+        let header = header as usize;
+        if header > payload.len() || header < at {
+            return false;
+        }
+        let upto = upto.min(MOST_COLUMNS);
+        let mut offset = header as u64;
+        let mut count = 0;
+        while at < header && count < upto {
+            let byte = payload[at];
+            let serial = if byte < 0x80 {
+                at += 1;
+                u64::from(byte)
+            } else {
+                let Some((serial, next)) = varint(&payload[..header], at) else { return false };
+                at = next;
+                serial
+            };
+            let width = if serial < 12 { u64::from(WIDTHS[serial as usize]) } else { (serial - 12) / 2 };
+            if serial > u64::from(u32::MAX) || offset + width > payload.len() as u64 {
+                return false;
+            }
+            self.serial[count] = serial as u32;
+            self.start[count] = offset as u32;
+            offset += width;
+            count += 1;
+        }
+        self.count = count;
+        true
+    }
+}
+
+/// A row of a table.
+pub struct Row<'a> {
+    pub(super) rowid: i64,
+    pub(super) payload: &'a [u8],
+    pub(super) fields: &'a Fields,
+    pub(super) columns: &'a [Column],
+    pub(super) encoding: Encoding,
+}
+
+impl<'a> Row<'a> {
+    /// A column's value.
+    #[inline]
+    pub fn value(&self, col: Col) -> Value<'a> {
+        let Some(i) = col.index() else {
+            return if col == Col::ROWID { Value::Int(self.rowid) } else { Value::Null };
+        };
+        if i >= self.fields.count {
+            return self.default(col);
+        }
+        let start = self.fields.start[i] as usize;
+        let bytes = &self.payload[start..];
+        match self.fields.serial[i] {
+            1 => Value::Int(i64::from(bytes[0] as i8)),
+            2 => Value::Int(i64::from(i16::from_be_bytes([bytes[0], bytes[1]]))),
+            3 => Value::Int(i64::from(i32::from_be_bytes([bytes[0], bytes[1], bytes[2], 0]) >> 8)),
+            4 => Value::Int(i64::from(i32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))),
+            5 => {
+                let high = i64::from(i16::from_be_bytes([bytes[0], bytes[1]]));
+                let low = u32::from_be_bytes([bytes[2], bytes[3], bytes[4], bytes[5]]);
+                Value::Int((high << 32) | i64::from(low))
+            }
+            6 => Value::Int(i64::from_be_bytes(eight(bytes))),
+            7 => Value::Real(f64::from_bits(u64::from_be_bytes(eight(bytes)))),
+            8 => Value::Int(0),
+            9 => Value::Int(1),
+            serial if serial >= 12 => {
+                let bytes = &bytes[..(serial as usize - 12) / 2];
+                if serial % 2 == 0 { Value::Blob(bytes) } else { Value::Text(bytes) }
+            }
+            _ => Value::Null,
+        }
+    }
+
+    /// Rows that are older than a column have its default.
+    #[cold]
+    fn default(&self, col: Col) -> Value<'a> {
+        match self.columns.iter().find(|c| c.place == col).map(|c| &c.default) {
+            Some(DefaultValue::Int(i)) => Value::Int(*i),
+            Some(DefaultValue::Real(f)) => Value::Real(*f),
+            // Defaults are kept as UTF-8, whatever the file has.
+            Some(DefaultValue::Text(t)) if self.encoding == Encoding::Utf8 => Value::Text(t.as_bytes()),
+            _ => Value::Null,
+        }
+    }
+
+    /// A whole number; NULL and what is no number give none. Numbers beyond 64 bits were stored as reals, and some
+    /// writers store text: a bit pattern up to 2^64 comes back as such.
+    #[inline]
+    pub fn int(&self, col: Col) -> Option<i64> {
+        match self.value(col) {
+            Value::Int(i) => Some(i),
+            Value::Null => None,
+            other => unusual_int(other),
+        }
+    }
+
+    /// A number.
+    pub fn real(&self, col: Col) -> Option<f64> {
+        match self.value(col) {
+            Value::Int(i) => Some(i as f64),
+            Value::Real(f) => Some(f),
+            Value::Text(t) => std::str::from_utf8(t).ok()?.trim().parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// Text, or the printed number; bad bytes are replaced.
+    pub fn text(&self, col: Col) -> Option<Cow<'a, str>> {
+        match self.value(col) {
+            Value::Null => None,
+            Value::Int(i) => Some(i.to_string().into()),
+            Value::Real(f) => Some(f.to_string().into()),
+            Value::Blob(b) => Some(String::from_utf8_lossy(b)),
+            Value::Text(t) => Some(match self.encoding {
+                Encoding::Utf8 => String::from_utf8_lossy(t),
+                Encoding::Utf16Le => utf16(t, u16::from_le_bytes),
+                Encoding::Utf16Be => utf16(t, u16::from_be_bytes),
+            }),
+        }
+    }
+}
+
+#[cold]
+fn unusual_int(value: Value<'_>) -> Option<i64> {
+    match value {
+        Value::Real(f) if (9.223_372_036_854_775_8e18..=1.844_674_407_370_955_2e19).contains(&f) => {
+            Some(f as u64 as i64)
+        }
+        Value::Real(f) if f.is_finite() => Some(f as i64),
+        Value::Text(t) => {
+            let text = std::str::from_utf8(t).ok()?.trim();
+            match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+                Some(hex) => u64::from_str_radix(hex, 16).ok().map(|u| u as i64),
+                None => text.parse().ok().or_else(|| text.parse::<u64>().ok().map(|u| u as i64)),
+            }
+        }
+        _ => None,
+    }
+}
+
+fn eight(bytes: &[u8]) -> [u8; 8] {
+    [bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7]]
+}
+
+fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Cow<'static, str> {
+    let units = bytes.chunks_exact(2).map(|c| unit([c[0], c[1]]));
+    char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect::<String>().into()
+}
+
+/// SQLite's big-endian varint at a place; the second number is the place after it.
+#[inline]
+pub(super) fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
+    let first = *bytes.get(at)?;
+    if first < 0x80 {
+        return Some((u64::from(first), at + 1));
+    }
+    let mut value = u64::from(first & 0x7f);
+    for i in 1..8 {
+        let byte = *bytes.get(at + i)?;
+        value = (value << 7) | u64::from(byte & 0x7f);
+        if byte < 0x80 {
+            return Some((value, at + i + 1));
+        }
+    }
+    Some(((value << 8) | u64::from(*bytes.get(at + 8)?), at + 9))
+}
