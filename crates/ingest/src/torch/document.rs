@@ -66,7 +66,8 @@ impl Worker<'_> {
                 Place::AfterValue => after_value(span, at),
                 Place::Events { bare } => self.events(span, at, bare),
                 Place::Lost { bare } => lost(span, at, bare),
-                Place::Cut | Place::Done => return Stop { at, place },
+                Place::Done => done(span, at),
+                Place::Cut => return Stop { at, place },
             };
             match step {
                 Step::Go(next) => Stop { at, place } = next,
@@ -192,6 +193,15 @@ fn after_value(span: Span<'_>, at: usize) -> Step {
         Some(b'}') => Step::go(json.pos() + 1, Place::Done),
         Some(_) => Step::go(json.pos(), Place::Lost { bare: false }),
         None => Step::halt(json.pos(), Place::AfterValue),
+    }
+}
+
+/// Text behind the end means that it was none: damage had closed the document.
+fn done(span: Span<'_>, at: usize) -> Step {
+    let mut json = Cursor::at(span.text, at);
+    match json.peek() {
+        Some(_) => Step::go(json.pos(), Place::Lost { bare: false }),
+        None => Step::halt(json.pos(), Place::Done),
     }
 }
 
