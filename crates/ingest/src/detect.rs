@@ -5,6 +5,7 @@ use std::io::{BufRead, Cursor, ErrorKind, Read};
 use std::path::Path;
 
 use crate::Error;
+use crate::rocpd::{Probe, probe};
 use crate::rocprofv3::csv::header;
 use crate::sniff::{JsonKind, describe, top_level};
 
@@ -45,8 +46,13 @@ const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
 pub fn detect(path: &Path) -> Result<Format, Error> {
     let unreadable = |error: std::io::Error| Error::Unreadable { path: path.into(), why: reason(&error) };
     let mut file = File::open(path).map_err(unreadable)?;
-    if file.metadata().map_err(unreadable)?.is_dir() {
-        return Err(Error::NotATrace { path: path.into(), why: "it is a folder".into() });
+    let kind = file.metadata().map_err(unreadable)?.file_type();
+    if kind.is_dir() {
+        return Err(not_a_trace(path, "a folder"));
+    }
+    if !kind.is_file() {
+        // A pipe can be read only once, and what people pipe are torch traces.
+        return Ok(Format::Torch);
     }
     let head = head_of(&mut file).map_err(unreadable)?;
     if head.is_empty() {
@@ -55,7 +61,7 @@ pub fn detect(path: &Path) -> Result<Format, Error> {
     if head.starts_with(SQLITE_MAGIC) {
         return database(path);
     }
-    of_content(head, file).map_err(|why| Error::NotATrace { path: path.into(), why })
+    of_content(head, file).map_err(|what| not_a_trace(path, &what))
 }
 
 /// The format of what waits on standard input, without taking any of it.
@@ -75,8 +81,12 @@ pub(crate) fn detect_stdin() -> Result<Format, Error> {
         Ok(format) => Ok(format),
         // Only the first block can be looked at: a document whose telling key comes later may be a trace.
         Err(_) if text.starts_with(b"{") || packing(head).is_some() => Ok(Format::Torch),
-        Err(why) => Err(Error::NotATrace { path: path(), why }),
+        Err(what) => Err(not_a_trace(Path::new("-"), &what)),
     }
+}
+
+fn not_a_trace(path: &Path, what: &str) -> Error {
+    Error::NotATrace { path: path.into(), why: format!("it is {what}") }
 }
 
 /// The operating system's reason without its number.
@@ -104,8 +114,11 @@ fn head_of(from: &mut impl Read) -> std::io::Result<Vec<u8>> {
     Ok(head)
 }
 
-fn database(_path: &Path) -> Result<Format, Error> {
-    Ok(Format::Rocpd)
+fn database(path: &Path) -> Result<Format, Error> {
+    match probe(path)? {
+        Probe::Rocpd => Ok(Format::Rocpd),
+        other => Err(Error::NotATrace { path: path.into(), why: other.why().into() }),
+    }
 }
 
 /// The compression a file starts with.
@@ -131,9 +144,9 @@ fn of_content(head: Vec<u8>, rest: impl Read) -> Result<Format, String> {
         return Err(format!("a {packed} file of nothing"));
     }
     if head.starts_with(SQLITE_MAGIC) {
-        return Err(format!("a SQLite database inside {packed}: unpack it first"));
+        return Err(format!("a SQLite database inside {packed}; unpack it first"));
     }
-    of_plain(head, inner).map_err(|why| format!("{packed} of {}", why.trim_start_matches("a ")))
+    of_plain(head, inner).map_err(|what| format!("{packed} of {what}"))
 }
 
 fn of_plain(head: Vec<u8>, rest: impl Read) -> Result<Format, String> {
@@ -155,7 +168,7 @@ fn of_plain(head: Vec<u8>, rest: impl Read) -> Result<Format, String> {
         return match header::kind_of(&header::columns(line)) {
             Ok(_) => Ok(Format::Rocprofv3Csv),
             Err(Some(known)) => Err(format!("{known}, which is not read")),
-            Err(None) => Err(format!("comma-separated text with columns rocprofv3 does not write")),
+            Err(None) => Err("comma-separated text with columns that rocprofv3 does not write".into()),
         };
     }
     Err(if is_text(&head) { "plain text" } else { "binary data of an unknown kind" }.into())

@@ -24,8 +24,7 @@ pub(crate) fn drop_copies(inputs: Vec<Found>, health: &mut Health) -> Vec<Found>
     for found in inputs {
         let input = &found.input;
         let path = std::fs::canonicalize(&input.path).unwrap_or_else(|_| input.path.clone());
-        // Databases are told apart by guid: their bytes may differ without a difference in content.
-        let by_content = input.format != Format::Rocpd && input.bytes > 0 && same_size[&input.bytes] > 1;
+        let by_content = input.bytes > 0 && same_size[&input.bytes] > 1;
         let content = by_content.then(|| Some((input.bytes, hash(&input.files)?))).flatten();
         let copy_of = paths.get(&path).or_else(|| contents.get(&content?)).copied();
         if let Some(first) = copy_of {
@@ -141,11 +140,7 @@ impl Recordings {
                 }
             }
         }
-        if trace.sources.is_empty() && trace.health.checks.is_empty() {
-            *trace = part;
-        } else {
-            trace.append(part);
-        }
+        trace.append(part);
     }
 }
 

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use trace::Map;
 
 use crate::detect::{detect_stdin, reason};
-use crate::rocprofv3::csv::header;
+use crate::rocprofv3::csv::header::{self, Kind};
 use crate::{Error, Format, detect};
 
 /// One thing to read: a file, or the files of one rocprofv3 CSV set.
@@ -55,11 +55,11 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<Finds, Error> {
             let input = Input { format, path: path.clone(), files, bytes: 0 };
             finds.inputs.push(Found { input, explicit: true });
         } else if path.is_dir() {
-            let before = finds.inputs.len();
-            folder(path, &mut finds)?;
-            if finds.inputs.len() == before {
+            let found = folder(path, &mut finds.unusable)?;
+            if found.is_empty() {
                 return Err(finds.unusable.pop().unwrap_or(Error::NoTraces { path: path.clone() }));
             }
+            finds.inputs.extend(found);
         } else {
             let input = single(path, detect(path)?);
             finds.inputs.push(Found { input, explicit: true });
@@ -74,22 +74,30 @@ fn single(path: &Path, format: Format) -> Input {
     Input { format, path: path.into(), files: vec![path.into()], bytes }
 }
 
-fn folder(root: &Path, finds: &mut Finds) -> Result<(), Error> {
-    let mut files = Vec::new();
-    let mut seen = HashSet::new();
-    list(root, &mut seen, &mut files, &mut finds.unusable)
+fn folder(root: &Path, unusable: &mut Vec<Error>) -> Result<Vec<Found>, Error> {
+    let (mut files, mut found, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
+    list(root, &mut seen, &mut files, unusable)
         .map_err(|error| Error::Unreadable { path: root.into(), why: reason(&error) })?;
     let formats: Vec<_> = files.par_iter().map(|path| detect(path)).collect();
     for (path, format) in files.iter().zip(formats) {
         match format {
-            Ok(format) => finds.inputs.push(Found { input: single(path, format), explicit: false }),
-            Err(error @ Error::Empty { .. }) if has_trace_name(path) => finds.unusable.push(error),
-            Err(error @ Error::Damaged { .. }) => finds.unusable.push(error),
-            Err(error @ Error::Unreadable { .. }) => finds.unusable.push(error),
+            Ok(format) => found.push(Found { input: single(path, format), explicit: false }),
+            Err(error @ Error::Empty { .. }) if has_trace_name(path) => unusable.push(error),
+            Err(error @ (Error::Damaged { .. } | Error::Unreadable { .. })) => unusable.push(error),
             Err(_) => {}
         }
     }
-    Ok(())
+    let mut found = group_csv_sets(found);
+    found.retain(|found| has_rows(&found.input));
+    Ok(found)
+}
+
+/// Whether an input is more than totals and devices, which rocprofv3 can be asked to write by themselves.
+fn has_rows(input: &Input) -> bool {
+    let of_rows = |path: &PathBuf| {
+        header::of_file(path).is_some_and(|kind| !matches!(kind, Kind::Agents | Kind::Totals))
+    };
+    input.format != Format::Rocprofv3Csv || input.files.iter().any(of_rows)
 }
 
 /// Names that tell a lost trace from any other empty file.

@@ -112,16 +112,16 @@ fn leading_number(text: &str) -> Option<u32> {
 
 /// Gives every source its rank and role: what a reader knew of the process wins over names.
 pub(crate) fn assign(trace: &mut Trace) {
-    for id in 0..trace.sources.len() {
-        let path = PathBuf::from(&trace.sources[id].path);
-        if trace.sources[id].role.is_none() && trace.sources[id].format == Format::Torch.name() {
-            trace.sources[id].role = role_of_path(&path).map(str::to_string);
+    let of_processes = ranks_of_processes(trace);
+    for (source, of_processes) in trace.sources.iter_mut().zip(of_processes) {
+        let path = PathBuf::from(&source.path);
+        if source.role.is_none() && source.format == Format::Torch.name() {
+            source.role = role_of_path(&path).map(str::to_string);
         }
-        if trace.sources[id].role.is_some() {
-            trace.sources[id].rank = None;
-        } else if trace.sources[id].rank.is_none() {
-            trace.sources[id].rank = rank_of_processes(trace, id).or_else(|| of_path(&path));
-        }
+        source.rank = match source.role {
+            Some(_) => None,
+            None => source.rank.or(of_processes).or_else(|| of_path(&path)),
+        };
     }
     let no_rank = |role: &Option<String>| matches!(role.as_deref(), Some("capture" | "helper"));
     for process in &mut trace.processes {
@@ -132,11 +132,16 @@ pub(crate) fn assign(trace: &mut Trace) {
     part_equal_ranks(trace);
 }
 
-/// The rank of a source's processes, when they agree.
-fn rank_of_processes(trace: &Trace, source: usize) -> Option<u32> {
-    let mut ranks = trace.processes.iter().filter(|p| p.source.get() == Some(source)).map(|p| p.rank);
-    let first = ranks.next()??;
-    ranks.all(|rank| rank.is_none_or(|rank| rank == first)).then_some(first)
+/// For each source the rank of its processes, when they agree.
+fn ranks_of_processes(trace: &Trace) -> Vec<Option<u32>> {
+    let mut lowest_and_highest: Vec<Option<(u32, u32)>> = vec![None; trace.sources.len()];
+    for process in &trace.processes {
+        if let (Some(source), Some(rank)) = (process.source.get(), process.rank) {
+            let (low, high) = lowest_and_highest[source].get_or_insert((rank, rank));
+            (*low, *high) = ((*low).min(rank), (*high).max(rank));
+        }
+    }
+    lowest_and_highest.into_iter().map(|ranks| ranks.filter(|(low, high)| low == high).map(|r| r.0)).collect()
 }
 
 /// Replicas and pipeline stages count their tensor ranks from zero: where names tell different places but
@@ -157,11 +162,15 @@ fn part_equal_ranks(trace: &mut Trace) {
     let mut places: Vec<Place> = placed.iter().map(|(_, place)| *place).collect();
     places.sort_unstable();
     places.dedup();
+    let mut renumbered = vec![false; trace.sources.len()];
     for (id, place) in placed {
-        let rank = places.binary_search(&place).ok().map(|rank| rank as u32);
-        trace.sources[id].rank = rank;
-        for process in trace.processes.iter_mut().filter(|p| p.source.get() == Some(id)) {
-            process.rank = process.rank.and(rank);
+        trace.sources[id].rank = places.binary_search(&place).ok().map(|rank| rank as u32);
+        renumbered[id] = true;
+    }
+    for process in &mut trace.processes {
+        if process.source.get().is_some_and(|source| renumbered[source]) {
+            // The source tells the rank.
+            process.rank = None;
         }
     }
 }

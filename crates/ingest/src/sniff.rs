@@ -4,12 +4,12 @@ use std::io::Read;
 
 /// Beginnings of files that people hand over by mistake, and what to say.
 const MAGIC: &[(&[u8], &str)] = &[
-    (b"PK\x03\x04", "a ZIP archive: unpack it first"),
+    (b"PK\x03\x04", "a ZIP archive; unpack it first"),
     (b"PK\x05\x06", "an empty ZIP archive"),
-    (b"BZh", "bzip2 data: unpack it, or pack it with gzip or zstd"),
-    (b"\xfd7zXZ\0", "xz data: unpack it, or pack it with gzip or zstd"),
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it first"),
-    (b"\x04\x22\x4d\x18", "lz4 data: unpack it, or pack it with gzip or zstd"),
+    (b"BZh", "bzip2 data; unpack it, or pack it with gzip or zstd"),
+    (b"\xfd7zXZ\0", "xz data; unpack it, or pack it with gzip or zstd"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it first"),
+    (b"\x04\x22\x4d\x18", "lz4 data; unpack it, or pack it with gzip or zstd"),
     (b"\x03\x42", "part of an OTF2 archive, which is not read; collect with `--output-format rocpd`"),
     (b"\x03\x23", "part of an OTF2 archive, which is not read; collect with `--output-format rocpd`"),
     (b"OTF2", "an OTF2 archive, which is not read; collect with `--output-format rocpd`"),
@@ -26,7 +26,7 @@ const MAGIC: &[(&[u8], &str)] = &[
     (b"\x80\x03", "a Python pickle"),
     (b"\x80\x04", "a Python pickle"),
     (b"\x80\x05", "a Python pickle"),
-    (b"version https://git-lfs", "a Git LFS pointer: fetch the file itself with `git lfs pull`"),
+    (b"version https://git-lfs", "a Git LFS pointer; fetch the file itself with `git lfs pull`"),
 ];
 
 const PERFETTO: &str =
@@ -35,7 +35,7 @@ const PERFETTO: &str =
 /// A known format that we do not read.
 pub(crate) fn describe(head: &[u8]) -> Option<&'static str> {
     if head.len() > 262 && &head[257..262] == b"ustar" {
-        return Some("a tar archive: unpack it first");
+        return Some("a tar archive; unpack it first");
     }
     if is_perfetto(head) {
         return Some(PERFETTO);

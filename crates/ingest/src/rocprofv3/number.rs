@@ -16,14 +16,19 @@ fn decimal(digits: &[u8]) -> Option<u64> {
         return None;
     }
     let mut value = 0u64;
-    for byte in digits {
+    for byte in &digits[..digits.len().min(19)] {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 {
             return None;
         }
-        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+        // Nineteen digits always fit.
+        value = value * 10 + u64::from(digit);
     }
-    Some(value)
+    match digits.get(19) {
+        None => Some(value),
+        Some(last @ b'0'..=b'9') => value.checked_mul(10)?.checked_add(u64::from(last - b'0')),
+        Some(_) => None,
+    }
 }
 
 fn hexadecimal(digits: &[u8]) -> Option<i64> {

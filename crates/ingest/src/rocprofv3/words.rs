@@ -7,9 +7,10 @@ const OPERATIONS: &[(&str, &str, &str)] = &[
     ("SCRATCH_MEMORY_ASYNC_RECLAIM", "RECLAIM", "SCRATCH"),
     ("VMEM_ALLOCATE", "ALLOC", "VIRTUAL"),
     ("VMEM_FREE", "FREE", "VIRTUAL"),
-    ("REALLOC", "REALLOC", "REAL"),
-    ("ALLOC", "ALLOC", "REAL"),
+    // Every name holds the domain, `MEMORY_ALLOCATION`: look for the other words first.
     ("FREE", "FREE", "REAL"),
+    ("REALLOC", "REALLOC", "REAL"),
+    ("ALLOCATE", "ALLOC", "REAL"),
 ];
 
 /// rocpd's type and level of an operation (`MEMORY_ALLOCATION_ALLOCATE` is `ALLOC`, `REAL`); a word that

@@ -1,5 +1,13 @@
 //! What a rocprofv3 CSV file holds, told by its header: columns are matched by name, whatever the release.
 
+use std::path::Path;
+
+use crate::Progress;
+use crate::bytes::{self, Opened};
+
+/// Bytes that hold the header of any file.
+const WIDEST_HEADER: usize = 16 << 10;
+
 /// What the rows of a CSV file are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Kind {
@@ -58,6 +66,21 @@ pub(crate) fn kind_of(columns: &[String]) -> Result<Kind, Option<&'static str>> 
         return Err(Some(what));
     }
     KINDS.iter().find(|(_, wanted)| has_all(wanted)).map(|(kind, _)| *kind).ok_or(None)
+}
+
+/// The kind of a file, when it is one.
+pub(crate) fn of_file(path: &Path) -> Option<Kind> {
+    let progress = Progress::default();
+    let line = |bytes: &[u8]| columns(bytes.split(|byte| *byte == b'\n').next().unwrap_or_default());
+    let columns = match bytes::open(path, &progress).ok()? {
+        Opened::Mapped(map) => line(&map),
+        Opened::Stream(mut stream) => {
+            let mut head = Vec::new();
+            stream.fill(&mut head, WIDEST_HEADER);
+            line(&head)
+        }
+    };
+    kind_of(&columns).ok()
 }
 
 /// The column names of a header line, without quotes.

@@ -1,7 +1,7 @@
 //! Lines and fields. rocprofv3 quotes text without escaping quotes inside it, and kernel names hold
 //! commas and quotes: fields before and after the one free text are simple, so the text is what is left.
 
-use memchr::{memchr, memrchr};
+use memchr::memchr;
 
 /// How the lines of a file are cut into fields.
 #[derive(Clone, Debug)]
@@ -33,7 +33,8 @@ impl Layout {
         fields.resize(self.width, &[]);
         let mut end = rest.len();
         for place in (self.width - behind..self.width).rev() {
-            let Some(comma) = memrchr(b',', &rest[..end]) else { return false };
+            // Fields are a few bytes: a plain loop beats a vector search.
+            let Some(comma) = rest[..end].iter().rposition(|byte| *byte == b',') else { return false };
             fields[place] = unquoted(&rest[comma + 1..end]);
             end = comma;
         }
@@ -56,7 +57,7 @@ impl Layout {
             let end = if from.first() == Some(&b'"') {
                 self.closing_quote(from)? + 1
             } else {
-                memchr(b',', from).unwrap_or(from.len())
+                from.iter().position(|byte| *byte == b',').unwrap_or(from.len())
             };
             fields.push(unquoted(&from[..end]));
             rest = (end < from.len()).then(|| &from[end + 1..]);
@@ -107,6 +108,8 @@ const LINES_OF_A_ROW: usize = 8;
 pub(super) struct Rows<'a> {
     rest: &'a [u8],
     layout: Layout,
+    /// Whether rows begin with a quote.
+    quoted: bool,
     /// Lines that could not be cut into fields.
     pub damaged: u64,
     /// Whether the last line is cut off.
@@ -116,7 +119,7 @@ pub(super) struct Rows<'a> {
 impl<'a> Rows<'a> {
     /// The rows after the header.
     pub fn new(rest: &'a [u8], layout: Layout) -> Self {
-        Self { rest, layout, damaged: 0, cut: false }
+        Self { rest, layout, quoted: rest.first() == Some(&b'"'), damaged: 0, cut: false }
     }
 
     /// Whether quotes inside text are doubled.
@@ -152,11 +155,15 @@ impl<'a> Rows<'a> {
 
     /// Bytes of a row whose text goes over several lines; every line of it alone is no row.
     fn several_lines(&self, fields: &mut Vec<&'a [u8]>) -> Option<usize> {
+        if self.rest.starts_with(b"\"") != self.quoted {
+            return None;
+        }
         let mut ends = memchr::memchr_iter(b'\n', self.rest);
         let mut start = ends.next()? + 1;
         for _ in 1..LINES_OF_A_ROW {
             let end = ends.next()?;
-            if self.layout.split(trimmed(&self.rest[start..end]), fields) {
+            let line = trimmed(&self.rest[start..end]);
+            if line.starts_with(b"\"") == self.quoted && self.layout.split(line, fields) {
                 return None;
             }
             if self.layout.split(trimmed(&self.rest[..end]), fields) {
@@ -196,7 +203,8 @@ mod tests {
     #[test]
     fn simple_fields_may_be_quoted_bare_or_empty() {
         let layout = Layout { width: 4, text: None, doubled: false };
-        assert_eq!(split(&layout, r#""""",7,"v_add v0, v1","""#), None);
+        assert_eq!(split(&layout, r#""""",7,"v_add v0, v1","""#).unwrap(), ["", "7", "v_add v0, v1", ""]);
+        assert_eq!(split(&layout, r#"1,7,"v_add v0, v1"#), None);
         assert_eq!(split(&layout, r#""""",7,"v_add v0, v1","#).unwrap(), ["", "7", "v_add v0, v1", ""]);
         assert_eq!(split(&layout, "1,2,3,4").unwrap(), ["1", "2", "3", "4"]);
         assert_eq!(split(&layout, "1,2,3"), None);

@@ -19,6 +19,23 @@ const KEYS: &[(&str, u8)] = &[
     ("buffer_records", b'{'),
 ];
 
+/// Lists of records, which are told from lists inside of a record when a bracket is lost before them.
+const LISTS: &[&str] = &[
+    "kernel_dispatch",
+    "hip_api",
+    "hsa_api",
+    "marker_api",
+    "rccl_api",
+    "memory_copy",
+    "memory_allocation",
+    "scratch_memory",
+    "rocdecode_api",
+    "rocjpeg_api",
+    "pc_sample_host_trap",
+    "pc_sample_stochastic",
+    "counter_collection",
+];
+
 /// The values of an object by key, with the bytes of each.
 #[derive(Debug, Default)]
 pub(super) struct Sections<'a> {
@@ -62,7 +79,9 @@ pub(super) fn processes(bytes: &[u8]) -> Vec<Sections<'_>> {
 
 /// The named lists of an object of lists.
 pub(super) fn lists(object: &[u8]) -> Sections<'_> {
-    parts(&mut Cursor::new(object), |closing, _, opening| closing == b']' && opening == b'[')
+    parts(&mut Cursor::new(object), |closing, key, opening| {
+        opening == b'[' && (closing == b']' || LISTS.iter().any(|list| list.as_bytes() == key))
+    })
 }
 
 /// Splits an object into its values. After damage it goes on at the next place that `is_part` accepts,
