@@ -4,11 +4,16 @@
 //! is bounded by the rows it keeps, never by the size of the input file.
 
 mod base;
+mod breakdown;
+mod classify;
 mod info;
+pub mod names;
 mod nesting;
 mod statistics;
 mod summary;
 
 pub use base::health;
+pub use breakdown::{BreakdownOptions, breakdown};
+pub use classify::{Category, Class, Classes, Classifier, Kind, Platform, RulesError};
 pub use info::info;
 pub use summary::{SummaryOptions, summary};

@@ -1,0 +1,171 @@
+//! One sweep over the intervals of a GPU: how long each combination of kinds of work ran.
+
+use trace::Ns;
+
+/// The kinds of work that a timeline tells apart, as bits of a combination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bucket {
+    Compute = 0,
+    Communication = 1,
+    Memcpy = 2,
+}
+
+impl Bucket {
+    pub const ALL: [Bucket; 3] = [Bucket::Compute, Bucket::Communication, Bucket::Memcpy];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Bucket::Compute => "compute",
+            Bucket::Communication => "communication",
+            Bucket::Memcpy => "memcpy",
+        }
+    }
+
+    fn bit(self) -> usize {
+        1 << self as usize
+    }
+}
+
+/// Some GPU work: when, and of which kind.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Work {
+    pub start: Ns,
+    pub end: Ns,
+    pub bucket: Bucket,
+}
+
+/// Time of every exact combination of kinds; number 0 is idle.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Timeline {
+    /// By combination: the sum of `Bucket::bit` of the kinds that ran.
+    pub combinations: [Ns; 8],
+    /// The longest time without any work: its length and when it began.
+    pub longest_gap: Option<(Ns, Ns)>,
+}
+
+impl Timeline {
+    /// Sweeps work in any order. Work that ends before it starts takes no time.
+    pub fn of(work: &[Work]) -> Self {
+        // The sign of an edge goes into its order: an end before a start at the same instant.
+        let mut edges: Vec<(Ns, bool, usize)> = Vec::with_capacity(2 * work.len());
+        for work in work {
+            edges.push((work.start, true, work.bucket as usize));
+            edges.push((work.end.max(work.start), false, work.bucket as usize));
+        }
+        edges.sort_unstable();
+        let mut timeline = Self::default();
+        // A start of no length is closed before it opens; counts may pass below zero for that instant.
+        let mut running = [0i64; 3];
+        let mut last = edges.first().map_or(0, |edge| edge.0);
+        for (time, begins, bucket) in edges {
+            timeline.pass(&running, last, time);
+            running[bucket] += if begins { 1 } else { -1 };
+            last = time;
+        }
+        timeline
+    }
+
+    fn pass(&mut self, running: &[i64; 3], from: Ns, to: Ns) {
+        if to == from {
+            return;
+        }
+        let combination: usize = (0..3).filter(|&b| running[b] > 0).map(|b| 1 << b).sum();
+        self.combinations[combination] += to - from;
+        if combination == 0 && self.longest_gap.is_none_or(|(length, _)| length < to - from) {
+            self.longest_gap = Some((to - from, from));
+        }
+    }
+
+    fn sum(&self, holds: impl Fn(usize) -> bool) -> Ns {
+        (0..8).filter(|&c| holds(c)).map(|c| self.combinations[c]).sum()
+    }
+
+    /// From the first start to the last end.
+    pub fn total(&self) -> Ns {
+        self.sum(|_| true)
+    }
+
+    /// Time with any work.
+    pub fn busy(&self) -> Ns {
+        self.sum(|c| c != 0)
+    }
+
+    /// Time without any.
+    pub fn idle(&self) -> Ns {
+        self.combinations[0]
+    }
+
+    /// Time with work of that kind.
+    pub fn of_bucket(&self, bucket: Bucket) -> Ns {
+        self.sum(|c| c & bucket.bit() != 0)
+    }
+
+    /// Communication that no computation hides.
+    pub fn exposed_communication(&self) -> Ns {
+        self.sum(|c| c & Bucket::Communication.bit() != 0 && c & Bucket::Compute.bit() == 0)
+    }
+
+    /// Copies that nothing hides.
+    pub fn exposed_memcpy(&self) -> Ns {
+        self.combinations[Bucket::Memcpy.bit()]
+    }
+
+    /// The name of a combination: `compute + memcpy`, `idle`.
+    pub fn name(combination: usize) -> String {
+        if combination == 0 {
+            return "idle".into();
+        }
+        let parts = Bucket::ALL.iter().filter(|bucket| combination & bucket.bit() != 0);
+        parts.map(|bucket| bucket.name()).collect::<Vec<_>>().join(" + ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn work() -> impl Strategy<Value = Vec<Work>> {
+        let one = (-40i64..60, -2i64..25, 0usize..3);
+        prop::collection::vec(one, 0..40).prop_map(|all| {
+            let work = |(start, length, bucket): (i64, i64, usize)| Work {
+                start,
+                end: start + length,
+                bucket: Bucket::ALL[bucket],
+            };
+            all.into_iter().map(work).collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn equals_looking_at_every_nanosecond(work in work()) {
+            let mut expected = [0i64; 8];
+            let first = work.iter().map(|w| w.start).min().unwrap_or(0);
+            let last = work.iter().map(|w| w.end.max(w.start)).max().unwrap_or(0);
+            for t in first..last {
+                let running = work.iter().filter(|w| w.start <= t && t < w.end);
+                let combination = running.fold(0, |all, w| all | w.bucket.bit());
+                expected[combination] += 1;
+            }
+            let timeline = Timeline::of(&work);
+            prop_assert_eq!(timeline.combinations, expected);
+            prop_assert_eq!(timeline.total(), last - first);
+            let parts = timeline.of_bucket(Bucket::Compute)
+                + timeline.exposed_communication()
+                + timeline.exposed_memcpy()
+                + timeline.idle();
+            prop_assert_eq!(parts, timeline.total());
+        }
+    }
+
+    #[test]
+    fn the_longest_gap_is_found() {
+        let at = |start, end| Work { start, end, bucket: Bucket::Memcpy };
+        let timeline = Timeline::of(&[at(100, 110), at(0, 10), at(12, 20), at(5, 8)]);
+        assert_eq!(timeline.longest_gap, Some((80, 20)));
+        assert_eq!(Timeline::of(&[]), Timeline::default());
+        assert_eq!(Timeline::name(5), "compute + memcpy");
+    }
+}

@@ -1,0 +1,82 @@
+//! The classes of a trace's names, each decided once.
+
+use trace::{CopyKind, RowRef, StrId, Table, Trace};
+
+use super::{Class, Classifier, Kind, Platform};
+
+/// Metadata keys that only traces of CUDA GPUs have.
+const CUDA_KEYS: &[&str] = &["cuda_runtime_version", "cuda_driver_version", "cupti_version"];
+
+impl Platform {
+    /// Whose GPUs a trace is of, from what its sources say.
+    pub fn of(trace: &Trace) -> Self {
+        let cuda_key = trace.metadata.iter().any(|fact| CUDA_KEYS.contains(&trace.strings.get(fact.key)));
+        let nvidia = trace.agents.iter().any(|agent| trace.strings.get(agent.product).starts_with("NVIDIA"));
+        if cuda_key || nvidia { Platform::Cuda } else { Platform::Rocm }
+    }
+}
+
+const UNDECIDED: u32 = u32::MAX;
+
+/// The class of every name of GPU work in a trace.
+#[derive(Clone, Debug, Default)]
+pub struct Classes {
+    classes: Vec<Class>,
+    /// By kind of row, then by string id.
+    of_name: [Vec<u32>; 3],
+}
+
+impl Classes {
+    /// Classifies every distinct name of kernels, copies and fills.
+    pub fn of(trace: &Trace, classifier: &Classifier) -> Self {
+        let classifier = classifier.clone().on(Platform::of(trace));
+        let mut classes = Self::default();
+        for &name in &trace.kernels.name {
+            classes.add(trace, &classifier, name, Kind::Kernel);
+        }
+        let copies = &trace.memory_copies;
+        for (&name, &kind) in copies.name.iter().zip(&copies.kind) {
+            classes.add(trace, &classifier, name, kind.into());
+        }
+        classes
+    }
+
+    fn add(&mut self, trace: &Trace, classifier: &Classifier, name: StrId, kind: Kind) {
+        let of_name = &mut self.of_name[kind as usize];
+        let place = name.0 as usize;
+        if place >= of_name.len() {
+            of_name.resize(place + 1, UNDECIDED);
+        }
+        if of_name[place] == UNDECIDED {
+            of_name[place] = self.classes.len() as u32;
+            self.classes.push(classifier.classify(trace.strings.get(name), kind));
+        }
+    }
+
+    /// The class of a name on rows of that kind, when the trace has such rows.
+    pub fn get(&self, name: StrId, kind: Kind) -> Option<&Class> {
+        let number = *self.of_name[kind as usize].get(name.0 as usize)?;
+        self.classes.get(number as usize)
+    }
+
+    /// The class of a row of `kernels` or `memory_copies`.
+    pub fn of_row(&self, trace: &Trace, row: RowRef) -> Option<&Class> {
+        match row.get()? {
+            (Table::Kernels, row) => self.get(*trace.kernels.name.get(row)?, Kind::Kernel),
+            (Table::MemoryCopies, row) => {
+                let copies = &trace.memory_copies;
+                self.get(*copies.name.get(row)?, (*copies.kind.get(row)?).into())
+            }
+            _ => None,
+        }
+    }
+}
+
+impl From<CopyKind> for Kind {
+    fn from(kind: CopyKind) -> Self {
+        match kind {
+            CopyKind::Copy => Kind::Copy,
+            CopyKind::Fill => Kind::Fill,
+        }
+    }
+}

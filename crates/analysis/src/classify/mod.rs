@@ -1,0 +1,236 @@
+//! What each kernel does (category) and whose code it is (backend), by an ordered table of rules.
+//!
+//! The table is data: `rules/kernels.toml`. Names are decided once each, however many rows bear them.
+
+mod category;
+mod classes;
+mod inductor;
+mod rules;
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use crate::names;
+
+pub use category::Category;
+pub use classes::Classes;
+
+use inductor::Words;
+use rules::Rules;
+
+const BUILTIN: &str = include_str!("../../rules/kernels.toml");
+const INDUCTOR: &str = "inductor-triton";
+const UNKNOWN: &str = "unknown";
+
+/// What kind of row a name belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A row of `kernels`.
+    Kernel,
+    /// A copy in `memory_copies`.
+    Copy,
+    /// A fill in `memory_copies`.
+    Fill,
+}
+
+/// Whose GPUs a trace is of: some names are shared and mean another library.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Platform {
+    /// AMD.
+    #[default]
+    Rocm,
+    /// NVIDIA.
+    Cuda,
+}
+
+/// What a name was found to be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Class {
+    /// What it does.
+    pub category: Category,
+    /// Whose code it is.
+    pub backend: Arc<str>,
+    /// The rule that decided, empty for `other`.
+    pub rule: Arc<str>,
+}
+
+/// A rule file that cannot be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("rules in `{file}`: {message}")]
+pub struct RulesError {
+    /// The file.
+    pub file: String,
+    /// The rule and what is wrong with it.
+    pub message: String,
+}
+
+/// A name in the forms that rules look at.
+pub(crate) struct Name {
+    canonical: String,
+    function: String,
+}
+
+impl Name {
+    fn of(name: &str) -> Self {
+        let canonical = names::canonical(name);
+        let function = names::function(&canonical);
+        Self { canonical, function }
+    }
+}
+
+/// An ordered table of rules, ready to decide.
+#[derive(Clone, Debug)]
+pub struct Classifier {
+    /// The user's rules, then ours.
+    tables: Vec<Rules>,
+    words: Words,
+    platform: Platform,
+    inductor: Arc<str>,
+    unknown: Class,
+}
+
+impl Classifier {
+    /// The rules that come with the program.
+    pub fn builtin() -> Self {
+        let mut words = Words::default();
+        let rules = Rules::trusted("kernels.toml", BUILTIN, &mut words)
+            .expect("the rules that are built in are checked by a test");
+        let unknown = Class { category: Category::Other, backend: UNKNOWN.into(), rule: "".into() };
+        Self { tables: vec![rules], words, platform: Platform::Rocm, inductor: INDUCTOR.into(), unknown }
+    }
+
+    /// The same, with the rules of a file tried first.
+    pub fn with_rules(file: &str, text: &str) -> Result<Self, RulesError> {
+        let mut classifier = Self::builtin();
+        let rules = Rules::parse(file, text, &mut classifier.words)?;
+        classifier.tables.insert(0, rules);
+        Ok(classifier)
+    }
+
+    /// The same for traces of that platform.
+    pub fn on(self, platform: Platform) -> Self {
+        Self { platform, ..self }
+    }
+
+    /// What a name is.
+    pub fn classify(&self, name: &str, kind: Kind) -> Class {
+        let name = Name::of(name);
+        let (users, builtin) = self.tables.split_at(self.tables.len() - 1);
+        for table in users {
+            if let Some(class) = self.by_rule(table, &name, kind) {
+                return class;
+            }
+        }
+        let class = self.by_ops(&name, kind).or_else(|| self.by_rule(&builtin[0], &name, kind));
+        class.unwrap_or_else(|| self.unknown.clone())
+    }
+
+    fn by_rule(&self, table: &Rules, name: &Name, kind: Kind) -> Option<Class> {
+        let rule = table.first(name, kind)?;
+        let backend = match (&rule.cuda_backend, self.platform) {
+            (Some(backend), Platform::Cuda) => backend,
+            _ => &rule.backend,
+        };
+        Some(Class { category: rule.category, backend: backend.clone(), rule: rule.id.clone() })
+    }
+
+    fn by_ops(&self, name: &Name, kind: Kind) -> Option<Class> {
+        if kind != Kind::Kernel {
+            return None;
+        }
+        let fused = inductor::parse(&name.function, &self.words)?;
+        let mut rules = self.tables.iter().flat_map(|table| &table.inductor);
+        let rule = rules.find(|rule| rule.matches(&fused, &self.words))?;
+        Some(Class { category: rule.category, backend: self.inductor.clone(), rule: rule.id.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_decides_its_example() {
+        Rules::parse("kernels.toml", BUILTIN, &mut Words::default()).expect("every rule is sound alone");
+        let classifier = Classifier::builtin();
+        let rules = &classifier.tables[0];
+        assert_eq!(
+            rules.examples.len(),
+            rules.rules.len() + rules.inductor.len(),
+            "every rule has an example"
+        );
+        for (id, example) in &rules.examples {
+            let rule = rules.rules.iter().find(|rule| rule.id == *id);
+            let kind = rule.and_then(|rule| rule.kinds.first()).copied().unwrap_or(Kind::Kernel);
+            assert_eq!(classifier.classify(example, kind).rule, *id, "{example}");
+        }
+        let mut ids: Vec<_> = rules.examples.iter().map(|(id, _)| id).collect();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), rules.examples.len(), "ids are unique");
+    }
+
+    #[test]
+    fn a_users_rules_come_first_and_the_rest_stays() {
+        let text = r#"
+            [[rule]]
+            pattern = '^attn_fwd$'
+            category = "other"
+            backend = "mine"
+            [[inductor]]
+            any = ["frobnicate"]
+            category = "scan"
+        "#;
+        let classifier = Classifier::with_rules("my.toml", text).unwrap();
+        let class = classifier.classify("attn_fwd", Kind::Kernel);
+        assert_eq!((class.category, &*class.backend, &*class.rule), (Category::Other, "mine", "my.toml:1"));
+        assert_eq!(
+            classifier.classify("triton_poi_fused_frobnicate_1", Kind::Kernel).category,
+            Category::Scan
+        );
+        assert_eq!(classifier.classify("attn_bwd", Kind::Kernel).category, Category::Attention);
+    }
+
+    #[test]
+    fn bad_rules_say_which_and_why() {
+        let cases = [
+            (
+                "[[rule]]\npattern = 'a'\ncategory = 'gemm'\nbackend = 'x'\n[[rule]]\npattern = '('\ncategory = 'gemm'\nbackend = 'x'",
+                "rules in `f.toml`: rule 2: `pattern` is no regular expression: unclosed group",
+            ),
+            (
+                "[[rule]]\npattern = 'a'\ncategory = 'gem'\nbackend = 'x'",
+                "rule 1: `gem` is no category; there are communication,",
+            ),
+            ("[[rule]]\npattern = 'a'\ncategory = 'gemm'", "rule 1: missing field `backend`"),
+            ("[[rule]]\npattern = 'a'\ncategory = 'gemm'\nbackend = ''", "rule 1: `backend` is empty"),
+            (
+                "[[rule]]\npattern = 'a'\ncategory = 'gemm'\nbackend = 'x'\ncolour = 1",
+                "rule 1: unknown field `colour`",
+            ),
+            (
+                "[[rule]]\npattern = '^a$'\ncategory = 'gemm'\nbackend = 'x'\nexample = 'b'",
+                "does not match its example `b`",
+            ),
+            ("[[rule]\n", "line 1: "),
+            ("[[rules]]\npattern = 'a'", "unknown field `rules`"),
+            ("[[inductor]]\ncategory = 'x'", "inductor rule 1: `x` is no category"),
+        ];
+        for (text, expected) in cases {
+            let error = Classifier::with_rules("f.toml", text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+            assert_eq!(error.lines().count(), 1, "{error}");
+        }
+    }
+
+    #[test]
+    fn shared_names_follow_the_platform() {
+        let name = "ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)";
+        assert_eq!(&*Classifier::builtin().classify(name, Kind::Kernel).backend, "rccl");
+        let cuda = Classifier::builtin().on(Platform::Cuda);
+        assert_eq!(&*cuda.classify(name, Kind::Kernel).backend, "nccl");
+        assert_eq!(&*cuda.classify("Memset (Device)", Kind::Fill).backend, "cuda-runtime");
+    }
+}

@@ -1,0 +1,71 @@
+//! Names whose text suggests something else: each fooled a tool that looks for substrings.
+
+use rocm_perf_analysis::{Category, Classifier, Kind};
+
+#[test]
+fn words_inside_words_do_not_decide() {
+    let traps = [
+        // `bias`
+        ("Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT64x64x64_MI16x16x1_ISA942", Category::Gemm),
+        // `div_`
+        ("batched_transpose_32x64_pack_2x4_ediv_1x2_half", Category::Layout),
+        // `combine`
+        ("_combined_routing_compute", Category::Moe),
+        // `memset`
+        ("_combined_routing_memset", Category::Moe),
+        // `dispatch`
+        (
+            "void (anonymous namespace)::groupnorm_kernel_dispatch_down<__hip_bfloat16, 1024u>(unsigned int)",
+            Category::Norm,
+        ),
+        // `fp8`
+        (
+            "void vllm::reshape_and_cache_flash_kernel<__hip_bfloat16, __hip_bfloat16, (vllm::Fp8KVCacheDataType)0>(int)",
+            Category::KvCache,
+        ),
+        // `kv_cache`, `fp8`
+        (
+            "void paged_attention_ll4mi_QKV_mfma16_kernel<0, __hip_bfloat16, __hip_bfloat16, (vllm::Fp8KVCacheDataType)0, 1>(int)",
+            Category::Attention,
+        ),
+        // `reduce`
+        (
+            "void paged_attention_ll4mi_reduce_kernel<__hip_bfloat16, __hip_bfloat16, 128, 128, 256, 3, false>(__hip_bfloat16*)",
+            Category::Attention,
+        ),
+        // `attention`, `fmha`, `moe` of kernels that Inductor's kernels prepare
+        ("triton_poi_fused_cat_scaled_dot_product_flash_attention_view_3", Category::Memory),
+        (
+            "triton_poi_fused__to_copy_add_cat_fmha_v3_fwd_mul_neg_stack_unbind_unsqueeze_view_14",
+            Category::Elementwise,
+        ),
+        ("triton_poi_fused_constant_pad_nd_moe_forward_0", Category::Memory),
+        // `_to_copy` in a norm
+        ("triton_red_fused__to_copy_add_mean_mul_pow_rsqrt_0", Category::Norm),
+        // `mma`, `ssd`, `mla` inside longer words
+        ("gamma_correction", Category::Other),
+        ("classdump_step", Category::Other),
+        ("himlaya_step", Category::Other),
+        // `gemm` in a convolution
+        (
+            "_ZN2ck16tensor_operation6device12_GLOBAL__N_139kernel_grouped_conv_fwd_xdl_cshuffle_v3INS_34GridwiseGemmMultiD_xdl_cshuffle_v3IiEEEEvv",
+            Category::Conv,
+        ),
+        // `norm` of gradients
+        ("lpnorm_cleanup", Category::Optimizer),
+    ];
+    let classifier = Classifier::builtin();
+    for (name, expected) in traps {
+        let class = classifier.classify(name, Kind::Kernel);
+        assert_eq!(class.category, expected, "{name} by {}", class.rule);
+    }
+}
+
+#[test]
+fn names_that_are_no_names_are_other() {
+    let classifier = Classifier::builtin();
+    for name in ["", " ", ".kd", "_Z", "((((", "<<<<>>", "日本語", "\u{fffd}", "triton_", "::"] {
+        assert_eq!(classifier.classify(name, Kind::Kernel).category, Category::Other, "{name}");
+        assert_eq!(classifier.classify(name, Kind::Copy).category, Category::Memory, "{name}");
+    }
+}
