@@ -247,7 +247,9 @@ impl<'n> Worker<'n> {
                 _ => {}
             }
         }
-        if !self.needs.regions && !(self.needs.links && is_call) && fields.kind != Category::Frame {
+        // Frames come this far only when they are wanted; launches are what links are made from.
+        let wanted = self.needs.regions || fields.kind == Category::Frame || self.needs.links && is_call;
+        if !wanted {
             return;
         }
         let row = self.rows.regions.len() as u32;

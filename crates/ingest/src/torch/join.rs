@@ -1,25 +1,18 @@
-//! From the workers' tables to one trace: rows in the order of the file, names and lanes made global.
+//! From the workers' tables to one trace.
 
 use trace::{
-    AgentId, Arg, Collective, Kernels, MemoryAllocations, MemoryCopies, OptI64, ProcessId, QueueId, Region,
-    Regions, RowRef, Samples, ShapeId, SourceId, StrId, StreamId, SymbolId, Syncs, Table, ThreadId, Trace,
+    AgentId, Arg, Collective, Kernels, MemoryAllocations, MemoryCopies, OptI64, QueueId, Region, Regions,
+    RowRef, Samples, SourceId, StrId, StreamId, SymbolId, Syncs, Table, ThreadId, Trace,
 };
 
-use super::lanes::{Label, Lane, Machine};
+use super::gather::{Gather, take};
+use super::lanes::{Label, Machine};
 use super::metadata::Facts;
 use super::pairs::{self, FlowEnd, Half, Slices};
-use super::rows::{Device, Direction, Owner, Rows};
-use super::texts::Texts;
+use super::rows::{ARGS, COLLECTIVES, Device, Direction, FLOWS, LABELS, Owner};
 use super::worker::{Piece, Worker};
 
-/// Places of the tables in [`super::rows::Lens`] that have no owner of arguments in them.
-const COLLECTIVES: usize = 7;
-const ARGS: usize = 8;
-const FLOWS: usize = 9;
-const LABELS: usize = 10;
-
 /// What joining found out besides the tables.
-#[derive(Default)]
 pub(super) struct Found {
     /// Distinct strings that are not UTF-8.
     pub lossy: u64,
@@ -38,347 +31,367 @@ pub(super) fn join(
     source: SourceId,
     trace: &mut Trace,
 ) -> Found {
-    let mut rows: Vec<Rows> = Vec::new();
-    let mut texts = Texts::default();
-    let mut values = Texts::default();
-    let mut lanes = Lanes::default();
-    let mut shapes: Vec<(trace::Shapes, Vec<Option<ShapeId>>)> = Vec::new();
-    for worker in workers {
-        rows.push(worker.rows);
-        texts.add(worker.names);
-        values.add(worker.values);
-        lanes.add(&worker.lanes);
-        let unknown = vec![None; worker.shapes.len()];
-        shapes.push((worker.shapes, unknown));
-    }
-    let mut found = Found::default();
-    let rows = &mut rows;
-
-    macro_rules! gather {
-        ($table:expr, $name:ident.$column:ident, $map:expr) => {{
-            let columns: Vec<_> =
-                rows.iter_mut().map(|rows| std::mem::take(&mut rows.$name.$column)).collect();
-            gather(columns, pieces, $table, $map)
-        }};
-    }
-    macro_rules! plain {
-        ($owner:ident, $name:ident.$column:ident) => {
-            gather!(Owner::$owner.table(), $name.$column, |_, value| value)
-        };
-    }
-    macro_rules! text {
-        ($owner:ident, $name:ident.$column:ident) => {
-            gather!(Owner::$owner.table(), $name.$column, |worker, id| texts.get(
-                worker,
-                id,
-                &mut trace.strings
-            ))
-        };
-    }
-    macro_rules! time {
-        ($owner:ident, $name:ident.$column:ident) => {
-            gather!(Owner::$owner.table(), $name.$column, |_, at: i64| match at.checked_add(facts.base_ns) {
-                Some(at) => at,
-                None => {
-                    found.overflows += 1;
-                    at.saturating_add(facts.base_ns)
-                }
-            })
-        };
-    }
-    macro_rules! lane {
-        ($owner:ident, $name:ident) => {
-            gather!(Owner::$owner.table(), $name.lane, |worker, lane| lanes.get(worker, lane))
-        };
-    }
-
-    let kernel_lane = lane!(Kernel, kernels);
-    let copy_lane = lane!(Copy, copies);
-    let allocation_lane = lane!(Allocation, allocations);
-    let mut region_lane = lane!(Region, regions);
-    let sample_lane = lane!(Sample, samples);
-    let sync_lane = lane!(Sync, syncs);
-    let open_lane = lane!(Open, opens);
-    let collective_lane = gather!(COLLECTIVES, collectives.lane, |worker, lane| lanes.get(worker, lane));
-    let flow_lane = gather!(FLOWS, flows.lane, |worker, lane| lanes.get(worker, lane));
-
-    let words = |column: Vec<Vec<u32>>| gather(column, pieces, LABELS, |worker, id| texts.plain(worker, id));
-    let [what, pid, tid, text] = {
-        let mut take = |of: fn(&mut Rows) -> &mut Vec<u32>| {
-            words(rows.iter_mut().map(|rows| std::mem::take(of(rows))).collect())
-        };
-        [
-            take(|rows| &mut rows.labels.what),
-            take(|rows| &mut rows.labels.pid),
-            take(|rows| &mut rows.labels.tid),
-            take(|rows| &mut rows.labels.text),
-        ]
-    };
-    let labels: Vec<Label> = (what.into_iter().zip(pid).zip(tid.into_iter().zip(text)))
-        .map(|((what, pid), (tid, text))| Label { what, pid, tid, text })
-        .collect();
-    let mut machine = Machine::new(lanes.finish(), &labels, facts, guid, source, trace);
-
-    let count = kernel_lane.len();
-    trace.kernels = Kernels {
-        name: text!(Kernel, kernels.name),
-        start: time!(Kernel, kernels.start),
-        end: time!(Kernel, kernels.end),
-        process: each(&kernel_lane, |lane| machine.process(lane)),
-        thread: vec![ThreadId::NONE; count],
-        agent: each(&kernel_lane, |lane| machine.agent(lane, trace)),
-        queue: vec![QueueId::NONE; count],
-        stream: each(&kernel_lane, |lane| machine.stream(lane, trace)),
-        correlation: plain!(Kernel, kernels.correlation),
-        external: plain!(Kernel, kernels.external),
-        dispatch: vec![OptI64::NONE; count],
-        shape: gather!(Owner::Kernel.table(), kernels.shape, |worker: usize, shape: ShapeId| {
-            let (local, known) = &mut shapes[worker];
-            *known[shape.0 as usize].get_or_insert_with(|| trace.shapes.intern(*local.get(shape)))
-        }),
-        symbol: vec![SymbolId::NONE; count],
-        region: vec![StrId::EMPTY; count],
-        graph: plain!(Kernel, kernels.graph),
-    };
-
-    let directions = plain!(Copy, copies.direction);
-    let (src, dst) = copy_lane
-        .iter()
-        .zip(&directions)
-        .map(|(&lane, direction)| ends(*direction, lane, &mut machine, trace))
-        .unzip();
-    let count = copy_lane.len();
-    trace.memory_copies = MemoryCopies {
-        name: text!(Copy, copies.name),
-        kind: plain!(Copy, copies.kind),
-        start: time!(Copy, copies.start),
-        end: time!(Copy, copies.end),
-        bytes: plain!(Copy, copies.bytes),
-        process: each(&copy_lane, |lane| machine.process(lane)),
-        thread: vec![ThreadId::NONE; count],
-        src,
-        dst,
-        src_address: vec![OptI64::NONE; count],
-        dst_address: vec![OptI64::NONE; count],
-        queue: vec![QueueId::NONE; count],
-        stream: each(&copy_lane, |lane| machine.stream(lane, trace)),
-        correlation: plain!(Copy, copies.correlation),
-        external: plain!(Copy, copies.external),
-        graph: plain!(Copy, copies.graph),
-    };
-
-    let devices = plain!(Allocation, allocations.device);
-    let kinds = [trace.strings.intern("ALLOC"), trace.strings.intern("FREE")];
-    let level = trace.strings.intern("REAL");
-    let times = time!(Allocation, allocations.at);
-    let count = times.len();
-    trace.memory_allocations = MemoryAllocations {
-        kind: gather!(Owner::Allocation.table(), allocations.free, |_, free| kinds[usize::from(free)]),
-        level: vec![level; count],
-        end: times.clone(),
-        start: times,
-        address: plain!(Allocation, allocations.address),
-        bytes: plain!(Allocation, allocations.bytes),
-        process: each(&allocation_lane, |lane| machine.process(lane)),
-        thread: each(&allocation_lane, |lane| machine.thread(lane, trace)),
-        agent: allocation_lane
-            .iter()
-            .zip(devices)
-            .map(|(&lane, device)| match device {
-                Device::Unknown => AgentId::NONE,
-                Device::Host => machine.host(machine.process(lane), trace),
-                Device::Gpu(number) => machine.allocator(lane, number, trace),
-            })
-            .collect(),
-        queue: vec![QueueId::NONE; count],
-        stream: vec![StreamId::NONE; count],
-        correlation: vec![0; count],
-    };
-
-    trace.regions = Regions {
-        name: text!(Region, regions.name),
-        category: text!(Region, regions.category),
-        start: time!(Region, regions.start),
-        end: time!(Region, regions.end),
-        process: each(&region_lane, |lane| machine.process(lane)),
-        thread: each(&region_lane, |lane| machine.thread(lane, trace)),
-        correlation: plain!(Region, regions.correlation),
-        parent: plain!(Region, regions.parent),
-        external: plain!(Region, regions.external),
-    };
-
-    let times = time!(Sample, samples.at);
-    let count = times.len();
-    trace.samples = Samples {
-        end: times.clone(),
-        start: times,
-        kind: text!(Sample, samples.kind),
-        name: text!(Sample, samples.name),
-        value: plain!(Sample, samples.value),
-        unit: vec![StrId::EMPTY; count],
-        location: vec![StrId::EMPTY; count],
-        process: each(&sample_lane, |lane| machine.process(lane)),
-        thread: each(&sample_lane, |lane| machine.thread(lane, trace)),
-        agent: vec![AgentId::NONE; count],
-        correlation: vec![0; count],
-        dispatch: vec![OptI64::NONE; count],
-    };
-
-    let waits_for = plain!(Sync, syncs.waits_for);
-    trace.syncs = Syncs {
-        kind: text!(Sync, syncs.kind),
-        start: time!(Sync, syncs.start),
-        end: time!(Sync, syncs.end),
-        process: each(&sync_lane, |lane| machine.process(lane)),
-        thread: each(&sync_lane, |lane| match machine.is_host(lane) {
-            true => machine.thread(lane, trace),
-            false => ThreadId::NONE,
-        }),
-        stream: each(&sync_lane, |lane| match machine.is_host(lane) {
-            true => StreamId::NONE,
-            false => machine.stream(lane, trace),
-        }),
-        event: plain!(Sync, syncs.event),
-        waits_for: (sync_lane.iter().zip(waits_for))
-            .map(|(&lane, stream)| match stream.get() {
-                Some(stream) => machine.stream_numbered(lane, stream, trace),
-                None => StreamId::NONE,
-            })
-            .collect(),
-        correlation: plain!(Sync, syncs.correlation),
-        awaited: plain!(Sync, syncs.awaited),
-    };
-
-    let (phases, times) = (plain!(Open, opens.phase), time!(Open, opens.at));
-    let [categories, names, ids] =
-        [text!(Open, opens.category), text!(Open, opens.name), text!(Open, opens.id)];
-    let halves: Vec<Half> = (0..phases.len())
-        .map(|i| Half {
-            phase: phases[i],
-            category: categories[i],
-            name: names[i],
-            id: ids[i],
-            lane: open_lane[i],
-            at: times[i],
-        })
-        .collect();
-    let (paired, alone) = pairs::pair(&halves);
-    found.alone += alone;
-    let mut region_of_half: Vec<Option<u32>> = vec![None; halves.len()];
-    for pair in paired {
-        let (begin, end) = (&halves[pair.begin], &halves[pair.end]);
-        let row = trace.regions.len() as u32;
-        region_of_half[pair.begin] = Some(row);
-        region_of_half[pair.end] = Some(row);
-        region_lane.push(begin.lane);
-        let thread = machine.thread(begin.lane, trace);
-        trace.regions.push(Region {
-            name: begin.name,
-            category: begin.category,
-            start: begin.at,
-            end: end.at,
-            process: machine.process(begin.lane),
-            thread,
-            ..Region::default()
-        });
-    }
-
-    let offsets = Offsets::of(pieces);
-    let kernel_rows = rows.iter_mut().map(|rows| std::mem::take(&mut rows.collectives.kernel)).collect();
-    let kernel_rows = offsets.gather(kernel_rows, pieces, COLLECTIVES, |piece, row| {
-        offsets.row(piece, Owner::Kernel.table(), row)
-    });
-    let group = gather!(COLLECTIVES, collectives.group, |w, id| texts.get(w, id, &mut trace.strings));
-    let operation = gather!(COLLECTIVES, collectives.operation, |w, id| texts.get(w, id, &mut trace.strings));
-    let dtype = gather!(COLLECTIVES, collectives.dtype, |w, id| texts.get(w, id, &mut trace.strings));
-    let elements = gather!(COLLECTIVES, collectives.elements, |_, v| v);
-    let group_size = gather!(COLLECTIVES, collectives.group_size, |_, v| v);
-    let sequence = gather!(COLLECTIVES, collectives.sequence, |_, v| v);
-    for (i, kernel) in kernel_rows.into_iter().enumerate() {
-        let width = element_bytes(trace.strings.get(dtype[i]));
-        trace.collectives.push(Collective {
-            group: group[i],
-            group_size: group_size[i],
-            sequence: sequence[i],
-            operation: operation[i],
-            bytes: elements[i].get().zip(width).and_then(|(n, width)| n.checked_mul(width)).into(),
-            dtype: dtype[i],
-            row: RowRef::kernel(kernel as usize),
-            process: machine.process(collective_lane[i]),
-        });
-    }
-
-    let starts = gather!(FLOWS, flows.start, |_, start| start);
-    let ids = gather!(FLOWS, flows.id, |worker, id| texts.get(worker, id, &mut trace.strings));
-    let times = gather!(FLOWS, flows.at, |_, at: i64| at.saturating_add(facts.base_ns));
-    let flows: Vec<FlowEnd> = (0..starts.len())
-        .map(|i| FlowEnd { start: starts[i], id: ids[i], lane: flow_lane[i], at: times[i] })
-        .collect();
-    if !flows.is_empty() {
-        let slices = Slices { lane: &region_lane, start: &trace.regions.start, end: &trace.regions.end };
-        let (links, alone) = pairs::link(&flows, &slices);
-        found.alone += alone;
-        links.into_iter().for_each(|link| trace.links.push(link));
-    }
-
-    let owners = gather!(ARGS, args.owner, |_, owner| owner);
-    let positions = gather!(ARGS, args.position, |_, position| position);
-    let names = gather!(ARGS, args.name, |worker, id| texts.get(worker, id, &mut trace.strings));
-    let texts_of_values = gather!(ARGS, args.value, |worker, id| values.raw(worker, id, &mut trace.strings));
-    let local_rows = rows.iter_mut().map(|rows| std::mem::take(&mut rows.args.row)).collect();
-    let mut place = 0;
-    let arg_rows = offsets.gather(local_rows, pieces, ARGS, |piece, row| {
-        place += 1;
-        offsets.row(piece, owners[place - 1].table(), row)
-    });
-    for (i, row) in arg_rows.into_iter().enumerate() {
-        let (table, row) = match owners[i] {
-            Owner::Kernel => (Table::Kernels, row),
-            Owner::Copy => (Table::MemoryCopies, row),
-            Owner::Allocation => (Table::MemoryAllocations, row),
-            Owner::Region => (Table::Regions, row),
-            Owner::Sample => (Table::Samples, row),
-            Owner::Sync => (Table::Syncs, row),
-            Owner::Open => match region_of_half[row as usize] {
-                Some(region) => (Table::Regions, region),
-                None => continue,
-            },
-        };
-        trace.args.push(Arg {
-            owner: RowRef::new(table, row as usize),
-            position: positions[i],
-            ty: StrId::EMPTY,
-            name: names[i],
-            value: texts_of_values[i],
-        });
-    }
-    found.lossy = texts.lossy + values.lossy;
-    found
+    let mut from = Gather::new(workers, pieces, facts.base_ns);
+    let lanes = Lanes::of(&mut from);
+    let labels = labels(&mut from);
+    let machine = Machine::new(from.all_lanes(), &labels, facts, guid, source, trace);
+    let mut join = Join { from, lanes, machine, region_of_half: Vec::new(), alone: 0 };
+    join.kernels(trace);
+    join.copies(trace);
+    join.allocations(trace);
+    join.regions(trace);
+    join.samples(trace);
+    join.syncs(trace);
+    join.pairs(trace);
+    join.flows(trace);
+    join.collectives(trace);
+    join.args(trace);
+    Found { lossy: join.from.lossy(), overflows: join.from.overflows, alone: join.alone }
 }
 
-/// One column of all workers in the order of the file; the workers' columns go as soon as it is there.
-fn gather<T: Copy, U>(
-    columns: Vec<Vec<T>>,
-    pieces: &[Piece],
-    table: usize,
-    mut map: impl FnMut(usize, T) -> U,
-) -> Vec<U> {
-    let total = pieces.iter().map(|piece| (piece.to[table] - piece.from[table]) as usize).sum();
-    let mut out = Vec::with_capacity(total);
-    for piece in pieces {
-        let part = &columns[piece.worker][piece.from[table] as usize..piece.to[table] as usize];
-        out.extend(part.iter().map(|value| map(piece.worker, *value)));
+struct Join<'t> {
+    from: Gather<'t>,
+    lanes: Lanes,
+    machine: Machine<'t>,
+    /// The region that each begin or end became part of.
+    region_of_half: Vec<Option<u32>>,
+    alone: usize,
+}
+
+/// The lane of every row, by table. Processes can be told only when all are known.
+struct Lanes {
+    kernels: Vec<u32>,
+    copies: Vec<u32>,
+    allocations: Vec<u32>,
+    regions: Vec<u32>,
+    samples: Vec<u32>,
+    syncs: Vec<u32>,
+    opens: Vec<u32>,
+    collectives: Vec<u32>,
+    flows: Vec<u32>,
+}
+
+impl Lanes {
+    fn of(from: &mut Gather) -> Self {
+        macro_rules! lanes {
+            ($table:expr, $rows:ident) => {{
+                let column = take!(from, $rows.lane);
+                from.lanes($table, column)
+            }};
+        }
+        Self {
+            kernels: lanes!(Owner::Kernel as usize, kernels),
+            copies: lanes!(Owner::Copy as usize, copies),
+            allocations: lanes!(Owner::Allocation as usize, allocations),
+            regions: lanes!(Owner::Region as usize, regions),
+            samples: lanes!(Owner::Sample as usize, samples),
+            syncs: lanes!(Owner::Sync as usize, syncs),
+            opens: lanes!(Owner::Open as usize, opens),
+            collectives: lanes!(COLLECTIVES, collectives),
+            flows: lanes!(FLOWS, flows),
+        }
     }
-    out
+}
+
+fn labels(from: &mut Gather) -> Vec<Label> {
+    let [what, pid, tid, text] = [
+        take!(from, labels.what),
+        take!(from, labels.pid),
+        take!(from, labels.tid),
+        take!(from, labels.text),
+    ]
+    .map(|column| from.words(LABELS, column));
+    (what.into_iter().zip(pid).zip(tid.into_iter().zip(text)))
+        .map(|((what, pid), (tid, text))| Label { what, pid, tid, text })
+        .collect()
+}
+
+/// One column of the trace out of the workers' columns.
+macro_rules! column {
+    ($join:ident, $owner:expr, $table:ident.$column:ident) => {{
+        let column = take!($join.from, $table.$column);
+        $join.from.plain($owner as usize, column)
+    }};
+    ($join:ident, $owner:expr, $table:ident.$column:ident as times) => {{
+        let column = take!($join.from, $table.$column);
+        $join.from.times($owner as usize, column)
+    }};
+    ($join:ident, $owner:expr, $table:ident.$column:ident in $strings:expr) => {{
+        let column = take!($join.from, $table.$column);
+        $join.from.texts($owner as usize, column, &mut $strings)
+    }};
 }
 
 fn each<T>(lanes: &[u32], map: impl FnMut(u32) -> T) -> Vec<T> {
     lanes.iter().copied().map(map).collect()
 }
 
+impl Join<'_> {
+    fn kernels(&mut self, trace: &mut Trace) {
+        let lanes = std::mem::take(&mut self.lanes.kernels);
+        let count = lanes.len();
+        let shapes = take!(self.from, kernels.shape);
+        trace.kernels = Kernels {
+            name: column!(self, Owner::Kernel, kernels.name in trace.strings),
+            start: column!(self, Owner::Kernel, kernels.start as times),
+            end: column!(self, Owner::Kernel, kernels.end as times),
+            process: each(&lanes, |lane| self.machine.process(lane)),
+            thread: vec![ThreadId::NONE; count],
+            agent: each(&lanes, |lane| self.machine.agent(lane, trace)),
+            queue: vec![QueueId::NONE; count],
+            stream: each(&lanes, |lane| self.machine.stream(lane, trace)),
+            correlation: column!(self, Owner::Kernel, kernels.correlation),
+            external: column!(self, Owner::Kernel, kernels.external),
+            dispatch: vec![OptI64::NONE; count],
+            shape: self.from.shapes(Owner::Kernel as usize, shapes, &mut trace.shapes),
+            symbol: vec![SymbolId::NONE; count],
+            region: vec![StrId::EMPTY; count],
+            graph: column!(self, Owner::Kernel, kernels.graph),
+        };
+    }
+
+    fn copies(&mut self, trace: &mut Trace) {
+        let lanes = std::mem::take(&mut self.lanes.copies);
+        let count = lanes.len();
+        let directions = column!(self, Owner::Copy, copies.direction);
+        let (src, dst) = (lanes.iter().zip(directions))
+            .map(|(&lane, direction)| ends(direction, lane, &mut self.machine, trace))
+            .unzip();
+        trace.memory_copies = MemoryCopies {
+            name: column!(self, Owner::Copy, copies.name in trace.strings),
+            kind: column!(self, Owner::Copy, copies.kind),
+            start: column!(self, Owner::Copy, copies.start as times),
+            end: column!(self, Owner::Copy, copies.end as times),
+            bytes: column!(self, Owner::Copy, copies.bytes),
+            process: each(&lanes, |lane| self.machine.process(lane)),
+            thread: vec![ThreadId::NONE; count],
+            src,
+            dst,
+            src_address: vec![OptI64::NONE; count],
+            dst_address: vec![OptI64::NONE; count],
+            queue: vec![QueueId::NONE; count],
+            stream: each(&lanes, |lane| self.machine.stream(lane, trace)),
+            correlation: column!(self, Owner::Copy, copies.correlation),
+            external: column!(self, Owner::Copy, copies.external),
+            graph: column!(self, Owner::Copy, copies.graph),
+        };
+    }
+
+    fn allocations(&mut self, trace: &mut Trace) {
+        let lanes = std::mem::take(&mut self.lanes.allocations);
+        let count = lanes.len();
+        if count == 0 {
+            return;
+        }
+        let kinds = [trace.strings.intern("ALLOC"), trace.strings.intern("FREE")];
+        let level = trace.strings.intern("REAL");
+        let times = column!(self, Owner::Allocation, allocations.at as times);
+        let devices = column!(self, Owner::Allocation, allocations.device);
+        let agent = (lanes.iter().zip(devices))
+            .map(|(&lane, device)| match device {
+                Device::Unknown => AgentId::NONE,
+                Device::Host => self.machine.host(self.machine.process(lane), trace),
+                Device::Gpu(number) => self.machine.allocator(lane, number, trace),
+            })
+            .collect();
+        let frees = column!(self, Owner::Allocation, allocations.free);
+        trace.memory_allocations = MemoryAllocations {
+            kind: frees.into_iter().map(|free| kinds[usize::from(free)]).collect(),
+            level: vec![level; count],
+            end: times.clone(),
+            start: times,
+            address: column!(self, Owner::Allocation, allocations.address),
+            bytes: column!(self, Owner::Allocation, allocations.bytes),
+            process: each(&lanes, |lane| self.machine.process(lane)),
+            thread: each(&lanes, |lane| self.machine.thread(lane, trace)),
+            agent,
+            queue: vec![QueueId::NONE; count],
+            stream: vec![StreamId::NONE; count],
+            correlation: vec![0; count],
+        };
+    }
+
+    fn regions(&mut self, trace: &mut Trace) {
+        trace.regions = Regions {
+            name: column!(self, Owner::Region, regions.name in trace.strings),
+            category: column!(self, Owner::Region, regions.category in trace.strings),
+            start: column!(self, Owner::Region, regions.start as times),
+            end: column!(self, Owner::Region, regions.end as times),
+            process: each(&self.lanes.regions, |lane| self.machine.process(lane)),
+            thread: each(&self.lanes.regions, |lane| self.machine.thread(lane, trace)),
+            correlation: column!(self, Owner::Region, regions.correlation),
+            parent: column!(self, Owner::Region, regions.parent),
+            external: column!(self, Owner::Region, regions.external),
+        };
+    }
+
+    fn samples(&mut self, trace: &mut Trace) {
+        let lanes = std::mem::take(&mut self.lanes.samples);
+        let count = lanes.len();
+        let times = column!(self, Owner::Sample, samples.at as times);
+        trace.samples = Samples {
+            end: times.clone(),
+            start: times,
+            kind: column!(self, Owner::Sample, samples.kind in trace.strings),
+            name: column!(self, Owner::Sample, samples.name in trace.strings),
+            value: column!(self, Owner::Sample, samples.value),
+            unit: vec![StrId::EMPTY; count],
+            location: vec![StrId::EMPTY; count],
+            process: each(&lanes, |lane| self.machine.process(lane)),
+            thread: each(&lanes, |lane| self.machine.thread(lane, trace)),
+            agent: vec![AgentId::NONE; count],
+            correlation: vec![0; count],
+            dispatch: vec![OptI64::NONE; count],
+        };
+    }
+
+    fn syncs(&mut self, trace: &mut Trace) {
+        let lanes = std::mem::take(&mut self.lanes.syncs);
+        let machine = &mut self.machine;
+        let thread = each(&lanes, |lane| match machine.is_host(lane) {
+            true => machine.thread(lane, trace),
+            false => ThreadId::NONE,
+        });
+        let stream = each(&lanes, |lane| match machine.is_host(lane) {
+            true => StreamId::NONE,
+            false => machine.stream(lane, trace),
+        });
+        let awaited = column!(self, Owner::Sync, syncs.waits_for);
+        let waits_for = (lanes.iter().zip(awaited))
+            .map(|(&lane, stream)| match stream.get() {
+                Some(stream) => self.machine.stream_numbered(lane, stream, trace),
+                None => StreamId::NONE,
+            })
+            .collect();
+        trace.syncs = Syncs {
+            kind: column!(self, Owner::Sync, syncs.kind in trace.strings),
+            start: column!(self, Owner::Sync, syncs.start as times),
+            end: column!(self, Owner::Sync, syncs.end as times),
+            process: each(&lanes, |lane| self.machine.process(lane)),
+            thread,
+            stream,
+            event: column!(self, Owner::Sync, syncs.event),
+            waits_for,
+            correlation: column!(self, Owner::Sync, syncs.correlation),
+            awaited: column!(self, Owner::Sync, syncs.awaited),
+        };
+    }
+
+    /// Regions out of begins and ends, behind those that are one event each.
+    fn pairs(&mut self, trace: &mut Trace) {
+        let phases = column!(self, Owner::Open, opens.phase);
+        let times = column!(self, Owner::Open, opens.at as times);
+        let categories = column!(self, Owner::Open, opens.category in trace.strings);
+        let names = column!(self, Owner::Open, opens.name in trace.strings);
+        let ids = column!(self, Owner::Open, opens.id in trace.strings);
+        let halves: Vec<Half> = (self.lanes.opens.iter().enumerate())
+            .map(|(i, &lane)| Half {
+                phase: phases[i],
+                category: categories[i],
+                id: ids[i],
+                process: self.machine.process(lane),
+                lane,
+                at: times[i],
+            })
+            .collect();
+        let (paired, alone) = pairs::pair(&halves);
+        self.alone += alone;
+        self.region_of_half = vec![None; halves.len()];
+        for pair in paired {
+            let (begin, end) = (&halves[pair.begin], &halves[pair.end]);
+            let row = Some(trace.regions.len() as u32);
+            self.region_of_half[pair.begin] = row;
+            self.region_of_half[pair.end] = row;
+            self.lanes.regions.push(begin.lane);
+            let thread = self.machine.thread(begin.lane, trace);
+            trace.regions.push(Region {
+                name: names[pair.begin],
+                category: begin.category,
+                start: begin.at,
+                end: end.at,
+                process: begin.process,
+                thread,
+                ..Region::default()
+            });
+        }
+    }
+
+    fn flows(&mut self, trace: &mut Trace) {
+        let starts = column!(self, FLOWS, flows.start);
+        let ids = column!(self, FLOWS, flows.id in trace.strings);
+        let times = column!(self, FLOWS, flows.at as times);
+        let flows: Vec<FlowEnd> = (self.lanes.flows.iter().enumerate())
+            .map(|(i, &lane)| {
+                let process = self.machine.process(lane);
+                FlowEnd { start: starts[i], id: ids[i], process, lane, at: times[i] }
+            })
+            .collect();
+        if flows.is_empty() {
+            return;
+        }
+        let regions = &trace.regions;
+        let slices = Slices { lane: &self.lanes.regions, start: &regions.start, end: &regions.end };
+        let (links, alone) = pairs::link(&flows, &slices);
+        self.alone += alone;
+        links.into_iter().for_each(|link| trace.links.push(link));
+    }
+
+    fn collectives(&mut self, trace: &mut Trace) {
+        let kernels = take!(self.from, collectives.kernel);
+        let kernels = self.from.rows(COLLECTIVES, kernels, |_| Owner::Kernel as usize);
+        let group = column!(self, COLLECTIVES, collectives.group in trace.strings);
+        let operation = column!(self, COLLECTIVES, collectives.operation in trace.strings);
+        let dtype = column!(self, COLLECTIVES, collectives.dtype in trace.strings);
+        let elements = column!(self, COLLECTIVES, collectives.elements);
+        let group_size = column!(self, COLLECTIVES, collectives.group_size);
+        let sequence = column!(self, COLLECTIVES, collectives.sequence);
+        for (i, kernel) in kernels.into_iter().enumerate() {
+            let width = element_bytes(trace.strings.get(dtype[i]));
+            trace.collectives.push(Collective {
+                group: group[i],
+                group_size: group_size[i],
+                sequence: sequence[i],
+                operation: operation[i],
+                bytes: elements[i].get().zip(width).and_then(|(n, width)| n.checked_mul(width)).into(),
+                dtype: dtype[i],
+                row: RowRef::kernel(kernel as usize),
+                process: self.machine.process(self.lanes.collectives[i]),
+            });
+        }
+    }
+
+    fn args(&mut self, trace: &mut Trace) {
+        let owners = column!(self, ARGS, args.owner);
+        let positions = column!(self, ARGS, args.position);
+        let names = column!(self, ARGS, args.name in trace.strings);
+        let values = take!(self.from, args.value);
+        let values = self.from.values(ARGS, values, &mut trace.strings);
+        let rows = take!(self.from, args.row);
+        let rows = self.from.rows(ARGS, rows, |place| owners[place] as usize);
+        trace.args.reserve(rows.len());
+        for (i, row) in rows.into_iter().enumerate() {
+            let row = row as usize;
+            let owner = match owners[i] {
+                Owner::Kernel => RowRef::kernel(row),
+                Owner::Copy => RowRef::new(Table::MemoryCopies, row),
+                Owner::Allocation => RowRef::new(Table::MemoryAllocations, row),
+                Owner::Region => RowRef::region(row),
+                Owner::Sample => RowRef::new(Table::Samples, row),
+                Owner::Sync => RowRef::new(Table::Syncs, row),
+                Owner::Open => match self.region_of_half[row] {
+                    Some(region) => RowRef::region(region as usize),
+                    None => continue,
+                },
+            };
+            let (position, name, value) = (positions[i], names[i], values[i]);
+            trace.args.push(Arg { owner, position, ty: StrId::EMPTY, name, value });
+        }
+    }
+}
+
 /// Both ends of a copy.
 fn ends(direction: Direction, lane: u32, machine: &mut Machine, trace: &mut Trace) -> (AgentId, AgentId) {
-    let process: ProcessId = machine.process(lane);
+    let process = machine.process(lane);
     let device = machine.agent(lane, trace);
     let mut host = || machine.host(process, trace);
     match direction {
@@ -388,51 +401,6 @@ fn ends(direction: Direction, lane: u32, machine: &mut Machine, trace: &mut Trac
         Direction::DeviceToDevice => (device, device),
         Direction::HostToHost => (host(), host()),
         Direction::ToDevice => (AgentId::NONE, device),
-    }
-}
-
-/// Where each piece's rows begin in the joined tables.
-struct Offsets {
-    /// Per piece and table: joined row less the worker's row.
-    shift: Vec<[i64; 11]>,
-}
-
-impl Offsets {
-    fn of(pieces: &[Piece]) -> Self {
-        let mut next = [0i64; 11];
-        let shift = pieces
-            .iter()
-            .map(|piece| {
-                let mut shift = [0; 11];
-                for table in 0..shift.len() {
-                    shift[table] = next[table] - i64::from(piece.from[table]);
-                    next[table] += i64::from(piece.to[table] - piece.from[table]);
-                }
-                shift
-            })
-            .collect();
-        Self { shift }
-    }
-
-    /// The joined row of a worker's row.
-    fn row(&self, piece: usize, table: usize, row: u32) -> u32 {
-        (i64::from(row) + self.shift[piece][table]) as u32
-    }
-
-    /// Like [`gather`], telling the piece rather than the worker.
-    fn gather(
-        &self,
-        columns: Vec<Vec<u32>>,
-        pieces: &[Piece],
-        table: usize,
-        mut map: impl FnMut(usize, u32) -> u32,
-    ) -> Vec<u32> {
-        let mut out = Vec::new();
-        for (number, piece) in pieces.iter().enumerate() {
-            let part = &columns[piece.worker][piece.from[table] as usize..piece.to[table] as usize];
-            out.extend(part.iter().map(|row| map(number, *row)));
-        }
-        out
     }
 }
 
@@ -458,54 +426,4 @@ fn element_bytes(dtype: &str) -> Option<i64> {
         return Some(1);
     }
     WIDTHS.iter().find(|(name, _)| *name == dtype).map(|(_, width)| *width)
-}
-
-/// Lanes of the file, numbered as rows use them.
-#[derive(Default)]
-struct Lanes {
-    keys: Vec<Vec<Vec<u8>>>,
-    known: Vec<Vec<Option<u32>>>,
-    numbers: trace::Map<Vec<u8>, u32>,
-    lanes: Vec<Lane>,
-}
-
-impl Lanes {
-    fn add(&mut self, names: &super::lanes::LaneNames) {
-        let keys: Vec<_> = names.keys().map(<[u8]>::to_vec).collect();
-        self.known.push(vec![None; keys.len()]);
-        self.keys.push(keys);
-    }
-
-    #[inline]
-    fn get(&mut self, worker: usize, local: u32) -> u32 {
-        let number = match self.known[worker][local as usize] {
-            Some(number) => number,
-            None => {
-                let number = self.number(worker, local as usize);
-                self.known[worker][local as usize] = Some(number);
-                number
-            }
-        };
-        self.lanes[number as usize].rows += 1;
-        number
-    }
-
-    fn number(&mut self, worker: usize, local: usize) -> u32 {
-        let key = &self.keys[worker][local];
-        *self.numbers.entry_ref(&key[..]).or_insert_with(|| {
-            self.lanes.push(Lane::of(key));
-            self.lanes.len() as u32 - 1
-        })
-    }
-
-    /// All lanes, those that no row uses behind the others.
-    fn finish(mut self) -> Vec<Lane> {
-        let mut unused: Vec<Vec<u8>> =
-            self.keys.iter().flatten().filter(|key| !key.is_empty()).cloned().collect();
-        unused.retain(|key| !self.numbers.contains_key(key));
-        unused.sort();
-        unused.dedup();
-        self.lanes.extend(unused.iter().map(|key| Lane::of(key)));
-        self.lanes
-    }
 }

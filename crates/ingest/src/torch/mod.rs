@@ -14,6 +14,7 @@ mod category;
 mod document;
 mod event;
 mod fingerprint;
+mod gather;
 mod join;
 mod lanes;
 mod mapped;
@@ -84,7 +85,8 @@ pub fn read_in_parts(
     let mut trace = Trace::default();
     let path = input.path.to_string_lossy();
     let source = trace.add_source(Source {
-        bytes: input.bytes,
+        // Standard input has no size of its own.
+        bytes: if input.bytes > 0 { input.bytes } else { verdict.bytes },
         frames_skipped: tally.frames_skipped,
         role: tally.is_capture().then(|| "capture".to_string()),
         ..Source::named(&path, "torch")

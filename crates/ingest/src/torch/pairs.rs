@@ -1,14 +1,14 @@
 //! Events that come in two: begin and end of a region, both ends of a forward-backward flow.
 
-use trace::{Link, LinkKind, Map, RowRef, StrId};
+use trace::{Link, LinkKind, Map, ProcessId, RowRef, StrId};
 
 /// Half of a region: `B`/`E` on a thread, `b`/`e` by category and id.
 #[derive(Clone, Copy)]
 pub(super) struct Half {
     pub phase: u8,
     pub category: StrId,
-    pub name: StrId,
     pub id: StrId,
+    pub process: ProcessId,
     pub lane: u32,
     pub at: i64,
 }
@@ -22,7 +22,7 @@ pub(super) struct Pair {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Track {
     Thread(u32),
-    Async(StrId, StrId),
+    Async(ProcessId, StrId, StrId),
 }
 
 /// Pairs halves by time, innermost first; gives the pairs in the order of their begin, and how many halves
@@ -38,7 +38,7 @@ pub(super) fn pair(halves: &[Half]) -> (Vec<Pair>, usize) {
         let half = &halves[i];
         let (track, begins) = match half.phase {
             b'B' | b'E' => (Track::Thread(half.lane), half.phase == b'B'),
-            _ => (Track::Async(half.category, half.id), matches!(half.phase, b'b' | b'S')),
+            _ => (Track::Async(half.process, half.category, half.id), matches!(half.phase, b'b' | b'S')),
         };
         let stack = open.entry(track).or_default();
         if begins {
@@ -60,6 +60,7 @@ pub(super) fn pair(halves: &[Half]) -> (Vec<Pair>, usize) {
 pub(super) struct FlowEnd {
     pub start: bool,
     pub id: StrId,
+    pub process: ProcessId,
     pub lane: u32,
     pub at: i64,
 }
@@ -83,11 +84,11 @@ pub(super) fn link(flows: &[FlowEnd], slices: &Slices) -> (Vec<Link>, usize) {
         }
     }
     let find = |flow: &FlowEnd| slice_at.get(&(flow.lane, flow.at)).copied().flatten();
-    let starts: Map<StrId, &FlowEnd> = flows.iter().filter(|f| f.start).map(|f| (f.id, f)).collect();
+    let starts: Map<_, _> = flows.iter().filter(|f| f.start).map(|f| ((f.process, f.id), f)).collect();
     let mut links = Vec::new();
     let mut alone = 0;
     for flow in flows.iter().filter(|flow| !flow.start) {
-        match (starts.get(&flow.id).and_then(|start| find(start)), find(flow)) {
+        match (starts.get(&(flow.process, flow.id)).and_then(|start| find(start)), find(flow)) {
             (Some(from), Some(to)) => {
                 let (from, to) = (RowRef::region(from), RowRef::region(to));
                 links.push(Link { kind: LinkKind::ForwardBackward, from, to });
@@ -103,7 +104,7 @@ mod tests {
     use super::*;
 
     fn half(phase: u8, lane: u32, at: i64) -> Half {
-        Half { phase, category: StrId(1), name: StrId(2), id: StrId(3), lane, at }
+        Half { phase, category: StrId(1), id: StrId(3), process: ProcessId(0), lane, at }
     }
 
     #[test]
@@ -135,7 +136,7 @@ mod tests {
     #[test]
     fn flows_bind_to_the_innermost_slice() {
         let slices = Slices { lane: &[1, 1, 2], start: &[10, 10, 50], end: &[30, 20, 60] };
-        let end = |start, lane, at| FlowEnd { start, id: StrId(7), lane, at };
+        let end = |start, lane, at| FlowEnd { start, id: StrId(7), process: ProcessId(0), lane, at };
         let (links, alone) = link(&[end(true, 1, 10), end(false, 2, 50), end(false, 2, 51)], &slices);
         assert_eq!((links.len(), alone), (1, 1));
         assert_eq!((links[0].from, links[0].to), (RowRef::region(1), RowRef::region(2)));

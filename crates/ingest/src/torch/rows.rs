@@ -57,7 +57,7 @@ rows! {
     LabelRows of LabelRow { what: u32, pid: u32, tid: u32, text: u32, }
 }
 
-/// The table a worker's argument belongs to; an open event is half a region.
+/// The table a worker's argument belongs to, by its place in [`Lens`]; an open event is half a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum Owner {
@@ -68,13 +68,6 @@ pub(super) enum Owner {
     Sample,
     Sync,
     Open,
-}
-
-impl Owner {
-    /// Place of the table in [`Rows::lens`].
-    pub fn table(self) -> usize {
-        self as usize
-    }
 }
 
 /// Which way a copy went, where the source says.
@@ -114,8 +107,17 @@ pub(super) struct Rows {
     pub labels: LabelRows,
 }
 
+/// How many tables there are.
+pub(super) const TABLES: usize = 11;
+
 /// How many rows each table has, in the order of [`Rows`].
-pub(super) type Lens = [u32; 11];
+pub(super) type Lens = [u32; TABLES];
+
+// Places of the tables that own no arguments.
+pub(super) const COLLECTIVES: usize = 7;
+pub(super) const ARGS: usize = 8;
+pub(super) const FLOWS: usize = 9;
+pub(super) const LABELS: usize = 10;
 
 impl Rows {
     pub fn lens(&self) -> Lens {
