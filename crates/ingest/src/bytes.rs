@@ -131,30 +131,25 @@ impl<'p> Stream<'p> {
 
     /// Adds up to `more` bytes; false when there are no more.
     pub fn fill(&mut self, bytes: &mut Vec<u8>, more: usize) -> bool {
-        if self.damage.is_some() {
-            return false;
-        }
         let start = bytes.len();
         bytes.resize(start + more, 0);
-        let mut filled = start;
-        let mut open = true;
-        while filled < bytes.len() {
-            match self.reader.read(&mut bytes[filled..]) {
-                Ok(0) => {
-                    open = false;
-                    break;
-                }
+        let (count, open) = self.fill_slice(&mut bytes[start..]);
+        bytes.truncate(start + count);
+        open
+    }
+
+    /// Fills a slice as far as there are bytes: how many, and whether there may be more.
+    pub fn fill_slice(&mut self, slice: &mut [u8]) -> (usize, bool) {
+        let mut filled = 0;
+        while filled < slice.len() && self.damage.is_none() {
+            match self.reader.read(&mut slice[filled..]) {
+                Ok(0) => return (filled, false),
                 Ok(count) => filled += count,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => {
-                    self.damage = Some(reason(&e));
-                    open = false;
-                    break;
-                }
+                Err(e) => self.damage = Some(reason(&e)),
             }
         }
-        bytes.truncate(filled);
-        open
+        (filled, self.damage.is_none())
     }
 }
 

@@ -22,6 +22,17 @@ pub struct Elements {
     first: bool,
 }
 
+/// Bytes that numbers and literals are made of.
+const IN_TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = matches!(byte as u8, b'0'..=b'9' | b'.' | b'-' | b'+' | b'a'..=b'z' | b'A'..=b'Z');
+        byte += 1;
+    }
+    table
+};
+
 impl<'a> Cursor<'a> {
     /// At the start of the bytes.
     pub fn new(bytes: &'a [u8]) -> Self {
@@ -127,10 +138,7 @@ impl<'a> Cursor<'a> {
     #[inline]
     fn token(&mut self) -> Result<&'a [u8], Damage> {
         let rest = &self.bytes[self.pos..];
-        let len = rest
-            .iter()
-            .position(|b| !matches!(b, b'0'..=b'9' | b'.' | b'-' | b'+' | b'a'..=b'z' | b'A'..=b'Z'))
-            .ok_or(Damage::End)?;
+        let len = rest.iter().position(|b| !IN_TOKEN[usize::from(*b)]).ok_or(Damage::End)?;
         if len == 0 {
             return Err(Damage::Unexpected);
         }

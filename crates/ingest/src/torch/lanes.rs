@@ -101,7 +101,12 @@ pub(super) struct Machine<'t> {
     process: Vec<ProcessId>,
     thread: Vec<ThreadId>,
     stream: Vec<StreamId>,
+    agent: Vec<Option<AgentId>>,
     agents: Map<(ProcessId, i64), AgentId>,
+    /// Agents of allocations by lane and number.
+    allocators: Map<(u32, i64), AgentId>,
+    /// Streams that others wait for by lane and number.
+    awaited: Map<(u32, i64), StreamId>,
     hosts: Map<ProcessId, AgentId>,
     /// Names of threads and streams by (prefix and pid, tid).
     labels: Map<(&'t str, &'t str), Vec<&'t str>>,
@@ -155,9 +160,12 @@ impl<'t> Machine<'t> {
         let mut machine = Self {
             thread: vec![ThreadId::NONE; lanes.len()],
             stream: vec![StreamId::NONE; lanes.len()],
+            agent: vec![None; lanes.len()],
             process,
             lanes,
             agents: Map::default(),
+            allocators: Map::default(),
+            awaited: Map::default(),
             hosts: Map::default(),
             labels: names,
             facts,
@@ -224,21 +232,32 @@ impl<'t> Machine<'t> {
 
     /// The stream with a number on the device of a lane.
     pub fn stream_numbered(&mut self, lane: u32, id: i64, trace: &mut Trace) -> StreamId {
+        if let Some(stream) = self.awaited.get(&(lane, id)) {
+            return *stream;
+        }
         let here = &self.lanes[lane as usize];
         let tid = id.to_string();
         let same = |l: &Lane| l.gpu && l.prefix == here.prefix && l.pid == here.pid && l.tid == tid;
-        match self.lanes.iter().position(same) {
+        let stream = match self.lanes.iter().position(same) {
             Some(at) => self.stream(at as u32, trace),
             None => StreamId::NONE,
-        }
+        };
+        self.awaited.insert((lane, id), stream);
+        stream
     }
 
     /// The device of a GPU lane.
     pub fn agent(&mut self, lane: u32, trace: &mut Trace) -> AgentId {
-        match json::integer(self.lanes[lane as usize].pid.as_bytes()) {
+        let at = lane as usize;
+        if let Some(agent) = self.agent[at] {
+            return agent;
+        }
+        let agent = match json::integer(self.lanes[at].pid.as_bytes()) {
             Some(device) => self.agent_of(self.process(lane), device, trace),
             None => AgentId::NONE,
-        }
+        };
+        self.agent[at] = Some(agent);
+        agent
     }
 
     /// A device of a process by its number.
@@ -264,14 +283,20 @@ impl<'t> Machine<'t> {
     /// The device of an allocation. torch counts visible devices there and agents elsewhere: where only one
     /// is used, it is that one.
     pub fn allocator(&mut self, lane: u32, number: i64, trace: &mut Trace) -> AgentId {
+        if let Some(agent) = self.allocators.get(&(lane, number)) {
+            return *agent;
+        }
         let prefix = &self.lanes[lane as usize].prefix;
         let mut used: Vec<i64> = (self.lanes.iter())
             .filter(|lane| lane.gpu && lane.rows > 0 && lane.prefix == *prefix)
             .filter_map(|lane| json::integer(lane.pid.as_bytes()))
             .collect();
+        used.sort_unstable();
         used.dedup();
         let device = if let [only] = used[..] { only } else { number };
-        self.agent_of(self.process(lane), device, trace)
+        let agent = self.agent_of(self.process(lane), device, trace);
+        self.allocators.insert((lane, number), agent);
+        agent
     }
 
     /// The processor of a process, one end of copies.

@@ -22,9 +22,38 @@ const CONTEXT: usize = 64;
 /// A part of the document.
 struct Block {
     number: usize,
-    text: Vec<u8>,
+    text: Buffer,
     /// What is taken for granted about its first byte; none when the block before was cut anywhere.
     place: Option<Place>,
+}
+
+/// Bytes in memory that is used again and again, and so is cleared only once.
+#[derive(Default)]
+struct Buffer {
+    bytes: Vec<u8>,
+    len: usize,
+}
+
+impl std::ops::Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+impl Buffer {
+    /// Holds `text` and up to `more` bytes of the stream; false when the stream has ended.
+    fn refill(&mut self, text: &[u8], stream: &mut Stream<'_>, more: usize) -> bool {
+        let size = text.len() + more;
+        if self.bytes.len() < size {
+            self.bytes.resize(size, 0);
+        }
+        self.bytes[..text.len()].copy_from_slice(text);
+        let (count, open) = stream.fill_slice(&mut self.bytes[text.len()..size]);
+        self.len = text.len() + count;
+        open
+    }
 }
 
 /// A block that was parsed on trust.
@@ -79,22 +108,21 @@ fn inflate(
     mut stream: Stream<'_>,
     size: usize,
     to_parse: &Sender<Block>,
-    free: &Receiver<Vec<u8>>,
+    free: &Receiver<Buffer>,
 ) -> Option<String> {
     let (mut number, mut place, mut bare) = (0, Some(Place::Start), false);
     let mut carried: Vec<u8> = Vec::new();
     loop {
-        let mut text = free.try_recv().unwrap_or_default();
-        text.clear();
-        text.append(&mut carried);
-        let open = stream.fill(&mut text, size);
+        let mut text: Buffer = free.try_recv().unwrap_or_default();
+        let open = text.refill(&carried, &mut stream, size);
+        carried.clear();
         if number == 0 {
             bare = is_bare(&text);
         }
         let cut = if open { last_event(&text) } else { None };
         if let Some(cut) = cut {
             carried.extend_from_slice(&text[cut..]);
-            text.truncate(cut);
+            text.len = cut;
         }
         if to_parse.send(Block { number, text, place }).is_err() || !open {
             return stream.damage;
@@ -164,7 +192,7 @@ impl<'n> Joiner<'n> {
     }
 
     /// Takes the next block; gives its buffer back.
-    fn accept(&mut self, parsed: Parsed) -> Vec<u8> {
+    fn accept(&mut self, parsed: Parsed) -> Buffer {
         let Parsed { block, result } = parsed;
         self.next += 1;
         self.total += block.text.len();
