@@ -72,6 +72,8 @@ pub(crate) struct Emitter<'a> {
     /// Busy nanoseconds and memory in use per (GPU, sampling window).
     windows: BTreeMap<(u32, i64), (i64, Option<i64>)>,
     in_use: Vec<i64>,
+    /// Last moment of anything so far: nothing is sampled after the end.
+    last: i64,
 }
 
 const KEYS: [&str; 24] = [
@@ -130,6 +132,7 @@ impl<'a> Emitter<'a> {
             recordings: Vec::new(),
             windows: BTreeMap::new(),
             in_use: vec![0; program.machine.gpus as usize],
+            last: i64::MIN,
         }
     }
 
@@ -160,6 +163,7 @@ impl<'a> Emitter<'a> {
                 self.enter(thread, frame, at, external, step);
             }
             Record::Leave { thread, at } => {
+                self.last = self.last.max(self.clock.show(at));
                 if let Some((Some(row), _)) = self.threads[thread as usize].open.pop() {
                     self.trace.regions.end[row] = self.clock.show(at);
                 }
@@ -434,6 +438,7 @@ impl<'a> Emitter<'a> {
         let row = self.trace.kernels.len();
         let gpu = self.program.streams[stream as usize].gpu;
         let (start, end) = (self.clock.show(start), self.clock.show(end));
+        self.last = self.last.max(end);
         self.busy(gpu, start, end);
         self.dispatch += 1;
         let rocprof = |id: OptI64| if torch { OptI64::NONE } else { id };
@@ -596,8 +601,8 @@ impl<'a> Emitter<'a> {
         for key in due {
             let Some((busy, memory)) = self.windows.remove(&key) else { continue };
             let (gpu, window) = key;
-            let at = (window + 1) * width;
-            let share = (busy as f64 / width as f64).min(1.0);
+            let at = ((window + 1) * width).min(self.last);
+            let share = (busy as f64 / (at - window * width).max(1) as f64).min(1.0);
             let memory = memory.unwrap_or(self.in_use[gpu as usize]);
             let power = (idle_w + (busy_w - idle_w) * share).round();
             let rows = [

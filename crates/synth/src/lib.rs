@@ -15,7 +15,8 @@
 //!
 //! let scenario = Scenario::builtin("clean").unwrap();
 //! let run = simulate(&scenario, &Options { steps: Some(2), ..Options::default() }).unwrap();
-//! assert_eq!(run.runs[0].trace.kernels.len() as u64, run.truth.ranks[0].kernels.iter().map(|k| k.calls).sum());
+//! let calls: u64 = run.truth.ranks[0].kernels.iter().map(|kernel| kernel.calls).sum();
+//! assert_eq!(run.runs[0].trace.kernels.len() as u64, calls);
 //! ```
 
 mod check;
