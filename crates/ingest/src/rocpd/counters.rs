@@ -181,19 +181,18 @@ impl Reader<'_> {
     }
 }
 
-/// Gives a value to the sample of its metric; a metric of several GPUs has one sample and several values.
+/// Gives a value to the sample of its metric, else to one that has none yet. A metric of several GPUs has one
+/// sample and several values: each more is a sample of its own.
 fn fill(samples: &mut Samples, candidates: &[usize], pmc: &CounterKind, value: f64, location: StrId) {
-    let named = candidates.iter().copied().filter(|&row| samples.name[row] == pmc.name);
-    let free = |row: &usize| samples.value[*row].is_nan();
-    let row = match named.clone().find(free).or_else(|| candidates.iter().copied().find(free)) {
-        Some(row) => row,
-        None => {
-            let Some(&like) = named.clone().next().as_ref().or(candidates.first()) else { return };
-            let again = samples.get(like);
-            samples.push(Sample { name: pmc.name, ..again });
-            samples.len() - 1
-        }
-    };
+    let named: Vec<usize> = candidates.iter().copied().filter(|&row| samples.name[row] == pmc.name).collect();
+    let choice = if named.is_empty() { candidates } else { &named };
+    let Some(&like) = choice.first() else { return };
+    let free = choice.iter().copied().find(|&row| samples.value[row].is_nan());
+    let row = free.unwrap_or_else(|| {
+        samples.push(samples.get(like));
+        samples.len() - 1
+    });
+    samples.name[row] = pmc.name;
     samples.value[row] = value;
     samples.unit[row] = pmc.unit;
     samples.agent[row] = pmc.agent;

@@ -41,7 +41,10 @@ impl Probe {
     pub(super) fn of(database: &Database) -> Self {
         let has = |name: &str| database.table(name).is_some();
         let (progress, advanced) = (Progress::default(), Cell::new(0));
-        if !groups::find(database, &progress, &advanced).is_empty() || materialise::needed(database) {
+        // The older format has a `rocpd_string` and a `rocpd_metadata` too.
+        if has("rocpd_api") && has("rocpd_op") {
+            Probe::LegacyRpd
+        } else if !groups::find(database, &progress, &advanced).is_empty() || materialise::needed(database) {
             Probe::Rocpd
         } else if has("rocpd_api") || has("rocpd_op") {
             Probe::LegacyRpd

@@ -15,7 +15,7 @@ mod record;
 use std::path::Path;
 
 pub use btree::Scanned;
-pub use create::{Column, DefaultValue};
+pub use create::Column;
 pub use record::{Col, Row, Value};
 
 use pager::Pager;

@@ -190,12 +190,13 @@ impl<'a> Row<'a> {
     }
 }
 
+/// Bit patterns from here up to twice as much are numbers below zero.
+const TWO_TO_63: f64 = (1u64 << 63) as f64;
+
 #[cold]
 fn unusual_int(value: Value<'_>) -> Option<i64> {
     match value {
-        Value::Real(f) if (9.223_372_036_854_775_8e18..=1.844_674_407_370_955_2e19).contains(&f) => {
-            Some(f as u64 as i64)
-        }
+        Value::Real(f) if (TWO_TO_63..=2.0 * TWO_TO_63).contains(&f) => Some(f as u64 as i64),
         Value::Real(f) if f.is_finite() => Some(f as i64),
         Value::Text(t) => {
             let text = std::str::from_utf8(t).ok()?.trim();
