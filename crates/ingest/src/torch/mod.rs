@@ -64,18 +64,35 @@ pub fn read_in_parts(
     progress: &Progress,
     parts: Parts,
 ) -> Result<Trace, Error> {
-    let (gathered, fingerprint, damage) = match bytes::open(&input.path, progress)? {
-        Opened::Mapped(map) => {
-            let gathered = mapped::read(&map, parts.stretch, needs, progress);
-            let mut fingerprint = Fingerprint::default();
-            fingerprint.add(&map);
-            (gathered, fingerprint, None)
-        }
+    match bytes::open(&input.path, progress)? {
+        Opened::Mapped(map) => read_text(&map, input, needs, progress, parts),
         Opened::Stream(stream) => {
             let read = stream::read(stream, parts.block, needs);
-            (read.gathered, read.fingerprint, read.damage)
+            assemble(input, read.gathered, &read.fingerprint, read.damage)
         }
-    };
+    }
+}
+
+/// Reads one trace that is in memory, uncompressed; `input` only names it.
+pub fn read_text(
+    text: &[u8],
+    input: &Input,
+    needs: &Needs,
+    progress: &Progress,
+    parts: Parts,
+) -> Result<Trace, Error> {
+    let gathered = mapped::read(text, parts.stretch, needs, progress);
+    let mut fingerprint = Fingerprint::default();
+    fingerprint.add(text);
+    assemble(input, gathered, &fingerprint, None)
+}
+
+fn assemble(
+    input: &Input,
+    gathered: Gathered,
+    fingerprint: &Fingerprint,
+    damage: Option<String>,
+) -> Result<Trace, Error> {
     let Gathered { workers, pieces, stop } = gathered;
     let mut tally = Tally::default();
     pieces.iter().for_each(|piece| tally += piece.tally);
