@@ -3,12 +3,14 @@
 //! Costs: every analysis here is one pass over the tables it names plus a sort where it says so; memory
 //! is bounded by the rows it keeps, never by the size of the input file.
 
+pub mod attribution;
 mod base;
 mod breakdown;
 mod classify;
 mod info;
 pub mod names;
 mod nesting;
+pub mod stages;
 mod statistics;
 mod summary;
 

@@ -1,0 +1,159 @@
+//! The forest of host regions: who encloses whom on a thread, found in one sweep.
+
+use trace::{Regions, StrId, Strings};
+
+const NONE: u32 = u32::MAX;
+
+/// The innermost enclosing region of every region, by time on its own thread.
+///
+/// Cost: one pass over regions sorted by (start, end) plus a sort of each run of equal starts; four bytes
+/// per region.
+pub struct Forest {
+    parent: Vec<u32>,
+}
+
+impl Forest {
+    /// Sweeps the regions of a finished trace.
+    pub fn of(regions: &Regions, strings: &Strings) -> Self {
+        let depth = Nesting::of(strings);
+        let threads = regions.thread.iter().filter_map(|t| t.get()).max().map_or(0, |t| t + 1);
+        // Regions without a thread share one lane: nothing better is known of them.
+        let mut open: Vec<Vec<u32>> = vec![Vec::new(); threads + 1];
+        let mut parent = vec![NONE; regions.len()];
+        let mut run: Vec<u32> = Vec::new();
+        let mut i = 0;
+        while i < regions.len() {
+            run.clear();
+            run.push(i as u32);
+            while i + run.len() < regions.len() && regions.start[i + run.len()] == regions.start[i] {
+                run.push((i + run.len()) as u32);
+            }
+            if run.len() > 1 {
+                run.sort_by_key(|&r| {
+                    let row = r as usize;
+                    (-regions.end[row], depth.of_category(regions.category[row]), regions.external[row])
+                });
+            }
+            for &r in &run {
+                let row = r as usize;
+                if depth.is_gpu_lane(regions.category[row]) {
+                    continue;
+                }
+                let stack = &mut open[regions.thread[row].get().unwrap_or(threads)];
+                while stack.last().is_some_and(|&top| regions.end[top as usize] <= regions.start[row]) {
+                    stack.pop();
+                }
+                if let Some(&top) = stack.last() {
+                    parent[row] = top;
+                }
+                if regions.end[row] > regions.start[row] {
+                    stack.push(r);
+                }
+            }
+            i += run.len();
+        }
+        Self { parent }
+    }
+
+    /// The region that encloses `row` most closely.
+    #[inline]
+    pub fn parent(&self, row: usize) -> Option<usize> {
+        let parent = self.parent[row];
+        (parent != NONE).then_some(parent as usize)
+    }
+
+    /// `row` and all that enclose it, innermost first.
+    pub fn chain(&self, row: usize) -> impl Iterator<Item = usize> + '_ {
+        std::iter::successors(Some(row), |&row| self.parent(row))
+    }
+}
+
+/// Which of two regions with equal times is the outer one.
+struct Nesting {
+    outer_to_inner: [Option<StrId>; 4],
+    gpu_lane: Option<StrId>,
+}
+
+impl Nesting {
+    fn of(strings: &Strings) -> Self {
+        let order = ["user_annotation", "python_function", "cpu_op", "cuda_runtime"];
+        Self {
+            outer_to_inner: order.map(|category| strings.find(category)),
+            gpu_lane: strings.find("gpu_user_annotation"),
+        }
+    }
+
+    fn of_category(&self, category: StrId) -> usize {
+        self.outer_to_inner.iter().position(|known| *known == Some(category)).unwrap_or(0)
+    }
+
+    fn is_gpu_lane(&self, category: StrId) -> bool {
+        self.gpu_lane == Some(category)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use trace::{Region, ThreadId};
+
+    use super::*;
+
+    fn regions(rows: &[(u32, i64, i64)]) -> Regions {
+        let mut rows = rows.to_vec();
+        rows.sort_by_key(|r| (r.1, r.2));
+        let mut regions = Regions::default();
+        for (thread, start, end) in rows {
+            regions.push(Region { thread: ThreadId(thread), start, end, ..Default::default() });
+        }
+        regions
+    }
+
+    #[test]
+    fn a_chain_leads_from_the_inside_out() {
+        let table = regions(&[(0, 0, 100), (0, 10, 50), (0, 20, 30), (1, 0, 90), (0, 60, 70)]);
+        let forest = Forest::of(&table, &Strings::default());
+        let starts = |row| forest.chain(row).map(|r| (table.start[r], table.end[r])).collect::<Vec<_>>();
+        let row =
+            |start, end| (0..table.len()).find(|&r| (table.start[r], table.end[r]) == (start, end)).unwrap();
+        assert_eq!(starts(row(20, 30)), [(20, 30), (10, 50), (0, 100)]);
+        assert_eq!(starts(row(60, 70)), [(60, 70), (0, 100)]);
+        assert_eq!(starts(row(0, 90)), [(0, 90)]);
+    }
+
+    #[test]
+    fn equal_intervals_nest_by_category() {
+        let mut strings = Strings::default();
+        let ids = ["cuda_runtime", "user_annotation", "cpu_op", "python_function"].map(|s| strings.intern(s));
+        let mut table = Regions::default();
+        for category in ids {
+            table.push(Region { category, thread: ThreadId(0), start: 5, end: 9, ..Default::default() });
+        }
+        let forest = Forest::of(&table, &strings);
+        let chain: Vec<_> = forest.chain(0).map(|r| strings.get(table.category[r])).collect();
+        assert_eq!(chain, ["cuda_runtime", "cpu_op", "python_function", "user_annotation"]);
+    }
+
+    proptest! {
+        /// The parent is the latest-started region of the thread that still runs, whatever overlaps.
+        #[test]
+        fn parents_equal_brute_force(rows in prop::collection::vec((0u32..3, 0i64..60, 0i64..30), 1..60)) {
+            let rows: Vec<_> = rows.into_iter().map(|(t, s, d)| (t, s, s + d)).collect();
+            let table = regions(&rows);
+            let forest = Forest::of(&table, &Strings::default());
+            for row in 0..table.len() {
+                let covers = |p: usize| {
+                    let starts_before = table.start[p] < table.start[row]
+                        || table.start[p] == table.start[row] && table.end[p] > table.end[row];
+                    p != row && table.thread[p] == table.thread[row] && starts_before && table.end[p] > table.start[row]
+                };
+                let expected = (0..table.len()).filter(|&p| covers(p)).map(|p| (table.start[p], -table.end[p])).max();
+                let found = forest.parent(row).map(|p| (table.start[p], -table.end[p]));
+                // Among equal intervals any order is a nesting: the parent may be a twin.
+                if found != Some((table.start[row], -table.end[row])) {
+                    prop_assert_eq!(found, expected);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! GPU rows and their launches, and the replays of graphs among them.
+
+use trace::{CopyKind, Graph, LinkKind, Map, RowRef, Table, Trace};
+
+use super::calls::{Call, Calls};
+
+/// The launch of every kernel and copy.
+pub struct GpuRows {
+    /// Distinct launches as rows of `regions`, rising.
+    pub launches: Vec<u32>,
+    kernels: Vec<u32>,
+    copies: Vec<u32>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl GpuRows {
+    /// One pass over the links of a finished trace.
+    pub fn of(trace: &Trace) -> Self {
+        let mut kernels = vec![NONE; trace.kernels.len()];
+        let mut copies = vec![NONE; trace.memory_copies.len()];
+        let links = &trace.links;
+        for i in 0..links.len() {
+            let (LinkKind::Launch, Some(call)) = (links.kind[i], links.from[i].row_of(Table::Regions)) else {
+                continue;
+            };
+            match links.to[i].get() {
+                Some((Table::Kernels, row)) => kernels[row] = call as u32,
+                Some((Table::MemoryCopies, row)) => copies[row] = call as u32,
+                _ => {}
+            }
+        }
+        let mut launches: Vec<u32> = kernels.iter().chain(&copies).copied().filter(|l| *l != NONE).collect();
+        launches.sort_unstable();
+        launches.dedup();
+        for launch in kernels.iter_mut().chain(&mut copies).filter(|l| **l != NONE) {
+            *launch = launches.partition_point(|l| l < launch) as u32;
+        }
+        Self { launches, kernels, copies }
+    }
+
+    /// The launch of a kernel, as a place in `launches`.
+    pub fn of_kernel(&self, row: usize) -> Option<usize> {
+        Some(self.kernels[row]).filter(|l| *l != NONE).map(|l| l as usize)
+    }
+
+    /// The launch of a copy, as a place in `launches`.
+    pub fn of_copy(&self, row: usize) -> Option<usize> {
+        Some(self.copies[row]).filter(|l| *l != NONE).map(|l| l as usize)
+    }
+
+    /// The launch of a row as a row of `regions`.
+    pub(super) fn call_of(&self, row: RowRef) -> Option<usize> {
+        let place = match row.get()? {
+            (Table::Kernels, row) => self.of_kernel(row)?,
+            (Table::MemoryCopies, row) => self.of_copy(row)?,
+            _ => return None,
+        };
+        Some(self.launches[place] as usize)
+    }
+}
+
+/// One replay of a graph: the GPU work of one launch.
+pub(super) struct ReplayedRows {
+    /// The launch, when it is in the trace, as a row of `regions`.
+    pub launch: Option<usize>,
+    /// In time order.
+    pub rows: Vec<RowRef>,
+}
+
+/// What is known of a GPU row, whichever table it is in.
+#[derive(Clone, Copy)]
+pub(super) struct GpuRow {
+    pub name: trace::StrId,
+    pub start: i64,
+    pub end: i64,
+    pub process: trace::ProcessId,
+    pub stream: trace::StreamId,
+    pub correlation: i64,
+    pub external: trace::OptI64,
+    pub graph: Graph,
+    /// Copy or fill; `None` for a kernel.
+    pub copy: Option<CopyKind>,
+}
+
+/// The facts of a kernel or copy.
+pub(super) fn gpu_row(trace: &Trace, row: RowRef) -> Option<GpuRow> {
+    Some(match row.get()? {
+        (Table::Kernels, i) => {
+            let k = &trace.kernels;
+            GpuRow {
+                name: k.name[i],
+                start: k.start[i],
+                end: k.end[i],
+                process: k.process[i],
+                stream: k.stream[i],
+                correlation: k.correlation[i],
+                external: k.external[i],
+                graph: k.graph[i],
+                copy: None,
+            }
+        }
+        (Table::MemoryCopies, i) => {
+            let c = &trace.memory_copies;
+            GpuRow {
+                name: c.name[i],
+                start: c.start[i],
+                end: c.end[i],
+                process: c.process[i],
+                stream: c.stream[i],
+                correlation: c.correlation[i],
+                external: c.external[i],
+                graph: c.graph[i],
+                copy: Some(c.kind[i]),
+            }
+        }
+        _ => return None,
+    })
+}
+
+/// All kernels and copies.
+pub(super) fn all_rows(trace: &Trace) -> impl Iterator<Item = RowRef> + '_ {
+    let kernels = (0..trace.kernels.len()).map(RowRef::kernel);
+    kernels.chain((0..trace.memory_copies.len()).map(|row| RowRef::new(Table::MemoryCopies, row)))
+}
+
+/// The replays of a trace, by launch or, where that is not in the trace, by correlation; in time order.
+pub(super) fn replays(trace: &Trace, rows: &GpuRows, calls: &Calls) -> Vec<ReplayedRows> {
+    #[derive(PartialEq, Eq, Hash)]
+    enum Key {
+        Launch(usize),
+        Correlation(trace::ProcessId, i64),
+    }
+    let mut places: Map<Key, usize> = Map::default();
+    let mut found: Vec<(i64, ReplayedRows)> = Vec::new();
+    for row in all_rows(trace) {
+        let Some(facts) = gpu_row(trace, row) else { continue };
+        let launch = rows.call_of(row);
+        let graph_call = launch.is_some_and(|launch| calls.of_region(trace, launch) == Call::GraphLaunch);
+        if !graph_call && facts.graph != Graph::Replayed {
+            continue;
+        }
+        let key = match launch {
+            Some(launch) => Key::Launch(launch),
+            None => Key::Correlation(facts.process, facts.correlation),
+        };
+        let place = *places.entry(key).or_insert_with(|| {
+            found.push((facts.start, ReplayedRows { launch, rows: Vec::new() }));
+            found.len() - 1
+        });
+        let (start, replay) = &mut found[place];
+        *start = (*start).min(facts.start);
+        replay.rows.push(row);
+    }
+    for (_, replay) in &mut found {
+        replay.rows.sort_by_key(|&row| gpu_row(trace, row).map(|facts| (facts.start, facts.end)));
+    }
+    found.sort_by_key(|(start, _)| *start);
+    found.into_iter().map(|(_, replay)| replay).collect()
+}

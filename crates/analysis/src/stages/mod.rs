@@ -1,0 +1,206 @@
+//! Stages: which GPU work is prefill, decode, mixed or other, and in which step of the run it was launched.
+//!
+//! A step's annotation on the host does not contain its kernels in time (they run later), so the stage is
+//! that of the innermost step annotation around the work's **launch**. Where no annotation is, the label of
+//! the file or folder says it (`…-TP-0-DECODE.trace.json.gz`), and where that is missing too, the mode in
+//! which a replayed graph was captured. Nothing is guessed from kernel names.
+
+mod labels;
+mod layers;
+mod patterns;
+mod steady;
+mod steps;
+
+pub use labels::label;
+pub use layers::{Layer, Layers, layers};
+pub(crate) use patterns::StageRules;
+pub use patterns::StepName;
+pub(crate) use steps::Annotations;
+pub use steps::{Step, Steps};
+
+use serde::Deserialize;
+use trace::{RowRef, Table, Trace};
+
+use crate::attribution::{Attribution, GpuRows};
+
+/// A stage of serving.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stage {
+    /// The context phase: prompts are read. SGLang says extend.
+    Prefill,
+    /// Tokens are generated (verifying drafted ones included).
+    Decode,
+    /// Both in one step.
+    Mixed,
+    /// Anything else, or not known.
+    #[default]
+    Other,
+}
+
+impl Stage {
+    /// All stages in the order they are shown.
+    pub const ALL: [Stage; 4] = [Stage::Prefill, Stage::Decode, Stage::Mixed, Stage::Other];
+
+    /// `prefill`, `decode`, `mixed`, `other`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Prefill => "prefill",
+            Stage::Decode => "decode",
+            Stage::Mixed => "mixed",
+            Stage::Other => "other",
+        }
+    }
+
+    /// The stage of that name; `extend` is prefill.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let name = if name == "extend" { "prefill" } else { name };
+        Self::ALL.into_iter().find(|stage| stage.name() == name)
+    }
+
+    /// By how many requests are in which phase.
+    pub fn of_requests(context: u64, generation: u64) -> Self {
+        match (context > 0, generation > 0) {
+            (true, true) => Stage::Mixed,
+            (true, false) => Stage::Prefill,
+            (false, true) => Stage::Decode,
+            (false, false) => Stage::Other,
+        }
+    }
+}
+
+/// What told the stage of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StageSource {
+    /// A step annotation around the launch.
+    Annotation,
+    /// The name of the file or a folder above it.
+    FileLabel,
+    /// The mode of the captured graph.
+    Graph,
+    /// Nothing.
+    None,
+}
+
+/// Stage and step of every GPU row.
+#[derive(Clone, Debug)]
+pub struct Stages {
+    /// Steps in time order; annotations inside one another are steps with one number.
+    pub steps: Vec<Step>,
+    kernels: Vec<Staged>,
+    copies: Vec<Staged>,
+    warm_up: Vec<bool>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Staged {
+    stage: Stage,
+    source: StageSource,
+    step: u32,
+}
+
+const NO_STEP: u32 = u32::MAX;
+
+impl Stages {
+    /// The stages of a finished trace read with at least kernels, copies, regions and links.
+    pub fn of(trace: &Trace, attribution: Option<&Attribution>) -> Self {
+        let rows = GpuRows::of(trace);
+        let (steps, step_of_launch) = Steps::of(trace, &rows.launches);
+        let labels: Vec<Option<Stage>> = trace.sources.iter().map(|source| label(&source.path)).collect();
+        let by_label = |process: trace::ProcessId| {
+            process.get().and_then(|p| trace.processes[p].source.get()).and_then(|source| labels[source])
+        };
+        let staged = |launch: Option<usize>, process| {
+            let step = launch.and_then(|launch| step_of_launch[launch]);
+            let said = step.map(|step| steps.steps[step as usize]).filter(|step| !step.is_loop_step);
+            let (stage, source) = match (said, by_label(process)) {
+                (Some(step), _) => (step.stage, StageSource::Annotation),
+                (None, Some(stage)) => (stage, StageSource::FileLabel),
+                (None, None) => (Stage::Other, StageSource::None),
+            };
+            Staged { stage, source, step: step.unwrap_or(NO_STEP) }
+        };
+        let kernels =
+            (0..trace.kernels.len()).map(|row| staged(rows.of_kernel(row), trace.kernels.process[row]));
+        let copies = (0..trace.memory_copies.len())
+            .map(|row| staged(rows.of_copy(row), trace.memory_copies.process[row]));
+        let (kernels, copies) = (kernels.collect(), copies.collect());
+        let mut stages = Self { steps: steps.steps, kernels, copies, warm_up: Vec::new() };
+        if let Some(attribution) = attribution {
+            stages.learn_from_graphs(attribution);
+        }
+        stages.warm_up = steady::warm_up(&stages, trace);
+        stages
+    }
+
+    fn learn_from_graphs(&mut self, attribution: &Attribution) {
+        let modes = &StageRules::built_in().capture_modes;
+        for replay in &attribution.replays {
+            let Some(&stage) = replay.capture_mode.as_ref().and_then(|mode| modes.get(mode.as_str())) else {
+                continue;
+            };
+            for &row in &replay.rows {
+                if let Some(staged) = self.slot(row).filter(|staged| staged.source == StageSource::None) {
+                    (staged.stage, staged.source) = (stage, StageSource::Graph);
+                }
+            }
+        }
+    }
+
+    fn slot(&mut self, row: RowRef) -> Option<&mut Staged> {
+        match row.get()? {
+            (Table::Kernels, row) => self.kernels.get_mut(row),
+            (Table::MemoryCopies, row) => self.copies.get_mut(row),
+            _ => None,
+        }
+    }
+
+    fn staged(&self, row: RowRef) -> Option<&Staged> {
+        match row.get()? {
+            (Table::Kernels, row) => self.kernels.get(row),
+            (Table::MemoryCopies, row) => self.copies.get(row),
+            _ => None,
+        }
+    }
+
+    /// The stage of a kernel or copy.
+    pub fn stage(&self, row: RowRef) -> Stage {
+        self.staged(row).map_or(Stage::Other, |staged| staged.stage)
+    }
+
+    /// What told its stage.
+    pub fn told_by(&self, row: RowRef) -> StageSource {
+        self.staged(row).map_or(StageSource::None, |staged| staged.source)
+    }
+
+    /// The step its launch lies in, as a place in `steps`.
+    pub fn step(&self, row: RowRef) -> Option<usize> {
+        self.staged(row).filter(|staged| staged.step != NO_STEP).map(|staged| staged.step as usize)
+    }
+
+    /// Whether a row belongs to a step before the run settled: in each stage the leading steps that are
+    /// over 1.25 times as long as the stage's median step or have under 90 % of its largest batch, up to
+    /// half of them, in stages of at least four steps.
+    pub fn is_warm_up(&self, row: RowRef) -> bool {
+        self.step(row).is_some_and(|step| self.warm_up[step])
+    }
+
+    /// How many steps count as warm-up.
+    pub fn warm_up_steps(&self) -> usize {
+        let mut numbers: Vec<u32> = self
+            .steps
+            .iter()
+            .zip(&self.warm_up)
+            .filter(|(_, warm)| **warm)
+            .map(|(step, _)| step.number)
+            .collect();
+        numbers.dedup();
+        numbers.len()
+    }
+
+    /// The stages that occur, in the order they are shown.
+    pub fn present(&self) -> Vec<Stage> {
+        let has = |stage| self.kernels.iter().chain(&self.copies).any(|staged| staged.stage == stage);
+        Stage::ALL.into_iter().filter(|&stage| has(stage)).collect()
+    }
+}

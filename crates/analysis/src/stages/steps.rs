@@ -1,0 +1,189 @@
+//! Steps: the annotations a serving framework puts around each pass of the model, and who lies in which.
+
+use trace::{Ns, StrId, ThreadId, Trace};
+
+use super::Stage;
+use super::patterns::{StageRules, StepName};
+
+/// One step of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Step {
+    /// Its number in time order, from 0; annotations inside one another share it.
+    pub number: u32,
+    /// Its annotation's name, of the trace's strings.
+    pub name: StrId,
+    /// The stage its name tells.
+    pub stage: Stage,
+    /// First nanosecond on the host.
+    pub start: Ns,
+    /// Nanosecond after the last on the host.
+    pub end: Ns,
+    /// Requests in their context phase, when the name says.
+    pub context_requests: Option<u64>,
+    /// Tokens of those.
+    pub context_tokens: Option<u64>,
+    /// Requests that generate.
+    pub generation_requests: Option<u64>,
+    /// Tokens of those.
+    pub generation_tokens: Option<u64>,
+    /// Requests of the step.
+    pub batch: Option<u64>,
+    /// Batch the graph was captured for, when the name says.
+    pub padded_batch: Option<u64>,
+    /// Whether it is only a loop around the framework's steps (`ProfilerStep#N`).
+    pub is_loop_step: bool,
+}
+
+/// All steps of a trace and, for each launch asked about, the innermost one around it.
+#[derive(Clone, Debug, Default)]
+pub struct Steps {
+    /// By start.
+    pub steps: Vec<Step>,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// A graph's capture, as its annotation says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CaptureMark<'a> {
+    pub batch: Option<u64>,
+    pub mode: &'a str,
+}
+
+/// What annotations say, each distinct name read once.
+pub(crate) struct Annotations<'a> {
+    trace: &'a Trace,
+    host: Vec<bool>,
+    known: Vec<Option<Option<StepName<'a>>>>,
+}
+
+impl<'a> Annotations<'a> {
+    pub fn new(trace: &'a Trace) -> Self {
+        let mut host = vec![true; trace.strings.len()];
+        // Frames, ops and calls are most of a trace and never steps; GPU lanes repeat the host's annotations.
+        for other in ["python_function", "cpu_op", "cuda_runtime", "cuda_driver", "gpu_user_annotation"] {
+            if let Some(id) = trace.strings.find(other) {
+                host[id.0 as usize] = false;
+            }
+        }
+        Self { trace, host, known: vec![None; trace.strings.len()] }
+    }
+
+    /// What the region at `row` says, if it is a step or a capture.
+    pub fn read(&mut self, row: usize) -> Option<StepName<'a>> {
+        let regions = &self.trace.regions;
+        if !self.host[regions.category[row].0 as usize] {
+            return None;
+        }
+        let name = regions.name[row];
+        let strings = &self.trace.strings;
+        *self.known[name.0 as usize].get_or_insert_with(|| StageRules::built_in().step(strings.get(name)))
+    }
+
+    /// The capture that the region at `row` marks.
+    pub fn capture(&mut self, row: usize) -> Option<CaptureMark<'a>> {
+        let step = self.read(row)?;
+        Some(CaptureMark { batch: step.batch, mode: step.capture_mode? })
+    }
+}
+
+/// One annotation: where it is and which step it belongs to.
+struct Mark {
+    row: u32,
+    step: u32,
+}
+
+impl Steps {
+    /// The steps of a trace, and the step of each of `launches` (rows of `regions`, rising), `None` outside all.
+    pub fn of(trace: &Trace, launches: &[u32]) -> (Self, Vec<Option<u32>>) {
+        let mut annotations = Annotations::new(trace);
+        let mut found: Vec<(u32, StepName)> = Vec::new();
+        for row in 0..trace.regions.len() {
+            if let Some(step) = annotations.read(row).filter(|step| step.capture_mode.is_none()) {
+                found.push((row as u32, step));
+            }
+        }
+        if found.iter().any(|(_, step)| !step.is_loop_step) {
+            found.retain(|(_, step)| !step.is_loop_step);
+        }
+        let regions = &trace.regions;
+        // Of equal starts the longer is the outer one.
+        found.sort_by_key(|(row, _)| (regions.start[*row as usize], -regions.end[*row as usize]));
+        let mut steps = Self::default();
+        let mut marks = Vec::new();
+        let mut until: trace::Map<ThreadId, (Ns, u32)> = trace::Map::default();
+        let mut numbers = 0;
+        for (row, name) in found {
+            let at = row as usize;
+            let outer = until.get(&regions.thread[at]).filter(|(end, _)| regions.start[at] < *end);
+            let number = outer.map_or(numbers, |(_, number)| *number);
+            if outer.is_none() {
+                until.insert(regions.thread[at], (regions.end[at], number));
+                numbers += 1;
+            }
+            marks.push(Mark { row, step: steps.steps.len() as u32 });
+            steps.steps.push(step(number, regions.name[at], regions.start[at], regions.end[at], &name));
+        }
+        let inside = innermost(trace, &marks, launches);
+        (steps, inside)
+    }
+}
+
+fn step(number: u32, name: StrId, start: Ns, end: Ns, says: &StepName) -> Step {
+    Step {
+        number,
+        name,
+        stage: says.stage,
+        start,
+        end,
+        context_requests: says.context_requests,
+        context_tokens: says.context_tokens,
+        generation_requests: says.generation_requests,
+        generation_tokens: says.generation_tokens,
+        batch: says.batch,
+        padded_batch: says.padded_batch,
+        is_loop_step: says.is_loop_step,
+    }
+}
+
+/// The innermost step around each launch: of its own thread, else of the only other thread of its process
+/// that has one open (helper threads launch for the step that runs).
+fn innermost(trace: &Trace, marks: &[Mark], launches: &[u32]) -> Vec<Option<u32>> {
+    let regions = &trace.regions;
+    let mut open: Vec<(ThreadId, u32, Vec<u32>)> = Vec::new();
+    let mut next = 0;
+    let mut inside = Vec::with_capacity(launches.len());
+    for &launch in launches {
+        let at = launch as usize;
+        let now = regions.start[at];
+        while next < marks.len() && regions.start[marks[next].row as usize] <= now {
+            let row = marks[next].row as usize;
+            let thread = regions.thread[row];
+            let lane = match open.iter().position(|(t, _, _)| *t == thread) {
+                Some(lane) => lane,
+                None => {
+                    open.push((thread, regions.process[row].0, Vec::new()));
+                    open.len() - 1
+                }
+            };
+            open[lane].2.push(next as u32);
+            next += 1;
+        }
+        let mut own = NONE;
+        let mut others = (0, NONE);
+        for (thread, process, stack) in &mut open {
+            while stack.last().is_some_and(|&mark| regions.end[marks[mark as usize].row as usize] <= now) {
+                stack.pop();
+            }
+            let Some(&mark) = stack.last() else { continue };
+            if *thread == regions.thread[at] {
+                own = marks[mark as usize].step;
+            } else if *process == regions.process[at].0 {
+                others = (others.0 + 1, marks[mark as usize].step);
+            }
+        }
+        let step = if own == NONE && others.0 == 1 { others.1 } else { own };
+        inside.push((step != NONE).then_some(step));
+    }
+    inside
+}
