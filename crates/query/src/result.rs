@@ -41,7 +41,7 @@ impl<'s> Script<'s> {
         let mut result =
             ResultSet { session: self.session, sql: self.sql, offset: piece.offset, statement, columns };
         if result.columns.is_empty() {
-            result.drain()?;
+            result.execute()?;
         }
         Ok(Some(result))
     }
@@ -67,9 +67,10 @@ impl ResultSet<'_> {
         &self.columns
     }
 
-    /// The rows, computed as they are asked for.
+    /// The rows, computed as they are asked for. A statement without columns has run already and has none.
     pub fn rows(&mut self) -> Rows<'_> {
-        Rows { session: self.session, sql: self.sql, offset: self.offset, rows: self.statement.raw_query() }
+        let rows = (!self.columns.is_empty()).then(|| self.statement.raw_query());
+        Rows { session: self.session, sql: self.sql, offset: self.offset, rows }
     }
 
     /// All rows at once, for small results.
@@ -83,11 +84,20 @@ impl ResultSet<'_> {
         Ok(all)
     }
 
-    /// Runs to the end.
+    /// Runs to the end, and gives the rows to nobody.
     pub(crate) fn drain(&mut self) -> Result<(), Error> {
         let mut rows = self.rows();
         while rows.next()?.is_some() {}
         Ok(())
+    }
+
+    /// Runs a statement without columns.
+    fn execute(&mut self) -> Result<(), Error> {
+        let (session, sql, offset) = (self.session, self.sql, self.offset);
+        match self.statement.raw_query().next() {
+            Ok(_) => Ok(()),
+            Err(error) => Err(session.explain(error, sql, offset)),
+        }
     }
 }
 
@@ -96,7 +106,7 @@ pub struct Rows<'r> {
     session: &'r Session,
     sql: &'r str,
     offset: usize,
-    rows: rusqlite::Rows<'r>,
+    rows: Option<rusqlite::Rows<'r>>,
 }
 
 impl Rows<'_> {
@@ -104,7 +114,8 @@ impl Rows<'_> {
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<Row<'_>>, Error> {
         let (session, sql, offset) = (self.session, self.sql, self.offset);
-        match self.rows.next() {
+        let Some(rows) = &mut self.rows else { return Ok(None) };
+        match rows.next() {
             Ok(row) => Ok(row.map(Row)),
             Err(error) => Err(session.explain(error, sql, offset)),
         }

@@ -93,6 +93,11 @@ impl Session {
         self.connection.get_interrupt_handle()
     }
 
+    /// Calls `check` about every so many steps of SQLite's machine; a query stops when it says true.
+    pub fn watch(&mut self, steps: i32, check: impl FnMut() -> bool + Send + 'static) -> Result<(), Error> {
+        self.connection.progress_handler(steps, Some(check)).map_err(internal)
+    }
+
     pub(crate) fn connection(&self) -> &Connection {
         &self.connection
     }
@@ -112,8 +117,8 @@ impl Session {
             rusqlite::Error::SqliteFailure(_, Some(message)) => (message, None),
             other => (other.to_string(), None),
         };
+        let start = sql.len() - sql[offset..].trim_start().len();
         if let Some(what) = self.refused.take() {
-            let start = offset + sql[offset..].len() - sql[offset..].trim_start().len();
             let message = format!("{what} is not allowed: a query never changes a trace");
             let hint =
                 Some("`CREATE TEMP TABLE` and `CREATE TEMP VIEW` live in the session and are allowed".into());
@@ -121,7 +126,8 @@ impl Session {
         }
         let place = match message.as_str() {
             "incomplete input" => Some(Place::at(sql, sql.trim_end().len())),
-            _ => place,
+            // Without a place of its own, an error is about the statement.
+            _ => place.or_else(|| Some(Place::at(sql, start))),
         };
         let hint = hint::hint(&message, sql, &self.relations());
         SqlError { message, place, hint }.into()

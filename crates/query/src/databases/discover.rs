@@ -98,7 +98,8 @@ fn guids(connection: &Connection, database: &str, group: &Group) -> rusqlite::Re
             return Ok(found);
         }
     }
-    let Some(metadata) = group.tables.get("rocpd_metadata") else { return Ok(Vec::new()) };
+    let told = |t: &&Table| ["tag", "value"].iter().all(|wanted| t.columns.iter().any(|c| c == wanted));
+    let Some(metadata) = group.tables.get("rocpd_metadata").filter(told) else { return Ok(Vec::new()) };
     let sql = format!("SELECT value FROM {} WHERE tag = 'guid'", qualified(database, &metadata.name));
     connection.prepare(&sql)?.query_map([], |row| row.get(0))?.collect()
 }

@@ -26,7 +26,7 @@ use crate::plan::{self, Compare, Plan};
 use crate::result::owned;
 
 /// Files that stay open for the next query.
-const OPEN_FILES: usize = 48;
+const OPEN_FILES: usize = 128;
 
 /// Look-ups of one kind in one file before an index is made for them.
 const LOOKUPS_BEFORE_INDEX: u32 = 3;
@@ -54,15 +54,14 @@ pub(super) fn create(connection: &Connection, databases: Vec<(String, Vec<Group>
         open: Mutex::default(),
         indexes: Mutex::default(),
     };
-    let first = set.connect(0)?;
     let row_views = views::known().iter().filter(|v| v.scope == Scope::Rows).map(|v| v.name.to_string());
     for name in names.into_iter().chain(row_views) {
+        let first = set.connect(0, &name)?;
         let statement = first.prepare(&format!("SELECT * FROM {}", quoted(&name)))?;
         let columns = statement.columns();
         let columns = columns.map(|c| (c.name().to_string(), c.decl_type().unwrap_or_default().to_string()));
         set.relations.insert(name, columns.collect());
     }
-    set.open.get_mut().unwrap_or_else(|e| e.into_inner()).push((0, first));
     let names: Vec<String> = set.relations.keys().cloned().collect();
     const MODULE: &Module<'static, ShardTable> = &Module::read_only_module();
     connection.create_module(c"rocpd_shards", MODULE, Some(Arc::new(set)))?;
@@ -99,7 +98,7 @@ struct Set {
     /// Columns and declared types of tables and row views.
     relations: Map<String, Vec<(String, String)>>,
     /// Open files that no cursor uses, the oldest first.
-    open: Mutex<Vec<(usize, Connection)>>,
+    open: Mutex<Vec<(usize, String, Connection)>>,
     indexes: Mutex<Map<IndexName, Indexing>>,
 }
 
@@ -108,24 +107,25 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Set {
-    /// A connection to a file, with its tables and row views.
-    fn connect(&self, shard: usize) -> Result<Connection> {
+    /// A connection to a file that knows one table or row view.
+    fn connect(&self, shard: usize, relation: &str) -> Result<Connection> {
         {
             let mut open = lock(&self.open);
-            if let Some(at) = open.iter().rposition(|(number, _)| *number == shard) {
-                return Ok(open.remove(at).1);
+            if let Some(at) = open.iter().rposition(|(number, name, _)| *number == shard && name == relation)
+            {
+                return Ok(open.remove(at).2);
             }
         }
         let connection = file::open(&self.shards[shard].uri)?;
         let groups: Vec<(String, &Group)> =
             self.shards[shard].groups.iter().map(|group| ("main".to_string(), group)).collect();
-        unions::create_with(&connection, &groups, &self.columns)?;
+        unions::create_one(&connection, &groups, &self.columns, relation)?;
         Ok(connection)
     }
 
-    fn put_back(&self, shard: usize, connection: Connection) {
+    fn put_back(&self, shard: usize, relation: &str, connection: Connection) {
         let mut open = lock(&self.open);
-        open.push((shard, connection));
+        open.push((shard, relation.to_string(), connection));
         if open.len() > OPEN_FILES {
             open.remove(0);
         }
@@ -150,7 +150,7 @@ impl Set {
         }
         let list = &self.relations[relation];
         let select: Vec<String> = [id].iter().chain(columns).map(|&c| quoted(&list[c].0)).collect();
-        let connection = self.connect(shard)?;
+        let connection = self.connect(shard, relation)?;
         let mut index = Index::default();
         {
             let mut statement =
@@ -163,7 +163,7 @@ impl Set {
                 }
             }
         }
-        self.put_back(shard, connection);
+        self.put_back(shard, relation, connection);
         let index = Arc::new(index);
         lock(&self.indexes).insert(name, Indexing::Made(index.clone()));
         Ok(Some(index))
@@ -283,7 +283,7 @@ impl ShardCursor<'_> {
             let same = self.running.as_ref().is_some_and(|r| r.shard == shard && r.sql == sql);
             if !same {
                 self.stop();
-                self.running = Some(Running::start(shard, self.set.connect(shard)?, sql)?);
+                self.running = Some(Running::start(shard, self.set.connect(shard, &self.relation)?, sql)?);
             }
             if let Some(running) = &mut self.running {
                 running.run(&values)?;
@@ -340,7 +340,7 @@ impl ShardCursor<'_> {
     fn stop(&mut self) {
         if let Some(running) = self.running.take() {
             let (shard, connection) = running.end();
-            self.set.put_back(shard, connection);
+            self.set.put_back(shard, &self.relation, connection);
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use convert::rocpd::views::{self, Scope};
+use convert::rocpd::views::{self, Scope, View};
 use rusqlite::Connection;
 
 use super::discover::{Group, known_tables, qualified, quoted};
@@ -37,31 +37,55 @@ pub(super) fn columns_of<'g>(groups: impl Iterator<Item = &'g Group>) -> BTreeMa
 
 /// Creates the tables and row views of groups, each in the database of that name.
 pub(super) fn create(connection: &Connection, groups: &[(String, &Group)]) -> rusqlite::Result<()> {
-    create_with(connection, groups, &columns_of(groups.iter().map(|(_, group)| *group)))
+    create_some(connection, groups, &columns_of(groups.iter().map(|(_, group)| *group)), &|_| true)
 }
 
-/// The same with columns that other databases decide on too.
-pub(super) fn create_with(
+/// Creates one table or row view and what it reads, with columns that other databases decide on too.
+pub(super) fn create_one(
     connection: &Connection,
     groups: &[(String, &Group)],
     columns: &BTreeMap<String, Vec<String>>,
+    relation: &str,
+) -> rusqlite::Result<()> {
+    let mut wanted = vec![relation.to_string()];
+    // A view only reads those before it.
+    for view in views::known().iter().rev() {
+        if !wanted.iter().any(|name| name == view.name) {
+            continue;
+        }
+        let select = view.select(&|_, _| true).unwrap_or_default();
+        relations_of(&select, &mut |name| {
+            wanted.push(name.to_string());
+            None
+        });
+    }
+    create_some(connection, groups, columns, &|name| wanted.iter().any(|w| w == name))
+}
+
+fn create_some(
+    connection: &Connection,
+    groups: &[(String, &Group)],
+    columns: &BTreeMap<String, Vec<String>>,
+    wanted: &dyn Fn(&str) -> bool,
 ) -> rusqlite::Result<()> {
     let mut sql = String::from("BEGIN;");
-    let row_views: Vec<&str> =
-        views::known().iter().filter(|v| v.scope == Scope::Rows).map(|v| v.name).collect();
+    let some: BTreeMap<&str, &[String]> =
+        columns.iter().filter(|(name, _)| wanted(name)).map(|(n, c)| (n.as_str(), c.as_slice())).collect();
+    let row_views: Vec<&View> =
+        views::known().iter().filter(|v| v.scope == Scope::Rows && wanted(v.name)).collect();
     match groups {
         [(database, group)] => {
-            tables(&mut sql, columns, database, group, "");
-            rows(&mut sql, "", columns);
+            tables(&mut sql, &some, database, group, "");
+            rows(&mut sql, &row_views, "");
         }
         _ => {
             for (number, (database, group)) in groups.iter().enumerate() {
                 let part = format!("@{number}");
-                tables(&mut sql, columns, database, group, &part);
-                rows(&mut sql, &part, columns);
+                tables(&mut sql, &some, database, group, &part);
+                rows(&mut sql, &row_views, &part);
             }
-            for name in columns.keys().map(String::as_str).chain(row_views) {
-                union(&mut sql, name, groups.len(), columns.get(name));
+            for name in some.keys().copied().chain(row_views.iter().map(|view| view.name)) {
+                union(&mut sql, name, groups.len(), some.get(name).copied());
             }
         }
     }
@@ -85,14 +109,8 @@ pub(crate) fn create_totals(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// One view per table of a group, with all columns there are.
-fn tables(
-    sql: &mut String,
-    columns: &BTreeMap<String, Vec<String>>,
-    database: &str,
-    group: &Group,
-    part: &str,
-) {
-    for (plain, columns) in columns {
+fn tables(sql: &mut String, columns: &BTreeMap<&str, &[String]>, database: &str, group: &Group, part: &str) {
+    for (&plain, &columns) in columns {
         let table = group.tables.get(plain);
         let own =
             |column: &String| table.is_some_and(|t| t.columns.iter().any(|c| c.eq_ignore_ascii_case(column)));
@@ -110,29 +128,35 @@ fn tables(
 }
 
 /// The row views of one group.
-fn rows(sql: &mut String, part: &str, tables: &BTreeMap<String, Vec<String>>) {
-    for view in views::known().iter().filter(|view| view.scope == Scope::Rows) {
+fn rows(sql: &mut String, row_views: &[&View], part: &str) {
+    for view in row_views {
         if let Some(select) = view.select(&|_, _| true) {
             let name = quoted(&format!("{}{part}", view.name));
-            let select = if part.is_empty() { select } else { of_part(&select, part, tables) };
+            let select = if part.is_empty() { select } else { of_part(&select, part) };
             sql.push_str(&format!("CREATE TEMP VIEW {name} AS {select};\n"));
         }
     }
 }
 
 /// A view's text with every table and view that it reads replaced by that of one group.
-fn of_part(select: &str, part: &str, tables: &BTreeMap<String, Vec<String>>) -> String {
-    let is_relation =
-        |word: &str| tables.contains_key(word) || views::known().iter().any(|view| view.name == word);
+fn of_part(select: &str, part: &str) -> String {
+    relations_of(select, &mut |name| Some(quoted(&format!("{name}{part}"))))
+}
+
+/// Asks about every table and view that a text reads, and puts the answers in their places.
+fn relations_of(select: &str, replace: &mut dyn FnMut(&str) -> Option<String>) -> String {
+    let is_name = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let mut text = String::with_capacity(select.len() + 256);
     let mut before = "";
-    for word in select.split_inclusive(|c: char| c.is_whitespace()) {
+    for word in select.split_inclusive(char::is_whitespace) {
         let name = word.trim_end();
-        if matches!(before, "FROM" | "JOIN") && is_relation(name) {
-            text.push_str(&quoted(&format!("{name}{part}")));
-            text.push_str(&word[name.len()..]);
-        } else {
-            text.push_str(word);
+        let relation = matches!(before, "FROM" | "JOIN") && !name.is_empty() && is_name(name);
+        match relation.then(|| replace(name)).flatten() {
+            Some(new) => {
+                text.push_str(&new);
+                text.push_str(&word[name.len()..]);
+            }
+            None => text.push_str(word),
         }
         if !name.is_empty() {
             before = name;
@@ -141,7 +165,7 @@ fn of_part(select: &str, part: &str, tables: &BTreeMap<String, Vec<String>>) -> 
     text
 }
 
-fn union(sql: &mut String, name: &str, groups: usize, columns: Option<&Vec<String>>) {
+fn union(sql: &mut String, name: &str, groups: usize, columns: Option<&[String]>) {
     let list = match columns {
         Some(columns) => columns.iter().map(|c| quoted(c)).collect::<Vec<_>>().join(", "),
         None => "*".to_string(),
@@ -158,10 +182,9 @@ mod tests {
 
     #[test]
     fn only_relations_are_replaced() {
-        let tables = BTreeMap::from([("rocpd_region".to_string(), Vec::new())]);
         let text = "SELECT R.start, samples\nFROM rocpd_region R\nLEFT JOIN samples S ON S.id = R.id";
         assert_eq!(
-            of_part(text, "@3", &tables),
+            of_part(text, "@3"),
             "SELECT R.start, samples\nFROM \"rocpd_region@3\" R\nLEFT JOIN \"samples@3\" S ON S.id = R.id"
         );
     }

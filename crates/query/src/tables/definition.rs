@@ -69,6 +69,9 @@ pub(super) struct ColumnDef {
     pub get: for<'m> fn(&'m Model, usize) -> Cell<'m>,
 }
 
+/// The sorted times of a table's rows.
+pub(super) type Times = fn(&Model) -> &[i64];
+
 /// A virtual table.
 pub(super) struct TableDef {
     pub name: &'static str,
@@ -78,7 +81,7 @@ pub(super) struct TableDef {
     /// Whether `id` is the row number from 1 on.
     pub numbered: bool,
     /// Name of the column that rows are sorted by, and its values.
-    pub time: Option<(&'static str, fn(&Model) -> &[i64])>,
+    pub time: Option<(&'static str, Times)>,
 }
 
 impl TableDef {
