@@ -1,0 +1,162 @@
+//! How a capture fails: what and why in one line, and what to do in another.
+
+use std::path::PathBuf;
+
+/// Why nothing was captured.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The options make no sense together.
+    #[error("{0}")]
+    Usage(String),
+    /// Nobody listens there.
+    #[error("cannot reach a server at `{url}`: {why}")]
+    Refused {
+        /// The server.
+        url: String,
+        /// The operating system's reason.
+        why: String,
+    },
+    /// It is there and does not answer.
+    #[error("`{url}{path}` did not answer within {seconds} s")]
+    Timeout {
+        /// The server.
+        url: String,
+        /// What was asked.
+        path: String,
+        /// How long it had.
+        seconds: u64,
+    },
+    /// It answered before and is gone.
+    #[error("the server at `{url}` died while it was asked for `{path}`: {why}")]
+    Died {
+        /// The server.
+        url: String,
+        /// What was asked.
+        path: String,
+        /// What was seen.
+        why: String,
+    },
+    /// It wants a key, or another one.
+    #[error("the server at `{url}` refuses the key (HTTP {status} on `{path}`)")]
+    Forbidden {
+        /// The server.
+        url: String,
+        /// What was asked.
+        path: String,
+        /// 401 or 403.
+        status: u16,
+        /// Whether a key was sent.
+        key_sent: bool,
+    },
+    /// It is no server that we know.
+    #[error("the server at `{url}` is neither SGLang nor vLLM")]
+    Unknown {
+        /// The server.
+        url: String,
+    },
+    /// The profile routes are not there.
+    #[error("profiling is off on the {framework} server at `{url}` (HTTP 404 on `/start_profile`)")]
+    ProfilingOff {
+        /// The server.
+        url: String,
+        /// Its framework.
+        framework: &'static str,
+        /// How to start it instead.
+        help: String,
+    },
+    /// Somebody profiles already.
+    #[error("the server at `{url}` is being profiled already")]
+    AlreadyRunning {
+        /// The server.
+        url: String,
+    },
+    /// It answered with an error.
+    #[error("the server at `{url}` failed on `{path}` (HTTP {status}): {message}")]
+    Failed {
+        /// The server.
+        url: String,
+        /// What was asked.
+        path: String,
+        /// Its status.
+        status: u16,
+        /// What it says.
+        message: String,
+    },
+    /// It answered something else than it should.
+    #[error("the server at `{url}` answers `{path}` with something unexpected: {why}")]
+    Unexpected {
+        /// The server.
+        url: String,
+        /// What was asked.
+        path: String,
+        /// What was wrong.
+        why: String,
+    },
+    /// The profile was taken and no file came.
+    #[error("no new trace appeared in `{}` within {seconds} s", folder.display())]
+    NoFiles {
+        /// The folder that was watched.
+        folder: PathBuf,
+        /// How long.
+        seconds: u64,
+        /// What to do.
+        help: String,
+    },
+    /// A file came and was never whole.
+    #[error("`{}` is not whole after {seconds} s: {why}", path.display())]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// How long it had.
+        seconds: u64,
+        /// What is missing.
+        why: String,
+    },
+    /// A folder or file of ours cannot be used.
+    #[error("cannot use `{}`: {why}", path.display())]
+    Folder {
+        /// The path.
+        path: PathBuf,
+        /// The reason.
+        why: String,
+    },
+}
+
+impl Error {
+    /// Whether the user must change the command, rather than the server.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Error::Usage(_) | Error::Folder { .. })
+    }
+
+    /// What to do next.
+    pub fn help(&self) -> Option<String> {
+        let text = match self {
+            Error::Refused { .. } => "start the server, or give its address with `--url http://HOST:PORT`",
+            Error::Timeout { path, .. } if path == "/stop_profile" => {
+                "exports of long windows take minutes: raise `--timeout`, or profile fewer steps with `--num-steps`"
+            }
+            Error::Timeout { .. } => "raise `--timeout`, or send shorter requests",
+            Error::Died { .. } => {
+                "its own log tells why: a profile with stacks needs much host memory, try fewer `--num-steps`"
+            }
+            Error::Forbidden { key_sent: false, .. } => {
+                "give the key with `--api-key`, or in ROCM_PERF_API_KEY"
+            }
+            Error::Forbidden { .. } => {
+                "profile routes may want the admin key (SGLang: `--admin-api-key` of the server)"
+            }
+            Error::Unknown { .. } => "say which it is with `--framework`, and check the port",
+            Error::ProfilingOff { help, .. } | Error::NoFiles { help, .. } => help,
+            Error::AlreadyRunning { .. } => "run again with `--stop-first` to stop that profile",
+            Error::Failed { path, status: 400..500, .. } if !path.ends_with("_profile") => {
+                "the request may be too long for the model: see `--prefill-input-len` and `--decode-output-len`"
+            }
+            Error::Failed { .. } => "the server's own log says more",
+            Error::Truncated { .. } => {
+                "the server was killed or is still writing: raise `--timeout`, or look at its log and its disk"
+            }
+            Error::Usage(_) | Error::Unexpected { .. } | Error::Folder { .. } => return None,
+        };
+        Some(text.into())
+    }
+}

@@ -1,0 +1,239 @@
+//! What a capture is told.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::Error;
+use super::workload::Scope;
+
+/// Serving framework.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framework {
+    /// SGLang.
+    Sglang,
+    /// vLLM.
+    Vllm,
+}
+
+impl Framework {
+    /// As people write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Framework::Sglang => "SGLang",
+            Framework::Vllm => "vLLM",
+        }
+    }
+}
+
+/// Which of a pair of servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// The server as it is used.
+    #[default]
+    Formal,
+    /// The same with graphs off, whose trace tells where kernels come from.
+    Mapping,
+}
+
+impl Role {
+    /// `formal`, `mapping`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Formal => "formal",
+            Role::Mapping => "mapping",
+        }
+    }
+}
+
+/// What the server was doing in a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// Reading prompts.
+    Prefill,
+    /// Making tokens.
+    Decode,
+    /// Whatever came.
+    #[default]
+    All,
+}
+
+impl Stage {
+    /// `prefill`, `decode`, `all`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Prefill => "prefill",
+            Stage::Decode => "decode",
+            Stage::All => "all",
+        }
+    }
+}
+
+/// What the server is given to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Workload {
+    /// One profile of a few ordinary requests.
+    Legacy,
+    /// Long prompts, one token each.
+    Prefill,
+    /// A short prompt, many tokens.
+    Decode,
+    /// Prefill, then decode, in a profile each.
+    #[default]
+    Both,
+}
+
+impl Workload {
+    /// The profiles to take.
+    pub(super) fn scopes(self) -> &'static [Scope] {
+        match self {
+            Workload::Legacy => &[Scope::Legacy],
+            Workload::Prefill => &[Scope::Prefill],
+            Workload::Decode => &[Scope::Decode],
+            Workload::Both => &[Scope::Prefill, Scope::Decode],
+        }
+    }
+}
+
+/// A server, and where its traces go.
+#[derive(Clone, Debug, Default)]
+pub struct Site {
+    /// Which of a pair.
+    pub role: Role,
+    /// `http://host:port`.
+    pub url: String,
+    /// Folder for the captured traces.
+    pub output_dir: PathBuf,
+    /// Folder where the server's files appear on this machine; the output folder otherwise.
+    pub trace_dir: Option<PathBuf>,
+    /// The same folder as the server sees it, when that differs (a container).
+    pub server_dir: Option<String>,
+    /// Start of the names of trace files.
+    pub profile_prefix: String,
+}
+
+impl Site {
+    /// Where to look for new files.
+    pub fn watched(&self) -> &std::path::Path {
+        self.trace_dir.as_deref().unwrap_or(&self.output_dir)
+    }
+}
+
+/// Tokens of the requests of a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lengths {
+    /// Words of the prompt.
+    pub input: u32,
+    /// Tokens to make.
+    pub output: Option<u32>,
+}
+
+/// All options of a capture.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The server to profile.
+    pub formal: Site,
+    /// The same server with graphs off.
+    pub mapping: Option<Site>,
+    /// The framework, or find out.
+    pub framework: Option<Framework>,
+    /// Sent as a bearer token.
+    pub api_key: Option<String>,
+    /// Forward steps in a profile.
+    pub num_steps: u32,
+    /// Steps before a profile.
+    pub warmup_steps: u32,
+    /// First forward step to profile (SGLang).
+    pub start_step: Option<u32>,
+    /// Separate traces for prefill and decode in the legacy workload (SGLang, on unless told otherwise).
+    pub profile_by_stage: Option<bool>,
+    /// Have rank 0 write a merged trace too (SGLang).
+    pub merge_profiles: bool,
+    /// What to have the server do.
+    pub workload: Workload,
+    /// Requests per profile.
+    pub probe_requests: u32,
+    /// Prompt of the legacy workload.
+    pub probe_prompt: Option<String>,
+    /// Tokens of the legacy workload; max(64, 8 × steps) otherwise.
+    pub probe_max_new_tokens: Option<u32>,
+    /// Pause between start and the first request.
+    pub probe_delay: Duration,
+    /// Prefill requests.
+    pub prefill: Lengths,
+    /// Decode requests.
+    pub decode: Lengths,
+    /// Stop a profile that is running before the first start.
+    pub stop_first: bool,
+    /// How long to wait for an answer, and for files.
+    pub timeout: Duration,
+    /// How often to try again when a server cannot be reached or is busy.
+    pub retries: u32,
+    /// Pause before trying again.
+    pub retry_pause: Duration,
+    /// Pause between two looks at the files.
+    pub poll: Duration,
+    /// Without news of files for this long, those that are whole are all there are.
+    pub settle: Duration,
+}
+
+impl Options {
+    /// Everything as usual for a server.
+    pub fn new(formal: Site) -> Self {
+        Self {
+            formal,
+            mapping: None,
+            framework: None,
+            api_key: None,
+            num_steps: 5,
+            warmup_steps: 10,
+            start_step: None,
+            profile_by_stage: None,
+            merge_profiles: false,
+            workload: Workload::Both,
+            probe_requests: 1,
+            probe_prompt: None,
+            probe_max_new_tokens: None,
+            probe_delay: Duration::from_millis(500),
+            prefill: Lengths { input: 4090, output: Some(1) },
+            decode: Lengths { input: 1, output: None },
+            stop_first: false,
+            timeout: Duration::from_secs(180),
+            retries: 2,
+            retry_pause: Duration::from_secs(1),
+            poll: Duration::from_millis(500),
+            settle: Duration::from_secs(10),
+        }
+    }
+
+    /// The servers, the formal one first.
+    pub(super) fn sites(&self) -> Vec<&Site> {
+        std::iter::once(&self.formal).chain(&self.mapping).collect()
+    }
+
+    /// What cannot be meant.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let usage = |message: &str| Err(Error::Usage(message.into()));
+        if self.num_steps == 0 {
+            return usage("a profile needs at least one step");
+        }
+        if self.probe_requests == 0 {
+            return usage("a profile needs at least one request, or nothing runs while it is taken");
+        }
+        if let Some(mapping) = &self.mapping
+            && mapping.url.trim_end_matches('/') == self.formal.url.trim_end_matches('/')
+        {
+            return usage("the mapping server and the formal server are the same");
+        }
+        Ok(())
+    }
+
+    /// Options that only SGLang has, when given.
+    pub(super) fn sglang_only(&self) -> Option<&'static str> {
+        let given = [
+            (self.start_step.is_some(), "--start-step"),
+            (self.profile_by_stage == Some(true), "--profile-by-stage"),
+            (self.merge_profiles, "--merge-profiles"),
+        ];
+        given.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
+    }
+}
