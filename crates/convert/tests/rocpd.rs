@@ -267,3 +267,60 @@ fn an_empty_trace_is_a_valid_database() {
     assert_consistent(&db);
     assert_eq!(count(&db, "rocpd_region"), 0);
 }
+
+#[test]
+fn torch_rows_without_ids_threads_or_processes_have_a_home() {
+    let mut t = Trace::default();
+    let source = t.add_source(Source::named("a.json", "torch"));
+    let process = t.add_process(Process::new(source, 7));
+    let [frames, ops, outer, inner, gemm] =
+        ["python_function", "cpu_op", "serve.py(1): main", "serve.py(9): step", "gemm"]
+            .map(|s| t.strings.intern(s));
+    let frame = |name, start, end, id, parent| Region {
+        name,
+        category: frames,
+        start,
+        end,
+        process,
+        parent,
+        external: OptI64::some(id),
+        ..Default::default()
+    };
+    t.regions.push(frame(outer, 0, 100, 41, 0));
+    t.regions.push(frame(inner, 10, 90, 42, 41));
+    t.regions.push(Region {
+        name: outer,
+        category: ops,
+        start: 20,
+        end: 30,
+        correlation: 5,
+        ..Default::default()
+    });
+    t.kernels.push(Kernel { name: gemm, start: 40, end: 50, correlation: 5, ..Default::default() });
+    t.kernels.push(Kernel { name: gemm, start: 50, end: 60, process, ..Default::default() });
+    t.finish();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let written = write(&t, &path, &Options::default()).unwrap();
+    assert_eq!(written.version, SchemaVersion::V3_0_0);
+    let db = Connection::open(&path).unwrap();
+    assert_consistent(&db);
+    assert_eq!((count(&db, "kernels"), count(&db, "regions")), (2, 3));
+    let parent: String = db
+        .query_row(
+            "SELECT p.name FROM regions c JOIN regions p ON p.guid = c.guid AND p.stack_id = c.parent_stack_id
+             WHERE c.name LIKE '%step'",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    assert_eq!(parent, "serve.py(1): main");
+    let stacks: i64 = db
+        .query_row("SELECT count(DISTINCT stack_id || guid) FROM regions WHERE stack_id <> 0", [], |row| {
+            row.get(0)
+        })
+        .unwrap();
+    assert_eq!(stacks, 3, "no two regions share a made-up id");
+    let guids = "(SELECT DISTINCT guid FROM rocpd_info_process)";
+    assert_eq!(count(&db, guids), 2, "rows without a process belong to a recording of their own");
+}

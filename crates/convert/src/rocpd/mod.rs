@@ -6,6 +6,7 @@
 //! ```
 
 mod bulk;
+mod device;
 mod from_trace;
 mod identity;
 mod pages;

@@ -181,22 +181,37 @@ impl<'a> Group<'a> {
         self.progress.advance(bytes);
     }
 
-    /// One group for each guid that the rows name: ids are unique within a guid only.
-    fn by_guid(mut self) -> Vec<Group<'a>> {
-        let mut guids: Vec<String> = Vec::new();
-        let mut note = |guid: Cow<'_, str>| {
-            if !guid.is_empty() && !guid.starts_with("{{") && !guids.iter().any(|g| *g == guid) {
-                guids.push(guid.into_owned());
-            }
-        };
-        for base in ["rocpd_info_process", "rocpd_info_node", "rocpd_info_agent", "rocpd_string"] {
-            self.each(base, |row| note(row.text("guid").into()));
-        }
-        self.each("rocpd_metadata", |row| {
-            if row.text("tag") == "guid" {
-                note(row.text("value").into());
+    /// Distinct texts of a column.
+    fn column_values(&self, base: &str, column: &str) -> Vec<String> {
+        let mut values = Vec::new();
+        let column = self.table(base).map_or(Col::ABSENT, |table| table.column(column));
+        let each =
+            |known: &mut Vec<String>, row: &Row<'_>| note(known, &row.text(column).unwrap_or_default());
+        self.scan(base, &[column], Vec::new, each, |chunk| {
+            for text in chunk {
+                note(&mut values, &text);
             }
         });
+        values
+    }
+
+    /// One group for each guid that the rows name: ids are unique within a guid only.
+    fn by_guid(mut self) -> Vec<Group<'a>> {
+        let mut guids = self.column_values("rocpd_info_process", "guid");
+        for base in
+            ["rocpd_info_node", "rocpd_info_agent", "rocpd_string", "rocpd_region", "rocpd_kernel_dispatch"]
+        {
+            if guids.is_empty() {
+                guids = self.column_values(base, "guid");
+            }
+        }
+        if guids.is_empty() {
+            self.each("rocpd_metadata", |row| {
+                if row.text("tag") == "guid" && !row.text("value").starts_with("{{") {
+                    guids = vec![row.text("value").to_string()];
+                }
+            });
+        }
         self.damaged.set(0);
         if guids.len() <= 1 {
             self.guid = guids.pop().unwrap_or_else(|| guid_of_suffix(&self.suffix));
@@ -215,6 +230,14 @@ impl<'a> Group<'a> {
                 advanced: self.advanced,
             })
             .collect()
+    }
+}
+
+/// Keeps texts in the order they first came.
+fn note(known: &mut Vec<String>, text: &str) {
+    // rocprof-sys leaves its own template unfilled.
+    if !text.is_empty() && !text.starts_with("{{") && !known.iter().any(|k| k == text) {
+        known.push(text.into());
     }
 }
 
