@@ -27,10 +27,10 @@ pub(super) enum Place {
     Top,
     /// In the outermost object, behind a value.
     AfterValue,
-    /// Among the events; `bare` when the document is but a list of them.
-    Events { bare: bool },
+    /// Among the events.
+    Events,
     /// Behind damage, looking for the next event.
-    Lost { bare: bool },
+    Lost,
     /// In an event that the document ends in.
     Cut,
     /// Behind the end of the document.
@@ -53,6 +53,8 @@ pub(super) struct Span<'a> {
     pub until: usize,
     /// Whether the document ends with the text.
     pub last: bool,
+    /// Whether the document is but a list of events.
+    pub bare: bool,
 }
 
 impl Worker<'_> {
@@ -64,8 +66,8 @@ impl Worker<'_> {
                 Place::Start => self.start(span, at),
                 Place::Top => self.top(span, at),
                 Place::AfterValue => after_value(span, at),
-                Place::Events { bare } => self.events(span, at, bare),
-                Place::Lost { bare } => lost(span, at, bare),
+                Place::Events => self.events(span, at),
+                Place::Lost => lost(span, at),
                 Place::Done => done(span, at),
                 Place::Cut => return Stop { at, place },
             };
@@ -81,8 +83,8 @@ impl Worker<'_> {
         let mut json = Cursor::at(span.text, at);
         match json.peek() {
             Some(b'{') => Step::go(json.pos() + 1, Place::Top),
-            Some(b'[') => Step::go(json.pos() + 1, Place::Events { bare: true }),
-            Some(_) => Step::go(at, Place::Lost { bare: false }),
+            Some(b'[') => Step::go(json.pos() + 1, Place::Events),
+            Some(_) => Step::go(at, Place::Lost),
             None => Step::halt(json.pos(), Place::Start),
         }
     }
@@ -99,7 +101,7 @@ impl Worker<'_> {
         match self.top_key(&mut json) {
             Ok(place) => Step::go(json.pos(), place),
             Err(Damage::End) if !span.last => Step::halt(here, Place::Top),
-            Err(_) => Step::go(here, Place::Lost { bare: false }),
+            Err(_) => Step::go(here, Place::Lost),
         }
     }
 
@@ -109,7 +111,7 @@ impl Worker<'_> {
         let next = json.peek().ok_or(Damage::End)?;
         if key.raw == b"traceEvents" && next == b'[' {
             json.seek(json.pos() + 1);
-            return Ok(Place::Events { bare: false });
+            return Ok(Place::Events);
         }
         let value = json.raw_value()?;
         let value = if value.len() > MAX_METADATA {
@@ -121,8 +123,8 @@ impl Worker<'_> {
         Ok(Place::AfterValue)
     }
 
-    fn events(&mut self, span: Span<'_>, mut at: usize, bare: bool) -> Step {
-        let here = Place::Events { bare };
+    fn events(&mut self, span: Span<'_>, mut at: usize) -> Step {
+        let here = Place::Events;
         loop {
             while let Some(b' ' | b'\n' | b'\r' | b'\t' | b',') = span.text.get(at) {
                 at += 1;
@@ -130,8 +132,10 @@ impl Worker<'_> {
             match span.text.get(at) {
                 Some(b'{') if at >= span.until => return Step::halt(at, here),
                 Some(b'{') => {}
-                Some(b']') => return Step::go(at + 1, if bare { Place::Done } else { Place::AfterValue }),
-                Some(_) => return Step::go(at, Place::Lost { bare }),
+                Some(b']') => {
+                    return Step::go(at + 1, if span.bare { Place::Done } else { Place::AfterValue });
+                }
+                Some(_) => return Step::go(at, Place::Lost),
                 None => return Step::halt(at, here),
             }
             match self.bounded_event(span, at) {
@@ -140,7 +144,7 @@ impl Worker<'_> {
                 Read::Cut => return Step::halt(at, here),
                 Read::Damaged => {
                     self.tally.lost += 1;
-                    return Step::go(at + 1, Place::Lost { bare });
+                    return Step::go(at + 1, Place::Lost);
                 }
             }
         }
@@ -191,7 +195,7 @@ fn after_value(span: Span<'_>, at: usize) -> Step {
     match json.peek() {
         Some(b',') => Step::go(json.pos() + 1, Place::Top),
         Some(b'}') => Step::go(json.pos() + 1, Place::Done),
-        Some(_) => Step::go(json.pos(), Place::Lost { bare: false }),
+        Some(_) => Step::go(json.pos(), Place::Lost),
         None => Step::halt(json.pos(), Place::AfterValue),
     }
 }
@@ -200,20 +204,20 @@ fn after_value(span: Span<'_>, at: usize) -> Step {
 fn done(span: Span<'_>, at: usize) -> Step {
     let mut json = Cursor::at(span.text, at);
     match json.peek() {
-        Some(_) => Step::go(json.pos(), Place::Lost { bare: false }),
+        Some(_) => Step::go(json.pos(), Place::Lost),
         None => Step::halt(json.pos(), Place::Done),
     }
 }
 
-fn lost(span: Span<'_>, at: usize, bare: bool) -> Step {
+fn lost(span: Span<'_>, at: usize) -> Step {
     match next_event(span.text, at) {
-        Some(next) => Step::go(next, Place::Events { bare }),
-        None if span.last => Step::halt(span.text.len(), Place::Lost { bare }),
+        Some(next) => Step::go(next, Place::Events),
+        None if span.last => Step::halt(span.text.len(), Place::Lost),
         // The start of an event may be cut in two.
         None => {
             let tail = span.text.len().saturating_sub(64).max(at);
             let cut = memchr::memrchr(b'{', &span.text[tail..]);
-            Step::halt(cut.map_or(span.text.len(), |open| tail + open), Place::Lost { bare })
+            Step::halt(cut.map_or(span.text.len(), |open| tail + open), Place::Lost)
         }
     }
 }
@@ -260,7 +264,8 @@ mod tests {
         let needs: &'static Needs = Box::leak(Box::new(Needs::everything()));
         let mut worker = Worker::new(needs);
         worker.begin();
-        let span = Span { text: text.as_bytes(), until: usize::MAX, last: true };
+        let bare = is_bare(text.as_bytes());
+        let span = Span { text: text.as_bytes(), until: usize::MAX, last: true, bare };
         let stop = worker.walk(span, Stop { at: 0, place: Place::Start });
         (worker, stop)
     }
@@ -284,7 +289,7 @@ mod tests {
     #[test]
     fn a_bare_list_needs_no_closing_bracket() {
         let (worker, stop) = walk(&format!("[{EVENT},\n{EVENT},"));
-        assert_eq!((worker.tally.events, stop.place), (2, Place::Events { bare: true }));
+        assert_eq!((worker.tally.events, stop.place), (2, Place::Events));
         let (worker, stop) = walk(&format!("[{EVENT}]"));
         assert_eq!((worker.tally.events, stop.place), (1, Place::Done));
     }
@@ -300,7 +305,7 @@ mod tests {
                 let needs = Needs::everything();
                 let mut worker = Worker::new(&needs);
                 worker.begin();
-                let span = Span { text: &dirty, until: usize::MAX, last: true };
+                let span = Span { text: &dirty, until: usize::MAX, last: true, bare: false };
                 let stop = worker.walk(span, Stop { at: 0, place: Place::Start });
                 assert!(worker.tally.events >= 2, "byte {byte} at {place}");
                 assert_eq!(stop.place, Place::Done, "byte {byte} at {place}");

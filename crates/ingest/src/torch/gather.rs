@@ -119,7 +119,7 @@ impl<'p> Gather<'p> {
 
     /// Distinct strings that are not UTF-8.
     pub fn lossy(&self) -> u64 {
-        self.texts.lossy + self.values.lossy
+        self.texts.lossy() + self.values.lossy()
     }
 }
 

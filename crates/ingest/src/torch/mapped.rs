@@ -18,6 +18,8 @@ pub(super) struct Gathered<'n> {
     /// In the order of the file.
     pub pieces: Vec<Piece>,
     pub stop: Stop,
+    /// Whether the document is but a list of events.
+    pub bare: bool,
 }
 
 /// Reads a whole document. The stretch size changes the speed, never the result.
@@ -25,6 +27,7 @@ pub(super) fn read<'n>(text: &[u8], stretch: usize, needs: &'n Needs, progress: 
     let starts = starts(text, stretch);
     let bare = is_bare(text);
     let next = AtomicUsize::new(0);
+    let task = Task { text, starts: &starts, next: &next, bare };
     let count = rayon::current_num_threads().min(starts.len()).max(1);
     let mut shares: Vec<Option<Share<'n>>> = (0..count).map(|_| None).collect();
     rayon::scope(|scope| {
@@ -42,7 +45,7 @@ pub(super) fn read<'n>(text: &[u8], stretch: usize, needs: &'n Needs, progress: 
             read[stretch] = Some((piece, stop));
         }
     }
-    join(text, &starts, workers, read, needs)
+    join(task, workers, read, needs)
 }
 
 struct Share<'n> {
@@ -64,10 +67,10 @@ fn work<'n>(task: Task<'_>, number: usize, needs: &'n Needs, progress: &Progress
     loop {
         let stretch = next.fetch_add(1, Ordering::Relaxed);
         let Some(&at) = starts.get(stretch) else { return share };
-        let place = if stretch == 0 { Place::Start } else { Place::Events { bare } };
+        let place = if stretch == 0 { Place::Start } else { Place::Events };
         let until = starts.get(stretch + 1).copied().unwrap_or(text.len());
         share.worker.begin();
-        let stop = share.worker.walk(Span { text, until, last: true }, Stop { at, place });
+        let stop = share.worker.walk(Span { text, until, last: true, bare }, Stop { at, place });
         share.read.push((stretch, share.worker.end(number), stop));
         progress.advance((until - at) as u64);
     }
@@ -87,12 +90,12 @@ fn starts(text: &[u8], stretch: usize) -> Vec<usize> {
 
 /// Follows the walk from stretch to stretch; where it does not arrive at a start, it goes on itself.
 fn join<'n>(
-    text: &[u8],
-    starts: &[usize],
+    task: Task<'_>,
     mut workers: Vec<Worker<'n>>,
     mut read: Vec<Option<(Piece, Stop)>>,
     needs: &'n Needs,
 ) -> Gathered<'n> {
+    let Task { text, starts, bare, .. } = task;
     let mut pieces = Vec::new();
     let mut stop = Stop { at: 0, place: Place::Start };
     let mut joiner = Worker::new(needs);
@@ -111,13 +114,13 @@ fn join<'n>(
             None => {
                 let until = starts.get(stretch).copied().unwrap_or(text.len());
                 joiner.begin();
-                stop = joiner.walk(Span { text, until, last: true }, stop);
+                stop = joiner.walk(Span { text, until, last: true, bare }, stop);
                 pieces.push(joiner.end(joiner_number));
             }
         }
-        if !matches!(stop.place, Place::Events { .. }) || stop.at >= text.len() {
+        if stop.place != Place::Events || stop.at >= text.len() {
             workers.push(joiner);
-            return Gathered { workers, pieces, stop };
+            return Gathered { workers, pieces, stop, bare };
         }
     }
 }

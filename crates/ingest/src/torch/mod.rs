@@ -93,10 +93,10 @@ fn assemble(
     fingerprint: &Fingerprint,
     damage: Option<String>,
 ) -> Result<Trace, Error> {
-    let Gathered { workers, pieces, stop } = gathered;
+    let Gathered { workers, pieces, stop, bare } = gathered;
     let mut tally = Tally::default();
     pieces.iter().for_each(|piece| tally += piece.tally);
-    let verdict = Verdict { stop, bytes: fingerprint.bytes(), tally, damage };
+    let verdict = Verdict { stop, bare, bytes: fingerprint.bytes(), tally, damage };
     verdict.refuse(input)?;
 
     let mut trace = Trace::default();

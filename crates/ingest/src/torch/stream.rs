@@ -16,6 +16,9 @@ use crate::bytes::Stream;
 /// Bytes of a block.
 pub(super) const BLOCK: usize = 4 << 20;
 
+/// Bytes of the first block at least, to see what the document is.
+const LEAST_HEAD: usize = 64;
+
 /// Bytes kept before the place where reading goes on, to look back at.
 const CONTEXT: usize = 64;
 
@@ -25,6 +28,8 @@ struct Block {
     text: Buffer,
     /// What is taken for granted about its first byte; none when the block before was cut anywhere.
     place: Option<Place>,
+    /// Whether the document is but a list of events.
+    bare: bool,
 }
 
 /// Bytes in memory that is used again and again, and so is cleared only once.
@@ -97,9 +102,10 @@ pub(super) fn read<'n>(stream: Stream<'_>, block: usize, needs: &'n Needs) -> Re
         let mut workers: Vec<_> =
             workers.into_iter().map(|w| w.join().expect("parsers do not panic")).collect();
         let damage = inflater.join().expect("the inflater does not panic");
-        let (worker, pieces, stop, fingerprint) = joiner.finish();
+        let stop = joiner.finish();
+        let Joiner { worker, pieces, bare, fingerprint, .. } = joiner;
         workers.push(worker);
-        Read { gathered: Gathered { workers, pieces, stop }, fingerprint, damage }
+        Read { gathered: Gathered { workers, pieces, stop, bare }, fingerprint, damage }
     })
 }
 
@@ -114,7 +120,8 @@ fn inflate(
     let mut carried: Vec<u8> = Vec::new();
     loop {
         let mut text: Buffer = free.try_recv().unwrap_or_default();
-        let open = text.refill(&carried, &mut stream, size);
+        let more = if number == 0 { size.max(LEAST_HEAD) } else { size };
+        let open = text.refill(&carried, &mut stream, more);
         carried.clear();
         if number == 0 {
             bare = is_bare(&text);
@@ -124,10 +131,10 @@ fn inflate(
             carried.extend_from_slice(&text[cut..]);
             text.len = cut;
         }
-        if to_parse.send(Block { number, text, place }).is_err() || !open {
+        if to_parse.send(Block { number, text, place, bare }).is_err() || !open {
             return stream.damage;
         }
-        place = cut.map(|_| Place::Events { bare });
+        place = cut.map(|_| Place::Events);
         number += 1;
     }
 }
@@ -150,7 +157,7 @@ fn parse<'n>(
     for block in blocks {
         let result = block.place.map(|place| {
             worker.begin();
-            let span = Span { text: &block.text, until: usize::MAX, last: false };
+            let span = Span { text: &block.text, until: usize::MAX, last: false, bare: block.bare };
             let stop = worker.walk(span, Stop { at: 0, place });
             (worker.end(number), stop)
         });
@@ -175,6 +182,7 @@ struct Joiner<'n> {
     /// Bytes of the document up to the end of `rest`.
     total: usize,
     fingerprint: Fingerprint,
+    bare: bool,
 }
 
 impl<'n> Joiner<'n> {
@@ -188,6 +196,7 @@ impl<'n> Joiner<'n> {
             stop: Stop { at: 0, place: Place::Start },
             total: 0,
             fingerprint: Fingerprint::default(),
+            bare: false,
         }
     }
 
@@ -195,6 +204,7 @@ impl<'n> Joiner<'n> {
     fn accept(&mut self, parsed: Parsed) -> Buffer {
         let Parsed { block, result } = parsed;
         self.next += 1;
+        self.bare = block.bare;
         self.total += block.text.len();
         self.fingerprint.add(&block.text);
         let clean = self.stop.at == self.rest.len() && block.place == Some(self.stop.place);
@@ -214,7 +224,8 @@ impl<'n> Joiner<'n> {
 
     fn walk(&mut self, text: Vec<u8>, last: bool) {
         self.worker.begin();
-        let stop = self.worker.walk(Span { text: &text, until: usize::MAX, last }, self.stop);
+        let span = Span { text: &text, until: usize::MAX, last, bare: self.bare };
+        let stop = self.worker.walk(span, self.stop);
         self.pieces.push(self.worker.end(self.number));
         self.leave(&text, stop);
     }
@@ -227,10 +238,9 @@ impl<'n> Joiner<'n> {
     }
 
     /// Ends the document; the stop is a place in all of it.
-    fn finish(mut self) -> (Worker<'n>, Vec<Piece>, Stop, Fingerprint) {
+    fn finish(&mut self) -> Stop {
         let text = std::mem::take(&mut self.rest);
         self.walk(text, true);
-        let at = self.total - (self.rest.len() - self.stop.at);
-        (self.worker, self.pieces, Stop { at, place: self.stop.place }, self.fingerprint)
+        Stop { at: self.total - (self.rest.len() - self.stop.at), place: self.stop.place }
     }
 }

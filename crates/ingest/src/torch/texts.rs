@@ -1,6 +1,8 @@
 //! The workers' names as strings of the trace: unescaped and checked once per distinct name, numbered in
 //! the order in which the file uses them.
 
+use std::collections::BTreeSet;
+
 use trace::{StrId, Strings};
 
 use super::names::Names;
@@ -11,8 +13,8 @@ use crate::json::Text;
 pub(super) struct Texts {
     names: Vec<Names>,
     known: Vec<Vec<Option<StrId>>>,
-    /// Distinct names that are not UTF-8.
-    pub lossy: u64,
+    /// Names that are not UTF-8; several workers may have met the same.
+    lossy: BTreeSet<Vec<u8>>,
 }
 
 impl Texts {
@@ -45,6 +47,11 @@ impl Texts {
         Text::of(self.names[worker].get(id)).text().into_owned()
     }
 
+    /// How many distinct names are not UTF-8.
+    pub fn lossy(&self) -> u64 {
+        self.lossy.len() as u64
+    }
+
     #[cold]
     fn resolve(&mut self, worker: usize, id: u32, strings: &mut Strings, unescape: bool) -> StrId {
         let raw = self.names[worker].get(id);
@@ -53,7 +60,9 @@ impl Texts {
         } else {
             strings.intern_bytes(raw)
         };
-        self.lossy += u64::from(lossy);
+        if lossy {
+            self.lossy.insert(raw.to_vec());
+        }
         self.known[worker][id as usize] = Some(string);
         string
     }

@@ -11,6 +11,8 @@ use crate::{Error, Input};
 pub(super) struct Verdict {
     /// Where it ended.
     pub stop: Stop,
+    /// Whether it is but a list of events.
+    pub bare: bool,
     /// Bytes of the document, uncompressed.
     pub bytes: u64,
     pub tally: Tally,
@@ -54,7 +56,7 @@ impl Verdict {
         if let Some(why) = &self.damage {
             let bytes = self.bytes;
             warn("truncated", bytes, format!("{why}: {events} events in {bytes} readable bytes were kept"));
-        } else if let Some(inside) = cut(place) {
+        } else if let Some(inside) = cut(place, self.bare) {
             let message =
                 format!("the file ends inside {inside} (byte {at}): {events} events before it were kept");
             warn("truncated", at as u64, message);
@@ -85,13 +87,14 @@ impl Verdict {
 }
 
 /// What a document ended in, unless it ended well.
-fn cut(place: Place) -> Option<&'static str> {
+fn cut(place: Place, bare: bool) -> Option<&'static str> {
     match place {
         // Writers of plain lists may leave out the bracket, so that they can go on any time.
-        Place::Done | Place::Events { bare: true } => None,
+        Place::Done => None,
+        Place::Events if bare => None,
         Place::Start | Place::Top | Place::AfterValue => Some("its metadata"),
-        Place::Events { bare: false } => Some("its list of events"),
+        Place::Events => Some("its list of events"),
         Place::Cut => Some("an event"),
-        Place::Lost { .. } => Some("damaged text"),
+        Place::Lost => Some("damaged text"),
     }
 }
