@@ -250,6 +250,10 @@ impl<'n> Worker<'n> {
         // Frames come this far only when they are wanted; launches are what links are made from.
         let wanted = self.needs.regions || fields.kind == Category::Frame || self.needs.links && is_call;
         if !wanted {
+            // Somebody must be the process of the GPU work.
+            if !fields.kind.on_gpu() {
+                self.witness.get_or_insert(lane);
+            }
             return;
         }
         let row = self.rows.regions.len() as u32;

@@ -112,9 +112,13 @@ impl<'p> Gather<'p> {
         out
     }
 
-    /// All lanes. Those that no row uses come last.
+    /// All lanes that rows use, and one that shows who the host was.
     pub fn all_lanes(&mut self) -> Vec<Lane> {
-        std::mem::take(&mut self.lanes).finish()
+        let witness = self.pieces.iter().find_map(|piece| Some((piece.worker, piece.witness?)));
+        if let Some((worker, lane)) = witness {
+            self.lanes.number(worker, lane as usize);
+        }
+        std::mem::take(&mut self.lanes.lanes)
     }
 
     /// Distinct strings that are not UTF-8.
@@ -174,14 +178,5 @@ impl Lanes {
         });
         self.known[worker][local] = Some(number);
         number
-    }
-
-    fn finish(mut self) -> Vec<Lane> {
-        let keys = self.keys.iter().flatten().filter(|key| !key.is_empty());
-        let mut unused: Vec<_> = keys.filter(|key| !self.numbers.contains_key(*key)).cloned().collect();
-        unused.sort();
-        unused.dedup();
-        self.lanes.extend(unused.iter().map(|key| Lane::of(key)));
-        self.lanes
     }
 }

@@ -22,6 +22,8 @@ pub(super) struct Worker<'n> {
     pub tally: Tally,
     /// Top-level keys met in the piece that is being read.
     pub metadata: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The first host lane of the piece whose row was not asked for.
+    pub witness: Option<u32>,
     call_kinds: Vec<Option<CallKind>>,
     begun: Lens,
 }
@@ -65,6 +67,8 @@ pub(super) struct Piece {
     pub from: Lens,
     pub to: Lens,
     pub tally: Tally,
+    /// The first host lane whose row was not asked for.
+    pub witness: Option<u32>,
     pub metadata: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -84,6 +88,7 @@ impl<'n> Worker<'n> {
             rows: Rows::default(),
             tally: Tally::default(),
             metadata: Vec::new(),
+            witness: None,
             call_kinds: Vec::new(),
             begun: Lens::default(),
         }
@@ -94,6 +99,7 @@ impl<'n> Worker<'n> {
         self.begun = self.rows.lens();
         self.tally = Tally::default();
         self.metadata.clear();
+        self.witness = None;
     }
 
     /// Ends the piece.
@@ -103,6 +109,7 @@ impl<'n> Worker<'n> {
             from: self.begun,
             to: self.rows.lens(),
             tally: self.tally,
+            witness: self.witness,
             metadata: std::mem::take(&mut self.metadata),
         }
     }
