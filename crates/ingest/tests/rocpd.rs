@@ -551,6 +551,8 @@ fn missing_tables_columns_and_metadata_are_read_around() {
     assert_eq!(missing.value, Some(4.0));
     assert!(missing.message.contains("rocpd_info_thread"));
     assert!(problems(&back).contains(&"undescribed"));
+    let columns = back.health.checks.iter().find(|c| c.id == "missing_columns").unwrap();
+    assert!(columns.message.ends_with(": rocpd_memory_copy.size"), "{}", columns.message);
 }
 
 #[test]

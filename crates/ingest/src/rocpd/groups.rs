@@ -46,6 +46,20 @@ const TABLES: [&str; 30] = [
 /// Every database of schema 3 has these; one that is missing is worth a word.
 pub(super) const EXPECTED: usize = 20;
 
+/// Columns of schema 3.0.0 that analyses stand on.
+const COLUMNS: [(&str, &[&str]); 7] = [
+    ("rocpd_string", &["string"]),
+    ("rocpd_event", &["category_id", "stack_id", "parent_stack_id"]),
+    ("rocpd_region", &["pid", "tid", "start", "end", "name_id", "event_id"]),
+    (
+        "rocpd_kernel_dispatch",
+        &["pid", "tid", "agent_id", "kernel_id", "queue_id", "stream_id", "start", "end", "event_id"],
+    ),
+    ("rocpd_memory_copy", &["pid", "start", "end", "name_id", "size", "event_id"]),
+    ("rocpd_memory_allocate", &["pid", "type", "start", "end", "address", "size", "event_id"]),
+    ("rocpd_pmc_event", &["event_id", "pmc_id", "value"]),
+];
+
 /// A table that only a recording has.
 const TELLING: [&str; 8] = [
     "rocpd_metadata",
@@ -118,6 +132,16 @@ impl<'a> Group<'a> {
     /// Names of tables that should be there and are not.
     pub fn missing(&self) -> Vec<&'static str> {
         TABLES[..EXPECTED].iter().copied().filter(|base| !self.tables.contains_key(base)).collect()
+    }
+
+    /// Columns that should be there and are not, as `table.column`.
+    pub fn missing_columns(&self) -> Vec<String> {
+        let of = |&(base, columns): &(&str, &[&str])| {
+            let table = self.table(base)?;
+            let gone = columns.iter().filter(|column| !table.column(column).is_present());
+            Some(gone.map(|column| format!("{base}.{column}")).collect::<Vec<_>>())
+        };
+        COLUMNS.iter().filter_map(of).flatten().collect()
     }
 
     /// Pages and rows that made no sense so far.

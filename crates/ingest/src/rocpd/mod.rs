@@ -182,6 +182,9 @@ fn report(trace: &mut Trace, database: &Database, groups: &[Group<'_>], damaged:
         let of = if groups.len() > 1 { format!(" of {}", group.guid) } else { String::new() };
         let message = format!("missing tables{of} were read as empty: {}", missing.join(", "));
         warn("missing_tables", missing.len() as u64, message);
+        let missing = group.missing_columns();
+        let message = format!("missing columns{of} were read as blank: {}", missing.join(", "));
+        warn("missing_columns", missing.len() as u64, message);
     }
     let lost = tally.lost_rows;
     warn("lost_rows", lost, format!("{lost} rows have no time and were left out"));
