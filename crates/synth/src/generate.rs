@@ -224,11 +224,21 @@ fn steps_for_size(options: &GenerateOptions, size: u64) -> Result<u64, Error> {
         let _ = std::fs::remove_dir_all(&folder);
         result
     };
-    let (few, many) = (round, round * 8);
-    let (small, large) = (pilot(few)?, pilot(many)?);
-    let per_step = large.saturating_sub(small) as f64 / (many - few) as f64;
-    let fixed = small as f64 - per_step * few as f64;
-    Ok(((size as f64 - fixed) / per_step.max(1.0)).round().max(1.0) as u64)
+    // Files grow by pages and tables have headers: the second run is long enough for these not to matter.
+    let small = pilot(round)?;
+    let enough = small + (size / 4).min(8 << 20);
+    let mut many = round * 8;
+    let mut large = pilot(many)?;
+    while large < enough {
+        if many > 1 << 24 {
+            return Err(Error::Options("the steps of this scenario write too little to reach a size".into()));
+        }
+        many *= 4;
+        large = pilot(many)?;
+    }
+    let per_step = (large - small) as f64 / (many - round) as f64;
+    let fixed = small as f64 - per_step * round as f64;
+    Ok(((size as f64 - fixed) / per_step).round().max(1.0) as u64)
 }
 
 fn pilot_bytes(options: &GenerateOptions, steps: u64, folder: &Path) -> Result<u64, Error> {
