@@ -25,10 +25,14 @@ pub enum Command {
     Demo(commands::demo::DemoArgs),
     /// Say what is in a trace: inputs, tables, GPUs, health
     Info(commands::info::InfoArgs),
+    /// Profile a running SGLang or vLLM server: traces of prefill and decode
+    Capture(Box<commands::capture::CaptureArgs>),
     /// Show where the time went: kernels, copies, allocations, host regions, domains
     Summary(commands::summary::SummaryArgs),
     /// Run SQL with rocpd's table and view names on any trace
     Query(commands::query::QueryArgs),
+    /// Make a torch trace fit for Perfetto: crossing slices go to lanes of their own, nothing is lost
+    PerfettoFix(commands::perfetto_fix::PerfettoFixArgs),
     /// Simulate a run with known truth and write it as trace files
     Synth(commands::synth::SynthArgs),
     /// Print shell completions

@@ -10,6 +10,8 @@ pub enum Exit {
     Gate = 1,
     /// Bad usage or bad input.
     BadInput = 2,
+    /// An external tool or server failed.
+    Tool = 3,
 }
 
 /// Why a command ended early.
@@ -24,6 +26,11 @@ impl Failure {
     /// Bad usage or bad input.
     pub fn input(message: impl Into<String>) -> Self {
         Self { exit: Exit::BadInput, message: message.into(), help: None }
+    }
+
+    /// An external tool or server failed.
+    pub fn tool(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Tool, message: message.into(), help: None }
     }
 
     /// A gate failed.

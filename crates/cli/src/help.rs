@@ -9,7 +9,9 @@ use crate::arguments::Arguments;
 /// (heading, commands) in the order of the help text.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["demo", "info"]),
+    ("Collect", &["capture"]),
     ("Read", &["summary", "query"]),
+    ("Analyse", &["perfetto-fix"]),
     ("Test data", &["synth"]),
     ("Set up", &["completions", "man"]),
 ];

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let interrupted = || {
         convert::output::remove_partial_files();
+        collect::capture::stop_running_profiles();
         std::process::exit(130);
     };
     // Without the handler an interrupt still ends the program; only partial files would stay.

@@ -1,7 +1,9 @@
 //! One file per command: its options, and the calls that answer it.
 
+pub mod capture;
 pub mod demo;
 pub mod info;
+pub mod perfetto_fix;
 pub mod query;
 pub mod setup;
 pub mod summary;
@@ -16,8 +18,10 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Demo(args) => args.run(output),
         Command::Info(args) => args.run(output),
+        Command::Capture(args) => args.run(output),
         Command::Summary(args) => args.run(output),
         Command::Query(args) => args.run(output),
+        Command::PerfettoFix(args) => args.run(output),
         Command::Synth(args) => args.run(output),
         Command::Completions(args) => args.run(),
         Command::Man(args) => args.run(),

@@ -1,0 +1,352 @@
+//! `capture`
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::{Args, ValueEnum};
+use collect::capture::{Captured, Error, Events, Framework, Lengths, Options, Role, Site, Workload, capture};
+use report::{Column, HealthCheck, HealthStatus, InputFact, Report, Table, Unit, Value};
+
+use crate::failure::Failure;
+use crate::output::OutputArgs;
+
+/// Where a key may be, the first one that is set.
+const KEY_VARIABLES: [&str; 3] = ["ROCM_PERF_API_KEY", "SGLANG_API_KEY", "VLLM_API_KEY"];
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum FrameworkArg {
+    #[default]
+    Auto,
+    Sglang,
+    Vllm,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum WorkloadArg {
+    /// One profile of ordinary requests
+    Legacy,
+    /// Long prompts, one token each
+    Prefill,
+    /// A short prompt, many tokens
+    Decode,
+    /// Prefill, then decode, in a profile each
+    #[default]
+    Both,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  rocm-perf capture --url http://localhost:30000
+  rocm-perf capture --url http://localhost:8000 --trace-dir /data/vllm_traces --out run1
+  rocm-perf capture --url http://localhost:30000 --mapping-url http://localhost:30001 --num-steps 10
+  rocm-perf capture --url http://localhost:30000 --trace-dir /mnt/prof --server-dir /workspace/prof
+
+The server writes the traces. An SGLang server is told where (`--out`, or `--server-dir` when it runs in a
+container); a vLLM server was told when it started (its torch_profiler_dir). Where that folder is on this machine
+is said with `--trace-dir`. Whole traces are moved to OUT/prefill and OUT/decode.
+A key is taken from `--api-key`, ROCM_PERF_API_KEY, SGLANG_API_KEY or VLLM_API_KEY.")]
+pub struct CaptureArgs {
+    /// The server to profile
+    #[arg(long, visible_alias = "formal-url", value_name = "URL")]
+    url: String,
+
+    /// The same server with graphs off: its traces tell where kernels come from
+    #[arg(long, value_name = "URL")]
+    mapping_url: Option<String>,
+
+    /// What the server runs
+    #[arg(long, value_enum, default_value_t, value_name = "NAME")]
+    framework: FrameworkArg,
+
+    /// Folder for the traces [default: rocm-perf-capture-TIME]
+    #[arg(
+        short,
+        long,
+        visible_alias = "output-dir",
+        alias = "formal-output-dir",
+        value_name = "DIR",
+        help_heading = "Folders"
+    )]
+    out: Option<PathBuf>,
+
+    /// Folder where the server's files appear on this machine [default: the output folder]
+    #[arg(long, value_name = "DIR", help_heading = "Folders")]
+    trace_dir: Option<PathBuf>,
+
+    /// The same folder as the server sees it (SGLang in a container)
+    #[arg(long, value_name = "PATH", help_heading = "Folders")]
+    server_dir: Option<String>,
+
+    /// `--out` of the mapping server [default: OUT/mapping]
+    #[arg(long, value_name = "DIR", help_heading = "Folders")]
+    mapping_output_dir: Option<PathBuf>,
+
+    /// `--trace-dir` of the mapping server
+    #[arg(long, value_name = "DIR", help_heading = "Folders")]
+    mapping_trace_dir: Option<PathBuf>,
+
+    /// `--server-dir` of the mapping server
+    #[arg(long, value_name = "PATH", help_heading = "Folders")]
+    mapping_server_dir: Option<String>,
+
+    /// Start of the names of trace files (SGLang)
+    #[arg(
+        long,
+        alias = "formal-profile-prefix",
+        value_name = "TEXT",
+        default_value = "triage-trace",
+        help_heading = "Folders"
+    )]
+    profile_prefix: String,
+
+    /// The same for the mapping server
+    #[arg(long, value_name = "TEXT", default_value = "mapping-trace", help_heading = "Folders")]
+    mapping_profile_prefix: String,
+
+    /// What to have the server do
+    #[arg(long, value_enum, default_value_t, value_name = "NAME", help_heading = "Workload")]
+    profile_workload: WorkloadArg,
+
+    /// Forward steps in a profile
+    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Workload")]
+    num_steps: u32,
+
+    /// Steps before a profile
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Workload")]
+    warmup_steps: u32,
+
+    /// First forward step to profile (SGLang)
+    #[arg(long, value_name = "N", help_heading = "Workload")]
+    start_step: Option<u32>,
+
+    /// Separate traces for prefill and decode in the legacy workload (SGLang) [default: true]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true, help_heading = "Workload")]
+    profile_by_stage: Option<bool>,
+
+    /// Have rank 0 write a merged trace too (SGLang)
+    #[arg(long, help_heading = "Workload")]
+    merge_profiles: bool,
+
+    /// Requests in a profile; prefill sends at least as many as steps
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Workload")]
+    probe_requests: u32,
+
+    /// Prompt of the legacy workload
+    #[arg(long, value_name = "TEXT", help_heading = "Workload")]
+    probe_prompt: Option<String>,
+
+    /// Tokens of the legacy workload [default: 64, or 8 a step]
+    #[arg(long, value_name = "N", help_heading = "Workload")]
+    probe_max_new_tokens: Option<u32>,
+
+    /// Seconds between start and the first request
+    #[arg(long, value_name = "SECONDS", default_value = "0.5", value_parser = seconds, help_heading = "Workload")]
+    probe_delay: Duration,
+
+    /// Words of a prefill prompt
+    #[arg(long, value_name = "N", default_value_t = 4090, help_heading = "Workload")]
+    prefill_input_len: u32,
+
+    /// Tokens of a prefill request
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Workload")]
+    prefill_output_len: u32,
+
+    /// Words of a decode prompt
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Workload")]
+    decode_input_len: u32,
+
+    /// Tokens of a decode request [default: 2048 for SGLang, which stops by itself; for vLLM as many as steps]
+    #[arg(long, value_name = "N", help_heading = "Workload")]
+    decode_output_len: Option<u32>,
+
+    /// Key of the server, sent as a bearer token
+    #[arg(long, value_name = "KEY", help_heading = "Server")]
+    api_key: Option<String>,
+
+    /// Stop a profile that is running on the server first
+    #[arg(long, help_heading = "Server")]
+    stop_first: bool,
+
+    /// Seconds to wait for an answer, and for files
+    #[arg(long, value_name = "SECONDS", default_value = "180", value_parser = seconds, help_heading = "Server")]
+    timeout: Duration,
+
+    /// How often to try again when the server cannot be reached or is busy
+    #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Server")]
+    retries: u32,
+
+    /// Seconds between two looks at the files
+    #[arg(long, value_name = "SECONDS", default_value = "0.5", value_parser = seconds, help_heading = "Server")]
+    poll: Duration,
+
+    /// Seconds without news of files after which all are there
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds, help_heading = "Server")]
+    settle: Duration,
+}
+
+impl CaptureArgs {
+    pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
+        let options = self.options();
+        let captured = capture(&options, &Console { quiet: output.quiet })?;
+        output.show(report(&captured, &options))
+    }
+
+    fn options(&self) -> Options {
+        let output_dir = self.out.clone().unwrap_or_else(|| {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            PathBuf::from(format!("rocm-perf-capture-{}", now.as_secs()))
+        });
+        let mapping = self.mapping_url.as_ref().map(|url| Site {
+            role: Role::Mapping,
+            url: url.clone(),
+            output_dir: self.mapping_output_dir.clone().unwrap_or_else(|| output_dir.join("mapping")),
+            trace_dir: self.mapping_trace_dir.clone(),
+            server_dir: self.mapping_server_dir.clone(),
+            profile_prefix: self.mapping_profile_prefix.clone(),
+        });
+        let formal = Site {
+            role: Role::Formal,
+            url: self.url.clone(),
+            output_dir,
+            trace_dir: self.trace_dir.clone(),
+            server_dir: self.server_dir.clone(),
+            profile_prefix: self.profile_prefix.clone(),
+        };
+        Options {
+            mapping,
+            framework: match self.framework {
+                FrameworkArg::Auto => None,
+                FrameworkArg::Sglang => Some(Framework::Sglang),
+                FrameworkArg::Vllm => Some(Framework::Vllm),
+            },
+            api_key: self.api_key.clone().or_else(key_from_environment),
+            num_steps: self.num_steps,
+            warmup_steps: self.warmup_steps,
+            start_step: self.start_step,
+            profile_by_stage: self.profile_by_stage,
+            merge_profiles: self.merge_profiles,
+            workload: match self.profile_workload {
+                WorkloadArg::Legacy => Workload::Legacy,
+                WorkloadArg::Prefill => Workload::Prefill,
+                WorkloadArg::Decode => Workload::Decode,
+                WorkloadArg::Both => Workload::Both,
+            },
+            probe_requests: self.probe_requests,
+            probe_prompt: self.probe_prompt.clone(),
+            probe_max_new_tokens: self.probe_max_new_tokens,
+            probe_delay: self.probe_delay,
+            prefill: Lengths { input: self.prefill_input_len, output: Some(self.prefill_output_len) },
+            decode: Lengths { input: self.decode_input_len, output: self.decode_output_len },
+            stop_first: self.stop_first,
+            timeout: self.timeout,
+            retries: self.retries,
+            poll: self.poll,
+            settle: self.settle,
+            ..Options::new(formal)
+        }
+    }
+}
+
+fn key_from_environment() -> Option<String> {
+    KEY_VARIABLES.iter().find_map(|name| std::env::var(name).ok().filter(|key| !key.is_empty()))
+}
+
+/// Says on standard error what goes on.
+struct Console {
+    quiet: bool,
+}
+
+impl Events for Console {
+    fn step(&self, message: &str) {
+        if !self.quiet {
+            eprintln!("{message}");
+        }
+    }
+
+    fn warn(&self, message: &str) {
+        eprintln!("warning: {message}");
+    }
+}
+
+fn report(captured: &Captured, options: &Options) -> Report {
+    let columns = vec![
+        Column::text("role"),
+        Column::text("stage"),
+        Column::int("rank", Unit::None).key(),
+        Column::int("bytes", Unit::Bytes).key(),
+        Column::text("path"),
+    ];
+    let mut traces = Table::new("traces", "Traces", columns);
+    for trace in &captured.traces {
+        traces.push(vec![
+            Value::from(trace.role.name()),
+            Value::from(trace.stage.name()),
+            Value::int_or(trace.rank.map(i64::from), "the name tells no rank"),
+            Value::Int(trace.bytes as i64),
+            Value::from(trace.path.display().to_string().as_str()),
+        ]);
+    }
+    let columns = vec![
+        Column::text("role"),
+        Column::text("url"),
+        Column::text("framework"),
+        Column::text("version"),
+        Column::text("model"),
+        Column::int("tp_size", Unit::None).key(),
+    ];
+    let mut servers = Table::new("servers", "Servers", columns);
+    let text = |value: &Option<String>| match value {
+        Some(text) => Value::from(text.as_str()),
+        None => Value::absent("the server does not say"),
+    };
+    for (role, facts) in &captured.servers {
+        servers.push(vec![
+            Value::from(role.name()),
+            Value::from(facts.url.as_str()),
+            Value::from(facts.framework.name()),
+            text(&facts.version),
+            text(&facts.model),
+            Value::int_or(facts.tp_size.map(i64::from), "the server does not say"),
+        ]);
+    }
+    let health = captured.warnings.iter().map(|message| HealthCheck {
+        id: "capture".into(),
+        status: HealthStatus::Warn,
+        value: None,
+        message: message.clone(),
+    });
+    let inputs = captured.traces.iter().map(|trace| InputFact {
+        path: trace.path.display().to_string(),
+        format: ingest::Format::Torch.name().into(),
+        bytes: trace.bytes,
+        rank: trace.rank,
+    });
+    Report {
+        command: "capture".into(),
+        inputs: inputs.collect(),
+        health: health.collect(),
+        tables: vec![traces, servers],
+        notes: vec![format!("the traces are in `{}`", options.formal.output_dir.display())],
+        ..Report::default()
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let make = if error.is_usage() { Failure::input } else { Failure::tool };
+        let failure = make(error.to_string());
+        match error.help() {
+            Some(help) => failure.with_help(help),
+            None => failure,
+        }
+    }
+}
+
+/// Seconds with a fraction.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
+    number
+        .and_then(|number| Duration::try_from_secs_f64(number).ok())
+        .filter(|time| time.as_secs() <= 86_400)
+        .ok_or_else(|| "a number of seconds up to a day is needed".into())
+}
