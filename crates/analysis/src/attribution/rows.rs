@@ -125,7 +125,7 @@ pub(super) fn all_rows(trace: &Trace) -> impl Iterator<Item = RowRef> + '_ {
 }
 
 /// The replays of a trace, by launch or, where that is not in the trace, by correlation; in time order.
-pub(super) fn replays(trace: &Trace, rows: &GpuRows, calls: &Calls) -> Vec<ReplayedRows> {
+pub(super) fn replays_of(trace: &Trace, rows: &GpuRows, calls: &Calls) -> Vec<ReplayedRows> {
     #[derive(PartialEq, Eq, Hash)]
     enum Key {
         Launch(usize),

@@ -52,6 +52,8 @@ struct Pattern {
     stage: Option<Stage>,
     loop_step: bool,
     #[cfg(test)]
+    framework: String,
+    #[cfg(test)]
     examples: Vec<Example>,
 }
 
@@ -142,6 +144,8 @@ impl From<File> for StageRules {
             stage: Stage::from_name(&text.stage),
             loop_step: text.loop_step,
             #[cfg(test)]
+            framework: text.framework,
+            #[cfg(test)]
             examples: text.examples,
         };
         Self {
@@ -192,13 +196,16 @@ mod tests {
     #[test]
     fn every_example_reads_as_it_says() {
         let rules = StageRules::built_in();
-        for example in rules.patterns.iter().flat_map(|p| &p.examples) {
-            let step = rules.step(&example.text).unwrap_or_else(|| panic!("{} is no step", example.text));
-            assert_eq!(step.stage, example.stage, "{}", example.text);
-            assert_eq!(step.batch, example.batch, "{}", example.text);
-            assert_eq!(step.padded_batch, example.padded, "{}", example.text);
-            assert_eq!(step.number, example.number, "{}", example.text);
-            assert_eq!(step.capture_mode, example.mode.as_deref(), "{}", example.text);
+        for pattern in &rules.patterns {
+            assert!(!pattern.examples.is_empty(), "{} has a pattern without an example", pattern.framework);
+            for example in &pattern.examples {
+                let step = rules.step(&example.text).unwrap_or_else(|| panic!("{} is no step", example.text));
+                assert_eq!(step.stage, example.stage, "{}", example.text);
+                assert_eq!(step.batch, example.batch, "{}", example.text);
+                assert_eq!(step.padded_batch, example.padded, "{}", example.text);
+                assert_eq!(step.number, example.number, "{}", example.text);
+                assert_eq!(step.capture_mode, example.mode.as_deref(), "{}", example.text);
+            }
         }
         for name in &rules.not_steps {
             assert_eq!(rules.step(name), None, "{name}");
