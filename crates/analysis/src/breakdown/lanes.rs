@@ -56,6 +56,7 @@ impl Lane {
 /// The GPU rows of a trace by rank and agent, in that order.
 pub(super) fn lanes(trace: &Trace, classes: &Classes) -> Vec<Lane> {
     let linked = Linked::of(trace);
+    let counted = counted_processes(trace);
     let mut lanes = Builder { trace, numbers: Map::default(), lanes: Vec::new() };
     let kernels = &trace.kernels;
     let mut buckets: Map<trace::StrId, Bucket> = Map::default();
@@ -63,12 +64,10 @@ pub(super) fn lanes(trace: &Trace, classes: &Classes) -> Vec<Lane> {
         let name = kernels.name[row];
         let bucket = *buckets.entry(name).or_insert_with(|| kernel_bucket(trace, classes, name));
         let work = Work { start: kernels.start[row], end: kernels.end[row], bucket };
-        let row = GpuRow { row: RowRef::kernel(row), work, linked: linked.kernels[row] };
-        lanes.add(
-            kernels.process[row.row.row_of(Table::Kernels).unwrap_or(0)],
-            kernels_agent(trace, row),
-            row,
-        );
+        let (process, agent) = (kernels.process[row], kernels.agent[row]);
+        if counted(process) {
+            lanes.add(process, agent, GpuRow { row: RowRef::kernel(row), work, linked: linked.kernels[row] });
+        }
     }
     let copies = &trace.memory_copies;
     for row in 0..copies.len() {
@@ -79,13 +78,20 @@ pub(super) fn lanes(trace: &Trace, classes: &Classes) -> Vec<Lane> {
         let work = Work { start: copies.start[row], end: copies.end[row], bucket };
         let (process, agent) = (copies.process[row], copy_agent(trace, row));
         let row = GpuRow { row: RowRef::new(Table::MemoryCopies, row), work, linked: linked.copies[row] };
-        lanes.add(process, agent, row);
+        if counted(process) {
+            lanes.add(process, agent, row);
+        }
     }
     lanes.finish()
 }
 
-fn kernels_agent(trace: &Trace, row: GpuRow) -> AgentId {
-    row.row.row_of(Table::Kernels).map_or(AgentId::NONE, |row| trace.kernels.agent[row])
+/// Captures, merged traces and helper processes are no ranks; they count only where there is nothing else.
+fn counted_processes(trace: &Trace) -> impl Fn(ProcessId) -> bool + '_ {
+    let only_these = trace.sources.iter().all(|source| source.role.is_some());
+    move |process| {
+        let source = process.get().and_then(|process| trace.processes[process].source.get());
+        only_these || source.is_none_or(|source| trace.sources[source].role.is_none())
+    }
 }
 
 fn kernel_bucket(trace: &Trace, classes: &Classes, name: trace::StrId) -> Bucket {

@@ -62,12 +62,14 @@ pub fn breakdown(trace: &Trace, classes: &Classes, options: &BreakdownOptions) -
 fn gap_note(trace: &Trace, lane: &Lane, timeline: &Timeline) -> Option<String> {
     let (length, began) = timeline.longest_gap?;
     let share = crate::statistics::percent(length, timeline.total());
+    let first = lane.rows.iter().map(|row| row.work.start).min()?;
     (share > REMARKABLE_GAP_PCT).then(|| {
         format!(
-            "{}: one gap without GPU work, {:.3} ms from {began} ns on, is {share:.0} % of the time; \
+            "{}: one gap without GPU work, {:.3} ms long and {:.3} ms after the first, is {share:.0} % of the time; \
              where a trace was cut into steps such idle time is not real",
             lane.label(trace),
-            length as f64 / 1e6
+            length as f64 / 1e6,
+            (began - first) as f64 / 1e6
         )
     })
 }

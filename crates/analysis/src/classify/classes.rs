@@ -4,15 +4,17 @@ use trace::{CopyKind, RowRef, StrId, Table, Trace};
 
 use super::{Class, Classifier, Kind, Platform};
 
-/// Metadata keys that only traces of CUDA GPUs have.
+/// Metadata keys and calls that only traces of CUDA GPUs have.
 const CUDA_KEYS: &[&str] = &["cuda_runtime_version", "cuda_driver_version", "cupti_version"];
+const CUDA_CALLS: &[&str] = &["cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cudaMemcpyAsync"];
 
 impl Platform {
     /// Whose GPUs a trace is of, from what its sources say.
     pub fn of(trace: &Trace) -> Self {
         let cuda_key = trace.metadata.iter().any(|fact| CUDA_KEYS.contains(&trace.strings.get(fact.key)));
         let nvidia = trace.agents.iter().any(|agent| trace.strings.get(agent.product).starts_with("NVIDIA"));
-        if cuda_key || nvidia { Platform::Cuda } else { Platform::Rocm }
+        let cuda_call = CUDA_CALLS.iter().any(|call| trace.strings.find(call).is_some());
+        if cuda_key || nvidia || cuda_call { Platform::Cuda } else { Platform::Rocm }
     }
 }
 

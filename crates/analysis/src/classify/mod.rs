@@ -155,21 +155,17 @@ mod tests {
     fn every_rule_decides_its_example() {
         Rules::parse("kernels.toml", BUILTIN, &mut Words::default()).expect("every rule is sound alone");
         let classifier = Classifier::builtin();
-        let rules = &classifier.tables[0];
-        assert_eq!(
-            rules.examples.len(),
-            rules.rules.len() + rules.inductor.len(),
-            "every rule has an example"
-        );
-        for (id, example) in &rules.examples {
-            let rule = rules.rules.iter().find(|rule| rule.id == *id);
-            let kind = rule.and_then(|rule| rule.kinds.first()).copied().unwrap_or(Kind::Kernel);
-            assert_eq!(classifier.classify(example, kind).rule, *id, "{example}");
+        let table: toml::Table = toml::from_str(BUILTIN).unwrap();
+        let mut seen = std::collections::HashSet::new();
+        for rule in ["rule", "inductor"].iter().flat_map(|section| table[*section].as_array().unwrap()) {
+            let text = |key: &str| rule.get(key).and_then(|value| value.as_str());
+            let id = text("id").expect("every rule has an id");
+            let example = text("example").unwrap_or_else(|| panic!("`{id}` has no example"));
+            let kind = if rule.get("kind").is_some() { Kind::Copy } else { Kind::Kernel };
+            assert_eq!(&*classifier.classify(example, kind).rule, id, "{example}");
+            assert!(seen.insert(id), "`{id}` is there twice");
         }
-        let mut ids: Vec<_> = rules.examples.iter().map(|(id, _)| id).collect();
-        ids.sort();
-        ids.dedup();
-        assert_eq!(ids.len(), rules.examples.len(), "ids are unique");
+        assert!(seen.len() > 100);
     }
 
     #[test]

@@ -56,7 +56,8 @@ struct InductorText {
     all: Vec<String>,
     only: Option<Only>,
     category: String,
-    example: Option<String>,
+    #[serde(rename = "example")]
+    _example: Option<String>,
     #[serde(rename = "note")]
     _note: Option<String>,
 }
@@ -114,8 +115,6 @@ pub(super) struct Rules {
     on_name: Patterns,
     on_function: Patterns,
     pub inductor: Vec<InductorRule>,
-    /// (rule, name that it must decide), the Inductor rules' included.
-    pub examples: Vec<(Arc<str>, String)>,
 }
 
 impl Rules {
@@ -134,7 +133,6 @@ impl Rules {
         let table: TableText = toml::from_str(text).map_err(|error| wrong(toml_message(text, &error)))?;
         add_words(words, table.inductor_words);
         let mut rules = Vec::new();
-        let mut examples = Vec::new();
         let mut patterns: Vec<(On, String)> = Vec::new();
         for (i, value) in table.rule.into_iter().enumerate() {
             let number = i + 1;
@@ -145,7 +143,6 @@ impl Rules {
             }
             let id: Arc<str> = rule.id.unwrap_or_else(|| format!("{file}:{number}")).into();
             let category = category(&rule.category).map_err(&wrong)?;
-            examples.extend(rule.example.map(|example| (id.clone(), example)));
             patterns.push((rule.on, rule.pattern));
             let kinds = match rule.kind {
                 None => Vec::new(),
@@ -162,7 +159,6 @@ impl Rules {
             let rule: InductorText = value.try_into().map_err(|e: toml::de::Error| wrong(first_line(&e)))?;
             let id: Arc<str> = rule.id.unwrap_or_else(|| format!("{file}:inductor:{number}")).into();
             let category = category(&rule.category).map_err(&wrong)?;
-            examples.extend(rule.example.map(|example| (id.clone(), example)));
             let (kinds, any, all) = (rule.kinds, rule.any, rule.all);
             inductor.push(InductorRule { id, kinds, any, all, layout_only: rule.only.is_some(), category });
         }
@@ -171,7 +167,7 @@ impl Rules {
             let texts: Vec<&String> = chosen.iter().map(|&i| &patterns[i].1).collect();
             Ok(Patterns { set: pattern_set(&texts).map_err(&wrong)?, rules: chosen })
         };
-        Ok(Self { on_name: of(On::Name)?, on_function: of(On::Function)?, rules, inductor, examples })
+        Ok(Self { on_name: of(On::Name)?, on_function: of(On::Function)?, rules, inductor })
     }
 
     /// The first rule for a row of that kind and name.

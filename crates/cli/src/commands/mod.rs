@@ -1,5 +1,6 @@
 //! One file per command: its options, and the calls that answer it.
 
+pub mod breakdown;
 pub mod capture;
 pub mod demo;
 pub mod info;
@@ -21,6 +22,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Capture(args) => args.run(output),
         Command::Summary(args) => args.run(output),
         Command::Query(args) => args.run(output),
+        Command::Breakdown(args) => args.run(output),
         Command::PerfettoFix(args) => args.run(output),
         Command::Synth(args) => args.run(output),
         Command::Completions(args) => args.run(),
