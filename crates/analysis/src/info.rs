@@ -46,8 +46,8 @@ fn contents(trace: &Trace) -> Table {
     let columns = vec![
         Column::text("table"),
         Column::int("rows", Unit::None).key(),
-        Column::int("first_ns", Unit::None).key(),
-        Column::int("last_ns", Unit::None).key(),
+        Column::int("first_ns", Unit::Exact).key(),
+        Column::int("last_ns", Unit::Exact).key(),
     ];
     let mut table = Table::new("contents", "Contents", columns);
     let timed: [(&str, &[i64], &[i64]); 6] = [

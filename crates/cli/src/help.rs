@@ -11,8 +11,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["demo", "info"]),
     ("Collect", &["capture"]),
     ("Read", &["summary", "query"]),
-    ("Analyse", &["breakdown"]),
-    ("Analyse", &["perfetto-fix"]),
+    ("Analyse", &["breakdown", "perfetto-fix"]),
     ("Test data", &["synth"]),
     ("Set up", &["completions", "man"]),
 ];

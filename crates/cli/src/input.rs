@@ -39,9 +39,14 @@ impl InputArgs {
     /// Reads all inputs into one trace.
     pub fn read(&self, needs: &Needs, output: &OutputArgs) -> Result<Trace, Failure> {
         let paths = self.paths()?;
-        with_progress("reading", output, |progress| {
-            ingest::read(&paths, needs, progress).map_err(Failure::from)
-        })
+        let began = Instant::now();
+        let trace = with_progress("reading", output, |progress| ingest::read(&paths, needs, progress))?;
+        if output.verbose {
+            let bytes: u64 = trace.sources.iter().map(|source| source.bytes).sum();
+            let seconds = began.elapsed().as_secs_f64();
+            eprintln!("read {} inputs, {:.1} MB, in {seconds:.2} s", trace.sources.len(), bytes as f64 / 1e6);
+        }
+        Ok(trace)
     }
 }
 

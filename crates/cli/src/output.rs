@@ -63,7 +63,7 @@ pub struct OutputArgs {
     #[arg(short, long, global = true)]
     pub quiet: bool,
 
-    /// Say more on standard error
+    /// Say on standard error what was read and every health check
     #[arg(short, long, global = true, conflicts_with = "quiet")]
     pub verbose: bool,
 
@@ -82,6 +82,14 @@ impl OutputArgs {
         if self.json { Format::Json } else { self.format }
     }
 
+    /// Rows to show of a table; 0 for all.
+    pub fn row_limit(&self) -> usize {
+        self.limit.unwrap_or(match self.format() {
+            Format::Table | Format::Md => DEFAULT_LIMIT,
+            Format::Json | Format::Csv => 0,
+        })
+    }
+
     /// How the terminal is, or how to write as if to one.
     pub fn terminal(&self) -> render::TerminalOptions {
         let on_terminal = std::io::stdout().is_terminal();
@@ -98,6 +106,11 @@ impl OutputArgs {
     /// Shows a report; fails when `--strict` and its health failed.
     pub fn show(&self, mut report: Report) -> Result<(), Failure> {
         self.choose_rows(&mut report)?;
+        if self.verbose {
+            for check in &report.health {
+                eprintln!("{} {}: {}", check.status.name(), check.id, check.message);
+            }
+        }
         let text = match self.format() {
             Format::Table => render::terminal(&report, &self.terminal()),
             Format::Json => render::json(&report, env!("CARGO_PKG_VERSION")),
@@ -127,10 +140,7 @@ impl OutputArgs {
                     .with_help(format!("it has {}", names.join(", "))));
             }
         }
-        let limit = self.limit.unwrap_or(match self.format() {
-            Format::Table | Format::Md => DEFAULT_LIMIT,
-            Format::Json | Format::Csv => 0,
-        });
+        let limit = self.row_limit();
         let mut sorted = self.sort.is_none();
         for table in &mut report.tables {
             if let Some(column) = &self.sort {

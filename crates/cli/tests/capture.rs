@@ -121,3 +121,28 @@ fn a_key_comes_from_the_environment() {
     let output = command.env("ROCM_PERF_API_KEY", "k1").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_stops_the_profile_on_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let step = std::time::Duration::from_millis(20);
+    let config =
+        Config { framework: Framework::Vllm, trace_dir: folder.path().into(), step, ..Config::default() };
+    let server = StandIn::start(config).unwrap();
+    let mut command = rocm_perf();
+    command
+        .args(["capture", "--url", &server.url(), "--profile-workload=decode", "--out"])
+        .arg(folder.path());
+    let mut child = command.args(QUICK).arg("--decode-output-len=5000").spawn().unwrap();
+    let began = std::time::Instant::now();
+    while server.bodies("/v1/chat/completions").len() < 2 {
+        assert!(began.elapsed().as_secs() < 30, "the profile never began");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert_eq!(server.bodies("/stop_profile").len(), 0);
+    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(server.bodies("/stop_profile").len(), 1);
+}

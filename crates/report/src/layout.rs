@@ -1,11 +1,20 @@
 //! Which columns fit a terminal, and how wide each may be.
 
+use std::collections::BTreeMap;
+
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::{Column, Importance, Table, number};
 
-/// Narrowest a shortened text column may get.
-const TEXT_MIN: usize = 16;
+/// Narrowest a text column may get before columns of this importance are left out instead: a kernel name cut
+/// to 16 characters tells less than a standard deviation costs.
+fn text_min(about_to_drop: Importance) -> usize {
+    match about_to_drop {
+        Importance::Detail => 40,
+        Importance::Normal => 24,
+        Importance::Key => 12,
+    }
+}
 const GAP: usize = 2;
 
 /// The columns to show with their widths, and the headings of those left out.
@@ -41,21 +50,30 @@ pub fn fit(table: &Table, cells: &[Vec<String>], width: usize) -> Layout {
         .collect();
     let mut shown: Vec<usize> = (0..table.columns.len()).collect();
     let mut left_out = Vec::new();
-    while least(table, &natural, &shown) > width {
-        let Some(place) = next_to_drop(&table.columns, &shown) else { break };
+    while let Some(place) = next_to_drop(&table.columns, &shown) {
+        let column = shown[place];
+        if least(table, &natural, &shown, table.columns[column].importance) <= width {
+            break;
+        }
         left_out.push(table.columns[shown.remove(place)].heading());
     }
     left_out.reverse();
     Layout { columns: widths(table, &natural, &shown, width), left_out }
 }
 
-fn smallest(column: &Column, natural: usize) -> usize {
-    if column.text { natural.min(TEXT_MIN) } else { natural }
+/// Narrowest width of a column.
+fn smallest(column: &Column, natural: usize, about_to_drop: Importance) -> usize {
+    if column.text { natural.min(text_min(about_to_drop)) } else { natural }
 }
 
-fn least(table: &Table, natural: &[usize], shown: &[usize]) -> usize {
-    let columns: usize = shown.iter().map(|&c| smallest(&table.columns[c], natural[c])).sum();
-    columns + GAP * shown.len().saturating_sub(1)
+/// Narrowest width of a row. Only the widest text column is held to its minimum; others may shrink further.
+fn least(table: &Table, natural: &[usize], shown: &[usize], about_to_drop: Importance) -> usize {
+    let widest = shown.iter().copied().filter(|&c| table.columns[c].text).max_by_key(|&c| natural[c]);
+    let columns = shown.iter().map(|&c| {
+        let stage = if Some(c) == widest { about_to_drop } else { Importance::Key };
+        smallest(&table.columns[c], natural[c], stage)
+    });
+    columns.sum::<usize>() + GAP * shown.len().saturating_sub(1)
 }
 
 fn next_to_drop(columns: &[Column], shown: &[usize]) -> Option<usize> {
@@ -63,17 +81,20 @@ fn next_to_drop(columns: &[Column], shown: &[usize]) -> Option<usize> {
     (0..shown.len()).rev().filter(|&p| importance(p) != Importance::Key).min_by_key(|&p| importance(p))
 }
 
+/// Numbers get what they need; the rest is shared by the text columns, narrow ones first.
 fn widths(table: &Table, natural: &[usize], shown: &[usize], width: usize) -> Vec<(usize, usize)> {
-    let mut spare = width.saturating_sub(least(table, natural, shown));
-    shown
-        .iter()
-        .map(|&c| {
-            let base = smallest(&table.columns[c], natural[c]);
-            let more = (natural[c] - base).min(spare);
-            spare -= more;
-            (c, base + more)
-        })
-        .collect()
+    let is_text = |c: usize| table.columns[c].text;
+    let numbers: usize = shown.iter().filter(|&&c| !is_text(c)).map(|&c| natural[c]).sum();
+    let mut room = width.saturating_sub(numbers + GAP * shown.len().saturating_sub(1));
+    let mut texts: Vec<usize> = shown.iter().copied().filter(|&c| is_text(c)).collect();
+    texts.sort_by_key(|&c| natural[c]);
+    let mut given = natural.to_vec();
+    for (place, &c) in texts.iter().enumerate() {
+        let fair = room / (texts.len() - place);
+        given[c] = natural[c].min(fair.max(text_min(Importance::Key)));
+        room = room.saturating_sub(given[c]);
+    }
+    shown.iter().map(|&c| (c, given[c])).collect()
 }
 
 /// Text cut in the middle to `width` characters: both ends of a kernel name tell something.
@@ -104,6 +125,57 @@ pub fn shorten(text: &str, width: usize) -> String {
     format!("{}…{}", &text[..head_end], &text[tail_start..])
 }
 
+/// All texts of a column cut to `width`. Where that would make different texts look the same (kernel names that
+/// only differ in their tile), those are cut around the place where they begin to differ.
+pub fn shorten_apart(texts: &[&str], width: usize) -> Vec<String> {
+    let mut short: Vec<String> = texts.iter().map(|text| shorten(text, width)).collect();
+    let mut alike: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (row, cut) in short.iter().enumerate().filter(|(row, cut)| cut.as_str() != texts[*row]) {
+        alike.entry(cut.clone()).or_default().push(row);
+    }
+    for rows in alike.into_values() {
+        let first = texts[rows[0]];
+        let same = rows.iter().map(|&row| common_prefix(first, texts[row])).min().unwrap_or(0);
+        if same < first.len() {
+            let from = first[..same].rfind(|c: char| !c.is_alphanumeric()).map_or(same, |at| at + 1);
+            for row in rows {
+                short[row] = cut_around(texts[row], from, width);
+            }
+        }
+    }
+    short
+}
+
+/// Bytes that two texts share at their start, up to a character's border.
+fn common_prefix(a: &str, b: &str) -> usize {
+    a.char_indices().zip(b.chars()).find(|((_, x), y)| x != y).map_or(a.len().min(b.len()), |((at, _), _)| at)
+}
+
+/// The start of a text, then what stands at `from`.
+fn cut_around(text: &str, from: usize, width: usize) -> String {
+    let head = width / 4;
+    let Some(rest) = text.get(from..).filter(|_| from > head) else { return shorten(text, width) };
+    let mut short = cut_end(text, head);
+    short.push_str(&cut_end(rest, width.saturating_sub(short.width())));
+    short
+}
+
+/// The first `width` characters, with an ellipsis when there are more.
+fn cut_end(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_string();
+    }
+    let (mut taken, mut end) = (0, 0);
+    for (at, c) in text.char_indices() {
+        taken += c.width().unwrap_or(0);
+        if taken + 1 > width {
+            break;
+        }
+        end = at + c.len_utf8();
+    }
+    format!("{}…", &text[..end])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,6 +193,22 @@ mod tests {
     }
 
     #[test]
+    fn names_that_differ_look_different() {
+        let tail = "_SN_1LDSB0_AAC0_ISA942_WS64_WG16_4_4";
+        let names: Vec<String> = ["128x64", "256x64", "32x32"]
+            .iter()
+            .map(|t| format!("Cijk_Alik_Bljk_BBS_BH_Bias_MT{t}{tail}"))
+            .collect();
+        let texts: Vec<&str> = names.iter().map(String::as_str).chain(["gemm", "gemm"]).collect();
+        let short = shorten_apart(&texts, 24);
+        assert_eq!(short[0], "Cijk_…MT128x64_SN_1LDSB…");
+        assert_eq!(short[1], "Cijk_…MT256x64_SN_1LDSB…");
+        assert_eq!(short[2], "Cijk_…MT32x32_SN_1LDSB0…");
+        assert_eq!(&short[3..], ["gemm", "gemm"]);
+        assert!(short.iter().all(|text| text.width() <= 24));
+    }
+
+    #[test]
     fn narrow_terminals_lose_details_first() {
         let columns = vec![
             Column::text("name"),
@@ -133,7 +221,9 @@ mod tests {
         let cells = cells(&table);
         let at = |width| fit(&table, &cells, width).left_out;
         assert!(at(100).is_empty());
-        assert_eq!(at(32), ["stddev"]);
-        assert_eq!(at(24), ["mean", "stddev"]);
+        // 40 for the name, then 24, before anything else goes.
+        assert!(at(66).is_empty());
+        assert_eq!(at(60), ["stddev"]);
+        assert_eq!(at(36), ["mean", "stddev"]);
     }
 }

@@ -1,16 +1,200 @@
 //! `synth`
 
+use std::path::{Path, PathBuf};
+
 use clap::Args;
+use report::{Column, Report, Table, Unit, Value};
+use synth::{GenerateOptions, Generated, GraphMode, Options, OutputFormat, Scenario};
 
 use crate::failure::Failure;
 use crate::output::OutputArgs;
 
 #[derive(Args, Debug)]
-#[command(after_help = "rocm-perf")]
-pub struct SynthArgs {}
+#[command(after_help = "Examples:
+  rocm-perf synth --out run --to torch
+  rocm-perf synth --scenario training --ranks 8 --to rocpd --out ranks
+  rocm-perf synth --size 1GB --to torch --out big
+  rocm-perf synth --scenario my.toml --scale 'gemm=0.5' --out faster
+  rocm-perf synth --list
+
+The same seed gives the same bytes. `truth.json` beside the traces says what was put into the run.")]
+pub struct SynthArgs {
+    /// Built-in scenario or scenario file (docs/synth.md)
+    #[arg(long, value_name = "NAME|FILE", default_value = "serving")]
+    scenario: String,
+
+    /// Folder to write to
+    #[arg(short, long, value_name = "DIR", required_unless_present = "list")]
+    out: Option<PathBuf>,
+
+    /// Formats: rocpd, torch, torch-gz, rocprofv3-csv, rocprofv3-json
+    #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "torch", value_parser = format_of)]
+    to: Vec<OutputFormat>,
+
+    /// Number that all randomness follows from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Kernels of each rank, at least; the run ends with a whole step
+    #[arg(long, value_name = "N")]
+    kernels: Option<u64>,
+
+    /// Steps of the run
+    #[arg(long, value_name = "N", conflicts_with = "kernels")]
+    steps: Option<u64>,
+
+    /// Ranks of the run
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    ranks: Option<u32>,
+
+    /// Size of a rank's file, such as 500MB or 1GB
+    #[arg(long, value_name = "SIZE", value_parser = size_of, conflicts_with_all = ["kernels", "steps"])]
+    size: Option<u64>,
+
+    /// Run again with the kernels that contain NAME taking FACTOR times as long
+    #[arg(long, value_name = "NAME=FACTOR", value_parser = scale_of)]
+    scale: Vec<(String, f64)>,
+
+    /// No Python frames in torch traces
+    #[arg(long)]
+    no_stacks: bool,
+
+    /// Launch kernels one by one instead of replaying graphs
+    #[arg(long)]
+    no_graphs: bool,
+
+    /// Replace a run that is already there
+    #[arg(long)]
+    force: bool,
+
+    /// List the built-in scenarios
+    #[arg(long)]
+    list: bool,
+}
 
 impl SynthArgs {
-    pub fn run(&self, _output: &OutputArgs) -> Result<(), Failure> {
-        Err(Failure::input("not yet"))
+    pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
+        if self.list {
+            return crate::output::print(
+                &Scenario::builtin_names().map(|n| format!("{n}\n")).collect::<String>(),
+            );
+        }
+        let Some(out) = &self.out else { return Err(Failure::input("no folder given (--out DIR)")) };
+        let options = GenerateOptions {
+            scenario: scenario(&self.scenario)?,
+            out: out.clone(),
+            formats: self.to.clone(),
+            options: Options {
+                seed: self.seed,
+                scale: self.scale.clone(),
+                kernels: self.kernels,
+                steps: self.steps,
+                ranks: self.ranks,
+                stacks: !self.no_stacks,
+                graphs: if self.no_graphs { GraphMode::Off } else { GraphMode::On },
+                ..Options::default()
+            },
+            size: self.size,
+            mapping: true,
+            force: self.force,
+        };
+        output.show(files(&generate(&options)?, out))
+    }
+}
+
+/// Simulates and writes, with the command's own failures.
+pub fn generate(options: &GenerateOptions) -> Result<Generated, Failure> {
+    synth::generate(options).map_err(|error| {
+        let exists = matches!(&error, synth::Error::Write { why, .. } if why.contains("already"));
+        let failure = Failure::input(error.to_string());
+        if exists { failure.with_help("choose another folder, or replace it with --force") } else { failure }
+    })
+}
+
+/// A built-in scenario, or one from a file.
+fn scenario(name: &str) -> Result<Scenario, Failure> {
+    let path = Path::new(name);
+    if !path.is_file() {
+        return Scenario::builtin(name).map_err(|error| {
+            Failure::input(error.to_string())
+                .with_help("a scenario file is given by its path; docs/synth.md describes it")
+        });
+    }
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::input(format!("cannot read `{name}`: {error}")))?;
+    Scenario::from_toml(&text).map_err(|error| Failure::input(format!("`{name}`: {error}")))
+}
+
+fn files(generated: &Generated, out: &Path) -> Report {
+    let columns = vec![
+        Column::text("path"),
+        Column::text("format"),
+        Column::int("rank", Unit::None).key(),
+        Column::text("role"),
+        Column::int("bytes", Unit::Bytes).key(),
+    ];
+    let mut table = Table::new("files", "Written", columns);
+    for file in &generated.files {
+        table.push(vec![
+            Value::Text(file.path.display().to_string()),
+            Value::from(file.format.map_or("", |format| format.name())),
+            Value::int_or(file.rank.map(i64::from), "belongs to no rank"),
+            Value::from(file.role.unwrap_or("")),
+            Value::Int(file.bytes as i64),
+        ]);
+    }
+    let notes = vec![format!("next: rocm-perf summary {}", out.display())];
+    Report { command: "synth".into(), tables: vec![table], notes, ..Report::default() }
+}
+
+fn format_of(name: &str) -> Result<OutputFormat, String> {
+    let names: Vec<&str> = OutputFormat::ALL.iter().map(|(name, _)| *name).collect();
+    OutputFormat::from_name(name).ok_or_else(|| format!("there are {}", names.join(", ")))
+}
+
+fn scale_of(text: &str) -> Result<(String, f64), String> {
+    let (name, factor) = text.split_once('=').ok_or("write it as NAME=FACTOR, such as gemm=0.5")?;
+    let factor: f64 = factor.trim().parse().map_err(|_| format!("`{factor}` is not a number"))?;
+    if !factor.is_finite() || factor < 0.0 {
+        return Err(format!("`{factor}` is not a factor"));
+    }
+    Ok((name.trim().to_string(), factor))
+}
+
+/// Units of sizes, longest spelling first.
+const SIZES: &[(&str, u64)] = &[
+    ("kib", 1 << 10),
+    ("mib", 1 << 20),
+    ("gib", 1 << 30),
+    ("kb", 1_000),
+    ("mb", 1_000_000),
+    ("gb", 1_000_000_000),
+    ("b", 1),
+];
+
+fn size_of(text: &str) -> Result<u64, String> {
+    let lower = text.trim().to_lowercase();
+    let unit = SIZES.iter().find_map(|(name, bytes)| Some((lower.strip_suffix(name)?, *bytes)));
+    let (number, bytes) = unit.unwrap_or((&lower, 1));
+    let number: f64 =
+        number.trim().parse().map_err(|_| "write it as a number with a unit, such as 500MB or 1GB")?;
+    if !(number > 0.0 && number * bytes as f64 <= 1e15) {
+        return Err("it must be more than nothing and at most 1 PB".into());
+    }
+    Ok((number * bytes as f64) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_factors_are_understood() {
+        assert_eq!(size_of("1GB"), Ok(1_000_000_000));
+        assert_eq!(size_of("1.5 MiB"), Ok(1_572_864));
+        assert_eq!(size_of("4096"), Ok(4096));
+        assert!(size_of("lots").is_err() && size_of("-1GB").is_err() && size_of("0").is_err());
+        assert_eq!(scale_of("gemm=0.5"), Ok(("gemm".to_string(), 0.5)));
+        assert!(scale_of("gemm").is_err() && scale_of("gemm=x").is_err() && scale_of("gemm=-1").is_err());
     }
 }

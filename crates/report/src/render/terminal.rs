@@ -48,6 +48,13 @@ fn draw(text: &mut String, table: &Table, options: &TerminalOptions) {
         paint(&format!("({count})"), DIM, options.color)
     );
     let headings: Vec<String> = table.columns.iter().map(|column| column.heading()).collect();
+    let mut shown = cells.clone();
+    for &(column, width) in layout.columns.iter().filter(|(column, _)| table.columns[*column].text) {
+        let texts: Vec<&str> = cells.iter().map(|row| row[column].as_str()).collect();
+        for (row, text) in layout::shorten_apart(&texts, width).into_iter().enumerate() {
+            shown[row][column] = text;
+        }
+    }
     let line = |cells: &[String]| {
         let mut line = String::new();
         for (place, &(column, width)) in layout.columns.iter().enumerate() {
@@ -62,7 +69,7 @@ fn draw(text: &mut String, table: &Table, options: &TerminalOptions) {
         line.trim_end().to_string()
     };
     _ = writeln!(text, "{}", paint(&line(&headings), DIM, options.color));
-    for row in &cells {
+    for row in &shown {
         _ = writeln!(text, "{}", line(row));
     }
     if table.hidden > 0 {

@@ -1,0 +1,89 @@
+//! `query`
+
+mod prompt;
+mod rows;
+
+use std::io::{IsTerminal, Read};
+use std::path::PathBuf;
+
+use clap::Args;
+use query::Session;
+
+use crate::failure::Failure;
+use crate::input::{InputArgs, with_progress};
+use crate::output::OutputArgs;
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  rocm-perf query 4711_results.db --sql 'SELECT * FROM top_kernels'
+  rocm-perf query rank*.db --sql 'SELECT guid, count(*) FROM kernels GROUP BY guid' --format csv
+  rocm-perf query trace.json.gz --file report.sql --format json
+  rocm-perf query trace.json.gz            # a prompt; .help explains it
+
+Tables and views have rocpd's names for every input: kernels, regions, memory_copies, top_kernels, busy, top,
+rocpd_kernel_dispatch … (`.tables` at the prompt lists them). Besides SQLite's own functions there are median(x),
+percentile(x, p), stddev(x) and the REGEXP operator. Nothing is ever written to the inputs.")]
+pub struct QueryArgs {
+    #[command(flatten)]
+    input: InputArgs,
+
+    /// Statements to run; the result of the last is shown
+    #[arg(long, value_name = "SQL", visible_alias = "query", conflicts_with = "file")]
+    sql: Option<String>,
+
+    /// File of statements to run; `-` reads standard input
+    #[arg(long, value_name = "FILE", visible_alias = "script")]
+    file: Option<PathBuf>,
+}
+
+impl QueryArgs {
+    pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
+        let paths = self.input.paths()?;
+        let sql = self.statements(&paths)?;
+        let session =
+            with_progress("reading", output, |progress| Session::open(&paths, progress)).map_err(failure)?;
+        match sql {
+            Some(sql) => rows::show(&session, &paths, &sql, output),
+            None => prompt::run(&session, &paths, output),
+        }
+    }
+
+    /// The statements of the command line, a file or a pipe; none: ask for them at a prompt.
+    fn statements(&self, inputs: &[PathBuf]) -> Result<Option<String>, Failure> {
+        if let Some(sql) = &self.sql {
+            return Ok(Some(sql.clone()));
+        }
+        let piped = !std::io::stdin().is_terminal() && !inputs.iter().any(|path| path.as_os_str() == "-");
+        let from_stdin = match &self.file {
+            Some(file) => file.as_os_str() == "-",
+            None => piped,
+        };
+        if from_stdin {
+            let mut sql = String::new();
+            let read = std::io::stdin().read_to_string(&mut sql);
+            read.map_err(|error| Failure::input(format!("cannot read standard input: {error}")))?;
+            return Ok(Some(sql));
+        }
+        let Some(file) = &self.file else { return Ok(None) };
+        let read = std::fs::read_to_string(file);
+        read.map(Some).map_err(|error| Failure::input(format!("cannot read `{}`: {error}", file.display())))
+    }
+}
+
+/// A query's error as the command's: the place of bad SQL is drawn under its line.
+fn failure(error: query::Error) -> Failure {
+    let mut message = error.to_string();
+    if let query::Error::Sql(sql) = &error
+        && let Some(place) = &sql.place
+    {
+        for line in place.picture().lines() {
+            message.push_str("\n    ");
+            message.push_str(line);
+        }
+    }
+    let failure = Failure::input(message);
+    match error.help() {
+        Some(help) => failure.with_help(help),
+        None => failure,
+    }
+}
