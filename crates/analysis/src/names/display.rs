@@ -16,6 +16,7 @@ const LONGEST: usize = 60;
 struct Wrapper {
     function: String,
     label: String,
+    ending: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -63,7 +64,8 @@ fn spoken(canonical: &str) -> String {
     let path = function(canonical);
     let words = argument_words(canonical, &path);
     if let Some(wrapper) = TABLE.wrapper.iter().find(|w| is_or_ends_with(&path, &w.function)) {
-        let inner = words.iter().find_map(|word| wrapped(word));
+        let ending = wrapper.ending.as_deref().unwrap_or("");
+        let inner = words.iter().filter(|word| word.ends_with(ending)).find_map(|word| wrapped(word));
         if let Some(inner) = inner {
             return if wrapper.label.is_empty() { inner } else { format!("{} {inner}", wrapper.label) };
         }
@@ -75,7 +77,11 @@ fn spoken(canonical: &str) -> String {
         text.push_str(space);
         text.push(' ');
     }
-    text.push_str(base(last));
+    // `gemvx::kernel` says more than `kernel`.
+    match spaces.last().filter(|_| *last == "kernel") {
+        Some(space) => text.push_str(space),
+        None => text.push_str(base(last)),
+    }
     if parts.contains(&"native") || spaces.is_empty() {
         let operation = words.iter().find_map(|word| operation(word));
         if let Some(operation) = operation.filter(|operation| !text.contains(operation.as_str())) {
@@ -205,6 +211,11 @@ mod tests {
                 "void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_256x64_16x4_tn_align1>(int)",
                 "cutlass_80_tensorop_s1688gemm_256x64_16x4_tn_align1",
             ),
+            (
+                "void rocprim::ROCPRIM_400200_NS::detail::trampoline_kernel<rocprim::ROCPRIM_400200_NS::detail::wrapped_scan_config<rocprim::ROCPRIM_400200_NS::default_config, long>, (rocprim::ROCPRIM_400200_NS::detail::target_arch)942, rocprim::ROCPRIM_400200_NS::detail::scan_impl<int>>(int)",
+                "rocprim scan_impl",
+            ),
+            ("std::enable_if<!(false), void>::type internal::gemvx::kernel<int, int, float>(int)", "gemvx"),
             ("Memcpy HtoD (Host -> Device)", "Memcpy HtoD (Host -> Device)"),
             ("attn_fwd", "attn_fwd"),
             ("ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)", "ncclDevKernel_Generic"),
