@@ -134,7 +134,8 @@ fn an_interrupt_stops_the_profile_on_the_server() {
     command
         .args(["capture", "--url", &server.url(), "--profile-workload=decode", "--out"])
         .arg(folder.path());
-    let mut child = command.args(QUICK).arg("--decode-output-len=5000").spawn().unwrap();
+    let long = ["--warmup-steps=1", "--probe-delay=0", "--decode-output-len=5000", "--quiet"];
+    let mut child = command.args(long).spawn().unwrap();
     let began = std::time::Instant::now();
     while server.bodies("/v1/chat/completions").len() < 2 {
         assert!(began.elapsed().as_secs() < 30, "the profile never began");

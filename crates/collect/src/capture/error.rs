@@ -151,6 +151,9 @@ impl Error {
             Error::Failed { path, status: 400..500, .. } if !path.ends_with("_profile") => {
                 "the request may be too long for the model: see `--prefill-input-len` and `--decode-output-len`"
             }
+            Error::Failed { path, .. } if path == "/start_profile" => {
+                "somebody's profile may be running: try `--stop-first`; the server's own log says more"
+            }
             Error::Failed { .. } => "the server's own log says more",
             Error::Truncated { .. } => {
                 "the server was killed or is still writing: raise `--timeout`, or look at its log and its disk"

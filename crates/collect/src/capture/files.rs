@@ -57,14 +57,11 @@ impl Found {
 
 impl Watch {
     /// Remembers what is there.
-    pub fn begin(site: &Site, options: &Options) -> Result<Self, Error> {
+    pub fn begin(site: &Site) -> Result<Self, Error> {
         let folder = site.watched().to_path_buf();
         if !folder.is_dir() {
-            let why = if site.server_dir.is_some() || options.framework.is_none() {
-                "there is no such folder on this machine: the server's trace folder must be mounted here"
-            } else {
-                "there is no such folder on this machine"
-            };
+            let why =
+                "there is no such folder on this machine: the server's trace folder must be mounted here";
             return Err(Error::Folder { path: folder, why: why.into() });
         }
         let before = list(&folder, DEPTH);

@@ -110,7 +110,7 @@ impl Capture<'_> {
         let label = plan.scope.label();
         self.events.step(&format!("{label}: warming up with {} requests", plan.warm_up.count));
         self.server.send(&plan.warm_up, prompts)?;
-        let watch = Watch::begin(self.site, self.options)?;
+        let watch = Watch::begin(self.site)?;
         self.events.step(&format!("{label}: profiling {} requests", plan.probes.count));
         self.server.start(self.site, self.options, plan)?;
         std::thread::sleep(self.options.probe_delay);
