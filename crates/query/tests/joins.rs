@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::number;
+use common::{database, number};
 use rocm_perf_query::Session;
 use trace::{Kernel, Process, Region, Source, Trace};
 
@@ -95,4 +95,21 @@ fn time_ranges_and_order_are_read_straight() {
     assert_eq!(rows[0][0], rocm_perf_query::Value::Integer(1993));
     assert!(plan("SELECT name FROM kernels ORDER BY name").contains("TEMP B-TREE"));
     assert!(!plan("SELECT start FROM regions ORDER BY start, \"end\" LIMIT 5").contains("TEMP B-TREE"));
+}
+
+/// All rows of a database share their guid: an index on it is a nested loop in disguise.
+#[test]
+fn databases_are_joined_by_the_correlation_id_not_by_the_guid() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = Session::open(&[database(folder.path(), 0)], &Default::default()).unwrap();
+    for sql in [
+        "SELECT * FROM kernels K JOIN regions R ON R.guid = K.guid AND R.stack_id = K.stack_id",
+        "SELECT * FROM regions R JOIN memory_copies C USING (guid, stack_id)",
+        "SELECT * FROM rocpd_event E JOIN rocpd_kernel_dispatch K ON K.guid = E.guid AND K.event_id = E.id",
+    ] {
+        for row in common::rows(&session, &format!("EXPLAIN QUERY PLAN {sql}")) {
+            let step = format!("{:?}", row[3]);
+            assert!(!step.contains("(guid=?)"), "{sql}: {step}");
+        }
+    }
 }

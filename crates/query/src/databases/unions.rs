@@ -113,10 +113,15 @@ fn tables(sql: &mut String, columns: &BTreeMap<&str, &[String]>, database: &str,
     for (&plain, &columns) in columns {
         let table = group.tables.get(plain);
         let own =
-            |column: &String| table.is_some_and(|t| t.columns.iter().any(|c| c.eq_ignore_ascii_case(column)));
+            |column: &str| table.is_some_and(|t| t.columns.iter().any(|c| c.eq_ignore_ascii_case(column)));
         let list: Vec<String> = columns
             .iter()
-            .map(|c| if own(c) { quoted(c) } else { format!("NULL AS {}", quoted(c)) })
+            .map(|column| match column.as_str() {
+                column if !own(column) => format!("NULL AS {}", quoted(column)),
+                // All rows of a group share their guid: the plus keeps SQLite from joining by an index on it.
+                "guid" => "+\"guid\" AS \"guid\"".to_string(),
+                column => quoted(column),
+            })
             .collect();
         let from = match table {
             Some(table) => format!(" FROM {}", qualified(database, &table.name)),

@@ -1,8 +1,9 @@
 -- Kernel dispatches, one row each. Everything but the dispatch itself is an outer join, so that a NULL event,
 -- thread or region name, or an unknown symbol, queue or agent, loses no dispatch; the process is the dispatch's
 -- own, not its queue's.
+-- `+` keeps joins off the guid, which all rows share: an index on it would help nobody.
 SELECT
-    K.id, K.guid, coalesce(T.tid, K.tid) AS tid,
+    K.id, +K.guid AS guid, coalesce(T.tid, K.tid) AS tid,
     C.string AS category,
     R.string AS region,
     coalesce(S.display_name, S.kernel_name) AS name,

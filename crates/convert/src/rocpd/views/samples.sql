@@ -1,7 +1,8 @@
 -- Points in time, one row each. Track, event and thread are outer joins: samples of a track without a thread
 -- (monitor series) stay.
+-- `+` keeps joins off the guid, which all rows share: an index on it would help nobody.
 SELECT
-    M.id, M.guid,
+    M.id, +M.guid AS guid,
     C.string AS category,
     S.string AS name,
     K.nid, coalesce(P.pid, K.pid) AS pid, coalesce(T.tid, K.tid) AS tid,
