@@ -13,6 +13,7 @@ mod nesting;
 pub mod stages;
 mod statistics;
 mod summary;
+pub mod triage;
 
 pub use base::health;
 pub use breakdown::{BreakdownOptions, breakdown};
