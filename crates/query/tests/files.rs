@@ -135,6 +135,32 @@ fn a_write_ahead_log_is_read_too() {
     drop(writer);
 }
 
+/// What a killed writer leaves: half a transaction in the file, and the journal to undo it.
+#[test]
+fn a_hot_journal_is_undone_in_a_copy() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(folder.path(), 0);
+    let left = folder.path().join("left");
+    std::fs::create_dir(&left).unwrap();
+    let writer = Connection::open(&path).unwrap();
+    let suffix = suffix(&writer);
+    let change = format!("UPDATE \"rocpd_event{suffix}\" SET extdata = printf('%.*c', 2000, 'x')");
+    writer.execute_batch(&format!("PRAGMA cache_size = 1; BEGIN; {change}; {change}")).unwrap();
+    for name in ["0_results.db", "0_results.db-journal"] {
+        std::fs::copy(folder.path().join(name), left.join(name)).unwrap();
+    }
+    drop(writer);
+    let left = left.join("0_results.db");
+    let before = std::fs::read(&left).unwrap();
+    assert!(before != std::fs::read(&path).unwrap(), "nothing was written yet");
+    let session = Session::of_databases(vec![left.clone()]).unwrap();
+    assert_eq!(number(&session, "SELECT count(*) FROM kernels"), KERNELS as i64);
+    assert_eq!(number(&session, "SELECT count(*) FROM rocpd_event WHERE extdata LIKE 'xx%'"), 0);
+    assert!(session.health().problems().any(|check| check.id == "journal"));
+    drop(session);
+    assert_eq!(std::fs::read(&left).unwrap(), before);
+}
+
 #[test]
 fn what_is_no_rocpd_database_is_one_clear_line() {
     let folder = tempfile::tempdir().unwrap();

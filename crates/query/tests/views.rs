@@ -49,7 +49,10 @@ fn check_counts(session: &Session, recordings: usize) {
             (count * recordings) as i64,
             "{view}"
         );
-        assert_eq!(rows(session, &format!("SELECT * FROM {view}")).len(), count * recordings, "{view}");
+        // Many files make this slow, and it tells nothing new there.
+        if recordings <= 3 {
+            assert_eq!(rows(session, &format!("SELECT * FROM {view}")).len(), count * recordings, "{view}");
+        }
     }
     for (view, count) in TOTALS {
         assert_eq!(rows(session, &format!("SELECT * FROM {view}")).len(), *count, "{view}");

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_int};
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use convert::rocpd::views::{self, Scope};
@@ -52,6 +53,7 @@ pub(super) fn create(connection: &Connection, databases: Vec<(String, Vec<Group>
         columns,
         relations: Map::default(),
         open: Mutex::default(),
+        closed: AtomicUsize::new(0),
         indexes: Mutex::default(),
     };
     let row_views = views::known().iter().filter(|v| v.scope == Scope::Rows).map(|v| v.name.to_string());
@@ -97,8 +99,10 @@ struct Set {
     columns: BTreeMap<String, Vec<String>>,
     /// Columns and declared types of tables and row views.
     relations: Map<String, Vec<(String, String)>>,
-    /// Open files that no cursor uses, the oldest first.
+    /// Open files that no cursor uses.
     open: Mutex<Vec<(usize, String, Connection)>>,
+    /// Grows with every file that is closed to make room.
+    closed: AtomicUsize,
     indexes: Mutex<Map<IndexName, Indexing>>,
 }
 
@@ -125,10 +129,12 @@ impl Set {
 
     fn put_back(&self, shard: usize, relation: &str, connection: Connection) {
         let mut open = lock(&self.open);
-        open.push((shard, relation.to_string(), connection));
-        if open.len() > OPEN_FILES {
-            open.remove(0);
+        if open.len() == OPEN_FILES {
+            // Queries walk the files in order, over and over: of all choices, closing the oldest is the worst.
+            let any = self.closed.fetch_add(7_919, Ordering::Relaxed) % OPEN_FILES;
+            open.swap_remove(any);
         }
+        open.push((shard, relation.to_string(), connection));
     }
 
     /// The index of some columns of a relation in a file, once it is worth having.
