@@ -10,7 +10,7 @@ use crate::{Column, Importance, Table, number};
 /// to 16 characters tells less than a standard deviation costs.
 fn text_min(about_to_drop: Importance) -> usize {
     match about_to_drop {
-        Importance::Detail => 40,
+        Importance::Data | Importance::Detail => 40,
         Importance::Normal => 24,
         Importance::Key => 12,
     }
@@ -48,7 +48,7 @@ pub fn fit(table: &Table, cells: &[Vec<String>], width: usize) -> Layout {
             widest.max(table.columns[c].heading().width())
         })
         .collect();
-    let mut shown: Vec<usize> = (0..table.columns.len()).collect();
+    let mut shown = for_people(table);
     let mut left_out = Vec::new();
     while let Some(place) = next_to_drop(&table.columns, &shown) {
         let column = shown[place];
@@ -59,6 +59,11 @@ pub fn fit(table: &Table, cells: &[Vec<String>], width: usize) -> Layout {
     }
     left_out.reverse();
     Layout { columns: widths(table, &natural, &shown, width), left_out }
+}
+
+/// The columns that people may see.
+pub fn for_people(table: &Table) -> Vec<usize> {
+    (0..table.columns.len()).filter(|&c| table.columns[c].importance != Importance::Data).collect()
 }
 
 /// Narrowest width of a column.

@@ -1,5 +1,7 @@
 //! Numbers for people.
 
+use serde_json::Value as Json;
+
 use crate::{Unit, Value};
 
 /// A cell as text for a terminal or a page.
@@ -7,6 +9,9 @@ pub fn show(value: &Value, unit: Unit) -> String {
     match value {
         Value::Text(text) => text.clone(),
         Value::Absent(_) => "–".to_string(),
+        Value::Json(Json::Array(list)) => grouped(list.len() as i64),
+        Value::Json(Json::Object(object)) => grouped(object.len() as i64),
+        Value::Json(plain) => plain.to_string(),
         Value::Int(n) => match unit {
             Unit::Ns => duration(*n as f64),
             Unit::Bytes => bytes(*n as f64),

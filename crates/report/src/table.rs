@@ -29,6 +29,8 @@ pub enum Value {
     Text(String),
     /// A number that could not be measured, and why.
     Absent(String),
+    /// A list or an object, whole in JSON and CSV; people see how many entries it has.
+    Json(serde_json::Value),
 }
 
 impl Value {
@@ -67,6 +69,8 @@ impl From<usize> for Value {
 /// Which columns go first when a terminal is narrow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Importance {
+    /// For programs: in JSON and CSV, never shown to people.
+    Data,
     /// Left out first.
     Detail,
     /// Left out second.
@@ -105,6 +109,16 @@ impl Column {
         Self { importance: Importance::Key, ..self }
     }
 
+    /// The same column, in JSON and CSV only.
+    pub fn data(self) -> Self {
+        Self { importance: Importance::Data, ..self }
+    }
+
+    /// The same column, left out when there is no room.
+    pub fn normal(self) -> Self {
+        Self { importance: Importance::Normal, ..self }
+    }
+
     /// The same column, left out first.
     pub fn detail(self) -> Self {
         Self { importance: Importance::Detail, ..self }
@@ -112,17 +126,16 @@ impl Column {
 
     /// The heading for people: the key without its unit.
     pub fn heading(&self) -> String {
-        let suffix = match self.unit {
-            Unit::Ns => "_ns",
-            Unit::Pct => "_pct",
-            Unit::Bytes => "_bytes",
-            Unit::Gbps => "_gbps",
-            Unit::None | Unit::Exact => "",
+        // Durations and sizes show their unit in every cell, rates only here.
+        let (suffix, unit) = match self.unit {
+            Unit::Exact => return self.key.clone(),
+            Unit::Ns => ("_ns", ""),
+            Unit::Pct => ("_pct", ""),
+            Unit::Bytes => ("_bytes", ""),
+            Unit::Gbps => ("_gbps", " GB/s"),
+            Unit::None => ("", ""),
         };
-        if self.unit == Unit::Exact {
-            return self.key.clone();
-        }
-        self.key.strip_suffix(suffix).unwrap_or(&self.key).replace('_', " ")
+        self.key.strip_suffix(suffix).unwrap_or(&self.key).replace('_', " ") + unit
     }
 }
 

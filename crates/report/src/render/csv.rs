@@ -27,6 +27,7 @@ pub fn csv_rows(table: &Table) -> String {
                 Value::Int(n) => _ = write!(text, "{n}"),
                 Value::Float(f) => _ = write!(text, "{f}"),
                 Value::Text(t) => text.push_str(&quoted(t)),
+                Value::Json(json) => text.push_str(&quoted(&json.to_string())),
                 Value::Absent(_) => {}
             }
         }

@@ -30,7 +30,7 @@ pub fn json(report: &Report, version: &str) -> String {
     object.insert("schema".into(), SCHEMA.into());
     object.insert("inputs".into(), inputs.into());
     object.insert("health".into(), json!({ "status": report.health_status().name(), "checks": checks }));
-    let tables: Map<String, Json> = report.tables.iter().map(|t| (t.name.clone(), rows(t))).collect();
+    let tables: Map<String, Json> = report.tables.iter().map(|t| (t.name.clone(), json_rows(t))).collect();
     object.insert("tables".into(), tables.into());
     object.insert("findings".into(), report.findings.iter().map(finding).collect::<Vec<_>>().into());
     if !report.notes.is_empty() {
@@ -41,7 +41,8 @@ pub fn json(report: &Report, version: &str) -> String {
     text
 }
 
-fn rows(table: &Table) -> Json {
+/// The rows of a table as JSON objects.
+pub fn json_rows(table: &Table) -> Json {
     let row = |row: &Vec<Value>| {
         let mut object = Map::new();
         let mut absent = Map::new();
@@ -78,6 +79,7 @@ fn cell(value: &Value) -> Json {
         Value::Float(f) => float(*f),
         Value::Text(text) => text.clone().into(),
         Value::Absent(_) => Json::Null,
+        Value::Json(json) => json.clone(),
     }
 }
 

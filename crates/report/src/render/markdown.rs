@@ -37,13 +37,14 @@ pub fn markdown(report: &Report) -> String {
 
 fn pipe_table(text: &mut String, table: &Table) {
     _ = writeln!(text, "\n## {}\n", table.title);
-    let headings: Vec<String> = table.columns.iter().map(|column| column.heading()).collect();
+    let shown = layout::for_people(table);
+    let headings: Vec<String> = shown.iter().map(|&c| table.columns[c].heading()).collect();
     let rules: Vec<&str> =
-        table.columns.iter().map(|column| if column.text { "---" } else { "---:" }).collect();
+        shown.iter().map(|&c| if table.columns[c].text { "---" } else { "---:" }).collect();
     _ = writeln!(text, "| {} |", headings.join(" | "));
     _ = writeln!(text, "| {} |", rules.join(" | "));
     for row in layout::cells(table) {
-        let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        let cells: Vec<String> = shown.iter().map(|&c| row[c].replace('|', "\\|")).collect();
         _ = writeln!(text, "| {} |", cells.join(" | "));
     }
     if table.hidden > 0 {

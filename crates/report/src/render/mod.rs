@@ -6,6 +6,6 @@ mod markdown;
 mod terminal;
 
 pub use csv::{csv, csv_header, csv_rows};
-pub use json::json;
+pub use json::{json, json_rows};
 pub use markdown::markdown;
 pub use terminal::{TerminalOptions, terminal};
