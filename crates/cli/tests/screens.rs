@@ -106,7 +106,7 @@ fn a_damaged_trace_gives_its_data_and_a_warning() {
     let path = folder.path().join("run/serving.rank0.json");
     let bytes = std::fs::read(&path).expect("a trace");
     let cut = folder.path().join("cut.json");
-    std::fs::write(&cut, &bytes[..bytes.len() / 20 * 19]).expect("most of a trace");
+    std::fs::write(&cut, &bytes[..bytes.len() - 1000]).expect("most of a trace");
     let text = screen(folder.path(), 100, &["summary", "cut.json", "--limit", "1"]);
     assert!(text.contains("warn truncated"), "{text}");
     assert!(text.contains("Kernels"), "{text}");
