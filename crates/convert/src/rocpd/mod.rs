@@ -118,7 +118,9 @@ impl Flavour {
         let digits: String = guid.chars().filter(|c| *c != '-').collect();
         match self {
             Flavour::Rocprofv3 => guid.into(),
-            Flavour::RocprofSys if digits.len() == 32 && digits.bytes().all(|b| b.is_ascii_hexdigit()) => digits,
+            Flavour::RocprofSys if digits.len() == 32 && digits.bytes().all(|b| b.is_ascii_hexdigit()) => {
+                digits
+            }
             Flavour::RocprofSys => identity::made_up_guid(guid).replace('-', ""),
         }
     }
