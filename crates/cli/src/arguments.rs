@@ -31,6 +31,8 @@ pub enum Command {
     Summary(commands::summary::SummaryArgs),
     /// Run SQL with rocpd's table and view names on any trace
     Query(commands::query::QueryArgs),
+    /// Show which kernels cost most and where they come from, what could overlap and what could be fused
+    Triage(Box<commands::triage::TriageArgs>),
     /// Show how the GPUs spent their time: timeline, categories and backends, what ran together
     Breakdown(commands::breakdown::BreakdownArgs),
     /// Make a torch trace fit for Perfetto: crossing slices go to lanes of their own, nothing is lost

@@ -11,7 +11,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["demo", "info"]),
     ("Collect", &["capture"]),
     ("Read", &["summary", "query"]),
-    ("Analyse", &["breakdown", "perfetto-fix"]),
+    ("Analyse", &["triage", "breakdown", "perfetto-fix"]),
     ("Test data", &["synth"]),
     ("Set up", &["completions", "man"]),
 ];

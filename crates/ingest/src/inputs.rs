@@ -109,8 +109,11 @@ fn has_trace_name(path: &Path) -> bool {
 /// Files being written, lock files and the side files of SQLite.
 const PARTIAL: &[&str] = &[".part", ".partial", ".tmp", ".crdownload", "~", "-journal", "-wal", "-shm"];
 
+/// What `perfetto-fix` writes: the same recording as the trace it was made from.
+const DERIVED: &str = "perfetto_fixed_trace";
+
 fn is_hidden_or_partial(name: &str) -> bool {
-    name.starts_with('.') || PARTIAL.iter().any(|end| name.ends_with(end))
+    name.starts_with('.') || name.starts_with(DERIVED) || PARTIAL.iter().any(|end| name.ends_with(end))
 }
 
 /// All files below a folder, by name with numbers in order; each real folder once.

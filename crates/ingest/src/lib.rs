@@ -27,6 +27,7 @@ pub use detect::{Format, detect};
 pub use error::Error;
 pub use inputs::{Input, find_inputs};
 pub use progress::Progress;
+pub use rank::{rank_of_path, role_of_path};
 
 use trace::{Needs, Trace};
 

@@ -26,7 +26,7 @@ const FOLDERS_LOOKED_AT: usize = 3;
 const MOST_DIGITS: usize = 6;
 
 /// The rank a path names: `rank0`, `rank-0`, `.rank.7.`, `worker3`, `TP-0`, `[TP00]`, `r0`.
-pub(crate) fn of_path(path: &Path) -> Option<u32> {
+pub fn rank_of_path(path: &Path) -> Option<u32> {
     names(path).find_map(|name| of_name(&name))
 }
 
@@ -35,13 +35,17 @@ pub(crate) fn place_of_path(path: &Path) -> Option<Place> {
     names(path).find_map(|name| Some(place_of_name(&name)).filter(|place| *place != Place::default()))
 }
 
-/// What a torch trace is when it is no rank of the job: `capture`, `merged` or `helper`.
-pub(crate) fn role_of_path(path: &Path) -> Option<&'static str> {
+/// What a torch trace is when it is no rank of the job: `capture`, `mapping`, `merged` or `helper`.
+pub fn role_of_path(path: &Path) -> Option<&'static str> {
     let mut names = names(path);
     let file = names.next()?;
-    let captured = |name: &str| CAPTURES.iter().any(|word| name.contains(word));
-    if captured(&file) || names.any(|folder| captured(&folder)) {
+    let folders: Vec<String> = names.collect();
+    let captured = |name: &String| CAPTURES.iter().any(|word| name.contains(word));
+    if captured(&file) || folders.iter().any(captured) {
         return Some("capture");
+    }
+    if file.starts_with(MAPPING_FILE) || folders.iter().any(|folder| folder == MAPPING_FOLDER) {
+        return Some("mapping");
     }
     let stem = HELPERS.iter().any(|word| file.contains(word));
     let merged = file.starts_with("merged-") || file.starts_with("merged_") || file.starts_with("merged.");
@@ -50,6 +54,10 @@ pub(crate) fn role_of_path(path: &Path) -> Option<&'static str> {
 
 /// Names that serving frameworks give to traces of graph captures.
 const CAPTURES: &[&str] = &["capture_traces", "graph_capture"];
+
+/// Names that `capture` and `synth` give to traces of the graph-off run of a pair.
+const MAPPING_FILE: &str = "mapping-trace";
+const MAPPING_FOLDER: &str = "mapping";
 
 /// Names of traces of processes that drive the ranks without being one.
 const HELPERS: &[&str] = &[".async_llm.", ".api_server."];
@@ -120,10 +128,10 @@ pub(crate) fn assign(trace: &mut Trace) {
         }
         source.rank = match source.role {
             Some(_) => None,
-            None => source.rank.or(of_processes).or_else(|| of_path(&path)),
+            None => source.rank.or(of_processes).or_else(|| rank_of_path(&path)),
         };
     }
-    let no_rank = |role: &Option<String>| matches!(role.as_deref(), Some("capture" | "helper"));
+    let no_rank = |role: &Option<String>| matches!(role.as_deref(), Some("capture" | "helper" | "mapping"));
     for process in &mut trace.processes {
         if process.source.get().is_some_and(|source| no_rank(&trace.sources[source].role)) {
             process.rank = None;
@@ -208,7 +216,7 @@ mod tests {
             ("http0.json", None),
             ("gfx942_r0x.json", None),
         ] {
-            assert_eq!(of_path(Path::new(path)), expected, "{path}");
+            assert_eq!(rank_of_path(Path::new(path)), expected, "{path}");
         }
     }
 
@@ -227,6 +235,9 @@ mod tests {
             ("graph_capture_profile/decode_bs_32_rank0.json.gz", Some("capture")),
             ("graph_capture_rank_0.177.pt.trace.json.gz", Some("capture")),
             ("merged-170.trace.json.gz", Some("merged")),
+            ("out/mapping/decode/x-TP-0.trace.json.gz", Some("mapping")),
+            ("mapping-trace-17-TP-0.trace.json.gz", Some("mapping")),
+            ("kernel_mapping/rank0.json", None),
             ("host_12.async_llm.177.pt.trace.json.gz", Some("helper")),
             ("rank0.json", None),
         ] {

@@ -9,6 +9,7 @@ pub mod query;
 pub mod setup;
 pub mod summary;
 pub mod synth;
+pub mod triage;
 
 use crate::arguments::{Arguments, Command};
 use crate::failure::Failure;
@@ -22,6 +23,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Capture(args) => args.run(output),
         Command::Summary(args) => args.run(output),
         Command::Query(args) => args.run(output),
+        Command::Triage(args) => args.run(output),
         Command::Breakdown(args) => args.run(output),
         Command::PerfettoFix(args) => args.run(output),
         Command::Synth(args) => args.run(output),

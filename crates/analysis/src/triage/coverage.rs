@@ -1,0 +1,138 @@
+//! How much of the GPU time is located, classified and staged: always said, good or bad.
+
+use report::{HealthCheck, HealthStatus, Report};
+
+use super::Context;
+use super::sites::mapping_source;
+use crate::attribution::Source;
+use crate::classify::Category;
+use crate::stages::StageSource;
+use crate::statistics::percent;
+
+/// Less than this located is a warning.
+const WELL_LOCATED_PCT: f64 = 95.0;
+/// More than this in `other` is a warning.
+const MOST_OTHER_PCT: f64 = 0.5;
+
+/// GPU time of a context by how much is known of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Coverage {
+    pub total_ns: i64,
+    /// Located to an op, module or line, by how that was found.
+    pub located_ns: [i64; Source::ALL.len()],
+    /// Known to be part of a graph and nothing else.
+    pub graph_ns: i64,
+    /// In category `other`.
+    pub other_ns: i64,
+    /// Names of those, with most time first.
+    pub other_names: Vec<(trace::StrId, i64)>,
+    /// Without a stage.
+    pub unstaged_ns: i64,
+}
+
+impl Coverage {
+    pub fn of(context: &Context) -> Self {
+        let mut coverage = Self::default();
+        let mut others: trace::Map<trace::StrId, i64> = trace::Map::default();
+        for &row in &context.rows {
+            let (site, duration) = (context.site(row), context.duration(row));
+            coverage.total_ns += duration;
+            if site.is_located() {
+                coverage.located_ns[site.source as usize] += duration;
+            } else if site.source == Source::GraphLaunch {
+                coverage.graph_ns += duration;
+            }
+            if context.category(row) == Category::Other {
+                coverage.other_ns += duration;
+                *others.entry(context.name(row)).or_default() += duration;
+            }
+            if context.stages.told_by(row) == StageSource::None {
+                coverage.unstaged_ns += duration;
+            }
+        }
+        coverage.other_names = others.into_iter().collect();
+        coverage.other_names.sort_by_key(|(name, ns)| (std::cmp::Reverse(*ns), *name));
+        coverage
+    }
+
+    /// Share of GPU time located to an op, module or line.
+    pub fn located_pct(&self) -> f64 {
+        percent(self.located_ns.iter().sum(), self.total_ns)
+    }
+
+    /// Share of GPU time in category `other`.
+    pub fn other_pct(&self) -> f64 {
+        percent(self.other_ns, self.total_ns)
+    }
+
+    pub fn located_sentence(&self) -> String {
+        let mut parts: Vec<(i64, &str)> =
+            Source::ALL.into_iter().map(|s| (self.located_ns[s as usize], mapping_source(s))).collect();
+        parts.retain(|(ns, _)| *ns > 0);
+        parts.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
+        let parts: Vec<String> =
+            parts.iter().map(|(ns, word)| format!("{:.1} % {word}", percent(*ns, self.total_ns))).collect();
+        let by = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
+        let mut text =
+            format!("{:.1} % of GPU time located to an op, module or Python line{by}", self.located_pct());
+        if self.graph_ns > 0 {
+            text.push_str(&format!(
+                "; {:.1} % only to the launch of its graph: give the capture trace or a graph-off trace with `--mapping`",
+                percent(self.graph_ns, self.total_ns)
+            ));
+        }
+        text
+    }
+
+    pub fn classified_sentence(&self, context: &Context) -> String {
+        let text = format!("{:.2} % of GPU time in category `other`", self.other_pct());
+        match self.other_names.first() {
+            None => text,
+            Some((name, _)) => format!(
+                "{text}, most of it `{}` (`--rules FILE` names more kernels)",
+                crate::names::display_name(context.trace.strings.get(*name))
+            ),
+        }
+    }
+}
+
+/// Adds the checks `located`, `classified` and `join` to a report, and says them.
+pub(super) fn report(context: &Context, report: &mut Report) {
+    let coverage = Coverage::of(context);
+    let good = |good: bool| if good { HealthStatus::Pass } else { HealthStatus::Warn };
+    let mut checks = vec![
+        HealthCheck {
+            id: "located".into(),
+            status: good(coverage.located_pct() >= WELL_LOCATED_PCT),
+            value: Some(coverage.located_pct()),
+            message: coverage.located_sentence(),
+        },
+        HealthCheck {
+            id: "classified".into(),
+            status: good(coverage.other_pct() <= MOST_OTHER_PCT),
+            value: Some(100.0 - coverage.other_pct()),
+            message: coverage.classified_sentence(context),
+        },
+    ];
+    if let Some(join) = context.attribution.join.filter(|join| join.by_position + join.by_name > 0) {
+        checks.push(HealthCheck {
+            id: "graph_join".into(),
+            status: good(join.by_position == join.rows),
+            value: Some(join.match_pct()),
+            message: format!(
+                "{} of {} replayed kernels joined by position with equal names, {} by name",
+                join.by_position, join.rows, join.by_name
+            ),
+        });
+    }
+    // A terminal shows checks that are not perfect; these are said in any case.
+    let perfect = checks.iter().filter(|check| check.status == HealthStatus::Pass);
+    report.notes.extend(perfect.map(|check| check.message.clone()));
+    if coverage.unstaged_ns > 0 {
+        report.notes.push(format!(
+            "no annotation, file name or graph tells the stage of {:.1} % of GPU time, shown as `other`",
+            percent(coverage.unstaged_ns, coverage.total_ns)
+        ));
+    }
+    report.health.extend(checks);
+}

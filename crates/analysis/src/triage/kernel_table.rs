@@ -1,0 +1,178 @@
+//! The kernel table: what each kernel costs in each stage, and where it comes from.
+
+use report::{Column, Table, Unit, Value};
+use serde_json::{Value as Json, json};
+use trace::{Map, StrId};
+
+use super::Context;
+use super::problem::Problems;
+use super::sites::{SiteTotals, Sites};
+use crate::names::{self, display_name};
+use crate::stages::Stage;
+use crate::statistics::{percent, rounded_mean};
+
+/// The table, and what it does not show.
+pub(super) struct KernelTable {
+    pub table: Table,
+    /// Rows below the least share.
+    pub left_out: usize,
+    /// Their part of all GPU time.
+    pub left_out_pct: f64,
+}
+
+/// All rows of one name in one stage.
+struct Group {
+    stage: Stage,
+    name: StrId,
+    total_ns: i64,
+    calls: usize,
+    first: trace::RowRef,
+    sites: Sites,
+}
+
+/// One row per stage and name, by stage, then by time.
+pub(super) fn kernel_table(context: &Context) -> KernelTable {
+    let groups = groups(context);
+    let mut stage_ns: Map<Stage, i64> = Map::default();
+    for group in &groups {
+        *stage_ns.entry(group.stage).or_default() += group.total_ns;
+    }
+    let total_ns: i64 = stage_ns.values().sum();
+    let (mut left_out, mut left_out_ns) = (0, 0);
+    let mut table = Table::new("kernel_table", "Kernels", columns());
+    let mut problems = Problems::default();
+    for group in groups {
+        let share = percent(group.total_ns, stage_ns[&group.stage]);
+        if share < context.min_share_pct {
+            left_out += 1;
+            left_out_ns += group.total_ns;
+            continue;
+        }
+        table.push(row(context, group, share, &mut problems));
+    }
+    KernelTable { table, left_out, left_out_pct: percent(left_out_ns, total_ns) }
+}
+
+fn groups(context: &Context) -> Vec<Group> {
+    let mut places: Map<(Stage, StrId), usize> = Map::default();
+    let mut groups: Vec<Group> = Vec::new();
+    for &row in &context.rows {
+        let (stage, name) = (context.stage(row), context.name(row));
+        let place = *places.entry((stage, name)).or_insert_with(|| {
+            groups.push(Group { stage, name, total_ns: 0, calls: 0, first: row, sites: Sites::default() });
+            groups.len() - 1
+        });
+        let (group, duration) = (&mut groups[place], context.duration(row));
+        group.total_ns += duration;
+        group.calls += 1;
+        group.sites.add(context.attribution.site_of(row), duration);
+    }
+    let text = |group: &Group| context.trace.strings.get(group.name);
+    groups
+        .sort_by(|a, b| (a.stage, b.total_ns).cmp(&(b.stage, a.total_ns)).then_with(|| text(a).cmp(text(b))));
+    groups
+}
+
+fn columns() -> Vec<Column> {
+    vec![
+        Column::text("stage"),
+        Column::text("kernel_name").data(),
+        Column::text("display_name"),
+        Column::text("category"),
+        Column::text("backend").normal(),
+        Column::int("total_ns", Unit::Ns),
+        Column::int("calls", Unit::None),
+        Column::int("mean_ns", Unit::Ns).detail(),
+        Column::int("time_share_pct", Unit::Pct).key(),
+        Column::text("source_line"),
+        Column::text("cpu_op").detail(),
+        Column::text("module").detail(),
+        Column::text("python_location").data(),
+        Column::text("mapping_source").detail(),
+        Column::int("confidence", Unit::None).detail(),
+        Column::int("site_share_pct", Unit::Pct).detail(),
+        Column::text("sites").data(),
+        Column::text("notes").detail(),
+    ]
+}
+
+fn row(context: &Context, group: Group, share: f64, problems: &mut Problems) -> Vec<Value> {
+    let name = context.trace.strings.get(group.name);
+    let class = context.class(group.first);
+    let sites = group.sites.merged(context);
+    let top = &sites[0];
+    let known = |text: &str, why: &str| if text.is_empty() { Value::absent(why) } else { Value::from(text) };
+    let why = top.why_unknown();
+    vec![
+        group.stage.name().into(),
+        name.into(),
+        display_name(name).as_str().into(),
+        context.category(group.first).name().into(),
+        class.map_or("unknown", |class| &class.backend).into(),
+        Value::Int(group.total_ns),
+        group.calls.into(),
+        Value::Int(rounded_mean(group.total_ns, group.calls)),
+        Value::Float(share),
+        known(short_frame(&top.location), why),
+        known(&top.cpu_op, why),
+        known(&top.module, why),
+        known(&top.location, why),
+        top.source_name().into(),
+        Value::Float(f64::from(top.confidence_pct) / 100.0),
+        Value::Float(percent(top.total_ns, group.total_ns)),
+        Value::Json(sites.iter().map(|site| describe(site, group.total_ns)).collect()),
+        notes(context, name, &sites, problems).as_str().into(),
+    ]
+}
+
+/// `…/layers/quantization/unquant.py(103): apply` as `unquant.py(103): apply`.
+fn short_frame(frame: &str) -> &str {
+    let path = frame.find("(").map_or(frame, |end| &frame[..end]);
+    path.rfind('/').map_or(frame, |at| &frame[at + 1..])
+}
+
+fn describe(site: &SiteTotals, of_ns: i64) -> Json {
+    let text = |text: &str| if text.is_empty() { Json::Null } else { Json::from(text) };
+    json!({
+        "python_location": text(&site.location),
+        "cpu_op": text(&site.cpu_op),
+        "module": text(&site.module),
+        "modules": site.modules,
+        "model_frame": text(&site.model_frame),
+        "library_frame": text(&site.library_frame),
+        "call_chain": text(&site.chain),
+        "launch": text(&site.launch),
+        "calls": site.calls,
+        "total_ns": site.total_ns,
+        "share_pct": percent(site.total_ns, of_ns),
+        "mapping_source": site.source_name(),
+        "confidence": f64::from(site.confidence_pct) / 100.0,
+    })
+}
+
+/// What the name and the shapes tell of a matrix product, and whether the kernel has more than one site.
+fn notes(context: &Context, name: &str, sites: &[SiteTotals], problems: &mut Problems) -> String {
+    let mut notes = Vec::new();
+    if let Some(facts) = names::gemm(name) {
+        if let Some([m, n, k]) = facts.tile {
+            notes.push(format!("tile {m}x{n}x{k}"));
+        }
+        match (facts.input, facts.output, facts.compute) {
+            (Some(input), Some(output), Some(compute)) => {
+                notes.push(format!("{input} to {output}, sums in {compute}"))
+            }
+            (Some(input), ..) => notes.push(input.to_string()),
+            _ => notes.extend(facts.types.map(|types| format!("types {types}"))),
+        }
+        notes.extend(facts.transposes.map(|transposes| format!("layout {transposes}")));
+        notes.extend(facts.split_k.map(|split| format!("split-K {split}")));
+        if facts.stream_k {
+            notes.push("stream-K".into());
+        }
+    }
+    notes.extend(problems.note(context, sites));
+    if sites.len() > 1 {
+        notes.push(format!("{} sites", sites.len()));
+    }
+    notes.join("; ")
+}

@@ -1,0 +1,206 @@
+//! One run out of many files: which rank, which stages, and what is no rank at all.
+
+use trace::Source;
+
+use crate::stages::{self, Stage};
+
+/// The files of one rank of one run, as places in the list of sources.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OneRun {
+    /// To be analysed: one file, or one for each stage.
+    pub formal: Vec<usize>,
+    /// Of the graph-off server of a pair.
+    pub mapping: Vec<usize>,
+    /// Traces of graph captures.
+    pub captures: Vec<usize>,
+    /// The rank, when files tell.
+    pub rank: Option<u32>,
+    /// All ranks there are, rising.
+    pub ranks: Vec<u32>,
+}
+
+/// Why there is not one run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoRun {
+    /// The same rank and stage more than once.
+    #[error("there are {} runs and triage looks at one: {}", paths.len(), listed(paths))]
+    Several {
+        /// The files of the first rank and stage that are there twice.
+        paths: Vec<String>,
+    },
+    /// No file of the rank that was asked for.
+    #[error("there is no rank {rank}; there are {}", if ranks.is_empty() { "no ranks".into() } else { numbers(ranks) })]
+    NoSuchRank {
+        /// Asked for.
+        rank: u32,
+        /// What there is.
+        ranks: Vec<u32>,
+    },
+    /// Nothing but captures and traces of helpers.
+    #[error("there is no trace of a rank, only {what}")]
+    NoRank {
+        /// What there is.
+        what: String,
+    },
+}
+
+/// More paths than this do not fit a line.
+const LISTED: usize = 8;
+
+fn listed(paths: &[String]) -> String {
+    let mut text: Vec<String> = paths.iter().take(LISTED).map(|path| format!("`{path}`")).collect();
+    if paths.len() > LISTED {
+        text.push(format!("and {} more", paths.len() - LISTED));
+    }
+    text.join(", ")
+}
+
+/// `0, 1, 4 to 7`.
+pub(super) fn numbers(ranks: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for &rank in ranks {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == rank => *last = rank,
+            _ => runs.push((rank, rank)),
+        }
+    }
+    let text = runs.iter().flat_map(|&(first, last)| match last - first {
+        0 => vec![first.to_string()],
+        1 => vec![first.to_string(), last.to_string()],
+        _ => vec![format!("{first} to {last}")],
+    });
+    text.collect::<Vec<_>>().join(", ")
+}
+
+impl OneRun {
+    /// Chooses among sources: those of the lowest rank, or of the rank that is asked for.
+    pub fn choose(sources: &[Source], wanted: Option<u32>) -> Result<Self, NoRun> {
+        let of_role = |role: Option<&str>| -> Vec<usize> {
+            (0..sources.len()).filter(|&i| sources[i].role.as_deref() == role).collect()
+        };
+        let mut run = Self { captures: of_role(Some("capture")), ..Self::default() };
+        // A merged trace repeats the ranks; alone, it is all there is. So are the traces of a mapping server.
+        let mut formal = of_role(None);
+        if formal.is_empty() {
+            formal = of_role(Some("merged"));
+        }
+        if formal.is_empty() {
+            formal = of_role(Some("mapping"));
+        } else {
+            run.mapping = of_role(Some("mapping"));
+        }
+        if formal.is_empty() {
+            let roles: Vec<&str> = sources.iter().filter_map(|source| source.role.as_deref()).collect();
+            return Err(NoRun::NoRank { what: kinds(&roles) });
+        }
+        run.ranks = formal.iter().filter_map(|&i| sources[i].rank).collect();
+        run.ranks.sort_unstable();
+        run.ranks.dedup();
+        run.rank = match wanted {
+            // A file that holds several ranks tells none of its own; its processes do.
+            Some(rank) if !run.ranks.is_empty() && !run.ranks.contains(&rank) => {
+                return Err(NoRun::NoSuchRank { rank, ranks: run.ranks });
+            }
+            Some(rank) => Some(rank),
+            None => run.ranks.first().copied(),
+        };
+        if !run.ranks.is_empty() {
+            formal.retain(|&i| sources[i].rank == run.rank || sources[i].rank.is_none());
+        }
+        check_once(sources, &formal)?;
+        run.formal = formal;
+        Ok(run)
+    }
+
+    /// What to tell of ranks that are not looked at.
+    pub fn note(&self) -> Option<String> {
+        let rank = self.rank.filter(|_| self.ranks.len() > 1)?;
+        let all = numbers(&self.ranks);
+        Some(format!("rank {rank} of ranks {all} (`--rank N` looks at another)"))
+    }
+}
+
+/// No stage may be there twice.
+fn check_once(sources: &[Source], formal: &[usize]) -> Result<(), NoRun> {
+    let label = |i: usize| -> Option<Stage> { stages::label(&sources[i].path) };
+    for &i in formal {
+        let same: Vec<usize> = formal.iter().copied().filter(|&j| label(j) == label(i)).collect();
+        // A trace without a stage beside one with: no telling whether they belong together.
+        let unclear = label(i).is_none() && formal.len() > 1;
+        if same.len() > 1 || unclear {
+            let several = if same.len() > 1 { &same[..] } else { formal };
+            return Err(NoRun::Several { paths: several.iter().map(|&j| sources[j].path.clone()).collect() });
+        }
+    }
+    Ok(())
+}
+
+fn kinds(roles: &[&str]) -> String {
+    const WORDS: [(&str, &str); 2] =
+        [("capture", "captures of graphs"), ("helper", "traces of helper processes")];
+    let words: Vec<&str> =
+        WORDS.iter().filter(|(role, _)| roles.contains(role)).map(|(_, words)| *words).collect();
+    words.join(" and ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sources(files: &[(&str, Option<u32>, Option<&str>)]) -> Vec<Source> {
+        let source = |(path, rank, role): &(&str, Option<u32>, Option<&str>)| Source {
+            rank: *rank,
+            role: role.map(String::from),
+            ..Source::named(path, "torch")
+        };
+        files.iter().map(source).collect()
+    }
+
+    #[test]
+    fn the_lowest_rank_is_taken_with_all_its_stages() {
+        let files = [
+            ("prefill/TP-1.json", Some(1), None),
+            ("prefill/TP-0.json", Some(0), None),
+            ("decode/TP-0.json", Some(0), None),
+            ("decode/TP-1.json", Some(1), None),
+            ("capture_traces/graph_capture_rank_0.json", None, Some("capture")),
+            ("merged-1.json", None, Some("merged")),
+            ("x.async_llm.1.json", None, Some("helper")),
+            ("mapping/decode/TP-0.json", None, Some("mapping")),
+        ];
+        let run = OneRun::choose(&sources(&files), None).unwrap();
+        assert_eq!((run.formal.as_slice(), run.rank), (&[1, 2][..], Some(0)));
+        assert_eq!((run.captures.as_slice(), run.mapping.as_slice()), (&[4][..], &[7][..]));
+        assert_eq!(run.note().unwrap(), "rank 0 of ranks 0, 1 (`--rank N` looks at another)");
+        let other = OneRun::choose(&sources(&files), Some(1)).unwrap();
+        assert_eq!(other.formal, [0, 3]);
+        let none = OneRun::choose(&sources(&files), Some(7)).unwrap_err();
+        assert_eq!(none.to_string(), "there is no rank 7; there are 0, 1");
+    }
+
+    #[test]
+    fn several_runs_are_listed() {
+        let twice = sources(&[("a/decode.json", Some(0), None), ("b/decode.json", Some(0), None)]);
+        let error = OneRun::choose(&twice, None).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "there are 2 runs and triage looks at one: `a/decode.json`, `b/decode.json`"
+        );
+        let unclear = sources(&[("decode.json", None, None), ("model.json", None, None)]);
+        assert!(matches!(OneRun::choose(&unclear, None), Err(NoRun::Several { paths }) if paths.len() == 2));
+    }
+
+    #[test]
+    fn a_merged_trace_alone_is_the_run() {
+        let merged = sources(&[("merged-1.json", None, Some("merged"))]);
+        assert_eq!(OneRun::choose(&merged, Some(3)).unwrap().formal, [0]);
+        let helper = sources(&[("x.async_llm.1.json", None, Some("helper"))]);
+        let error = OneRun::choose(&helper, None).unwrap_err();
+        assert_eq!(error.to_string(), "there is no trace of a rank, only traces of helper processes");
+    }
+
+    #[test]
+    fn ranks_are_told_in_runs() {
+        assert_eq!(numbers(&[0, 1, 2, 3, 7, 9, 10]), "0 to 3, 7, 9, 10");
+    }
+}

@@ -1,0 +1,130 @@
+//! The places a kernel comes from, layers of a model taken together.
+
+use trace::{Map, StrId};
+
+use super::Context;
+use crate::attribution::{SiteId, Source, module_class};
+
+/// Time and calls of the sites of one kernel.
+#[derive(Default)]
+pub(super) struct Sites {
+    totals: Map<SiteId, (i64, usize)>,
+}
+
+/// One place in the program: the sites of all layers that share op, class of module and Python line.
+#[derive(Default)]
+pub(super) struct SiteTotals {
+    pub location: String,
+    pub cpu_op: String,
+    /// Class of the module.
+    pub module: String,
+    /// How many modules of that class.
+    pub modules: usize,
+    pub model_frame: String,
+    pub library_frame: String,
+    pub chain: String,
+    pub launch: String,
+    pub source: Source,
+    /// Of the least certain part.
+    pub confidence_pct: u8,
+    pub total_ns: i64,
+    pub calls: usize,
+    /// Shapes and types of the op's inputs with the time they took, most first.
+    pub inputs: Vec<(StrId, StrId, i64)>,
+}
+
+impl SiteTotals {
+    /// The word of the contract.
+    pub fn source_name(&self) -> &'static str {
+        mapping_source(self.source)
+    }
+
+    /// Why the op, module or line is not told.
+    pub fn why_unknown(&self) -> &'static str {
+        match self.source {
+            Source::None => "no launch of it is in the trace",
+            Source::GraphLaunch => "replayed from a graph: give the capture trace with `--mapping`",
+            _ => "the launch lies in none that was recorded",
+        }
+    }
+}
+
+/// `none`, `eager`, `capture-join`, `mapping-trace`, `graph-launch`.
+pub(super) fn mapping_source(source: Source) -> &'static str {
+    match source {
+        Source::None => "none",
+        Source::Eager => "eager",
+        Source::CaptureJoin => "capture-join",
+        Source::MappingTrace => "mapping-trace",
+        Source::GraphLaunch => "graph-launch",
+    }
+}
+
+impl Sites {
+    pub fn add(&mut self, site: SiteId, duration: i64) {
+        let (total, calls) = self.totals.entry(site).or_default();
+        *total += duration;
+        *calls += 1;
+    }
+
+    /// The sites with layers taken together, most time first; at least one.
+    pub fn merged(self, context: &Context) -> Vec<SiteTotals> {
+        let attribution = &context.attribution;
+        let mut parts: Vec<(SiteId, (i64, usize))> = self.totals.into_iter().collect();
+        // Facts of which one is shown are those of the part with most time, whatever the map's order.
+        parts.sort_by_key(|(site, (total, _))| (std::cmp::Reverse(*total), *site));
+        let mut places: Map<(StrId, StrId, &str, Source), usize> = Map::default();
+        let mut merged: Vec<(SiteTotals, Vec<StrId>)> = Vec::new();
+        for (id, (total, calls)) in parts {
+            let site = &attribution.sites[id.0 as usize];
+            let text = |id: StrId| attribution.text(id).to_string();
+            let module = attribution.text(site.module);
+            let class = module_class(module.strip_prefix("nn.Module: ").unwrap_or(module));
+            let place =
+                *places.entry((site.location, site.cpu_op, class, site.source)).or_insert_with(|| {
+                    let fresh = SiteTotals {
+                        location: text(site.location),
+                        cpu_op: text(site.cpu_op),
+                        module: class.to_string(),
+                        model_frame: text(site.model_frame),
+                        library_frame: text(site.library_frame),
+                        chain: text(site.chain),
+                        launch: text(site.launch),
+                        source: site.source,
+                        confidence_pct: site.confidence_pct,
+                        ..SiteTotals::default()
+                    };
+                    merged.push((fresh, Vec::new()));
+                    merged.len() - 1
+                });
+            let (totals, modules) = &mut merged[place];
+            totals.total_ns += total;
+            totals.calls += calls;
+            totals.confidence_pct = totals.confidence_pct.min(site.confidence_pct);
+            if !site.module.is_empty() {
+                modules.push(site.module);
+            }
+            if !site.input_dims.is_empty() {
+                let inputs = (site.input_dims, site.input_types);
+                match totals.inputs.iter_mut().find(|(dims, types, _)| (*dims, *types) == inputs) {
+                    Some((_, _, ns)) => *ns += total,
+                    None => totals.inputs.push((inputs.0, inputs.1, total)),
+                }
+            }
+        }
+        let mut merged: Vec<SiteTotals> = merged
+            .into_iter()
+            .map(|(mut site, mut modules)| {
+                modules.sort_unstable();
+                modules.dedup();
+                site.modules = modules.len();
+                site.inputs.sort_by_key(|(_, _, ns)| std::cmp::Reverse(*ns));
+                site
+            })
+            .collect();
+        merged.sort_by(|a, b| {
+            b.total_ns.cmp(&a.total_ns).then_with(|| (&a.location, &a.cpu_op).cmp(&(&b.location, &b.cpu_op)))
+        });
+        merged
+    }
+}
