@@ -26,6 +26,7 @@ mod error;
 mod functions;
 mod guard;
 mod hint;
+mod needs;
 mod plan;
 mod result;
 mod script;

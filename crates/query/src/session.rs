@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use ingest::{Format, Progress};
 use rusqlite::{Connection, InterruptHandle};
-use trace::{Health, Needs};
+use trace::Health;
 
 use crate::catalogue::{self, Relation};
 use crate::error::{Error, Place, SqlError};
 use crate::guard::{self, Refused};
 use crate::result::{ResultSet, Script};
-use crate::{databases, functions, hint, script, tables};
+use crate::{databases, functions, hint, needs, script, tables};
 
 /// Inputs that can be queried.
 pub struct Session {
@@ -25,11 +25,16 @@ impl Session {
     /// Opens files and folders. rocpd databases alone are queried as they are; other inputs, and a mix, are read
     /// into a trace first.
     pub fn open(paths: &[PathBuf], progress: &Progress) -> Result<Session, Error> {
+        Self::open_for(paths, None, progress)
+    }
+
+    /// Opens files and folders for the statements of one text; of a trace only what they can see is read.
+    pub fn open_for(paths: &[PathBuf], sql: Option<&str>, progress: &Progress) -> Result<Session, Error> {
         let inputs = ingest::find_inputs(paths)?;
         if inputs.iter().all(|input| input.format == Format::Rocpd) {
             Self::of_databases(inputs.into_iter().map(|input| input.path).collect())
         } else {
-            Self::of_trace(ingest::read(paths, &Needs::everything(), progress)?)
+            Self::of_trace(ingest::read(paths, &needs::of(sql), progress)?)
         }
     }
 

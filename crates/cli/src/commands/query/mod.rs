@@ -41,7 +41,8 @@ impl QueryArgs {
         let paths = self.input.paths()?;
         let sql = self.statements(&paths)?;
         let session =
-            with_progress("reading", output, |progress| Session::open(&paths, progress)).map_err(failure)?;
+            with_progress("reading", output, |progress| Session::open_for(&paths, sql.as_deref(), progress))
+                .map_err(failure)?;
         match sql {
             Some(sql) => rows::show(&session, &paths, &sql, output),
             None => prompt::run(&session, &paths, output),

@@ -1,0 +1,50 @@
+//! What a text of SQL can see of a trace, so that a question about kernels does not pay for Python frames.
+
+use trace::{ArgNeeds, Needs};
+
+/// Parts of names of tables and views that show arguments.
+const ARGUMENTS: &[&str] = &["arg"];
+/// Parts of names of tables and views that show host regions, and with them Python frames.
+const REGIONS: &[&str] = &["region", "event", "sample", "string", "thread", "marker", "arg"];
+/// The view that counts regions without saying so in its name.
+const REGIONS_TOO: &[&str] = &["top"];
+
+/// What to read for some statements; everything when they are not known yet.
+pub(crate) fn of(sql: Option<&str>) -> Needs {
+    let everything = Needs::everything();
+    let Some(sql) = sql else { return everything };
+    let lower = sql.to_lowercase();
+    let words: Vec<&str> = lower.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
+    let names = |parts: &[&str]| words.iter().any(|word| parts.iter().any(|part| word.contains(part)));
+    // The catalogue lists tables by names that the text need not hold.
+    if names(&["sqlite_", "pragma"]) {
+        return everything;
+    }
+    let frames = names(REGIONS) || words.iter().any(|word| REGIONS_TOO.contains(word));
+    let args = if names(ARGUMENTS) { ArgNeeds::All } else { ArgNeeds::None };
+    Needs { python_frames: frames, args, ..everything }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_asked_for_is_read() {
+        let cases = [
+            ("SELECT * FROM top_kernels", false, false),
+            ("select count(*) from KERNELS where name like '%gemm%'", false, false),
+            ("SELECT * FROM top", true, false),
+            ("SELECT name FROM rocpd_region", true, false),
+            ("SELECT k.name FROM kernels k JOIN regions r USING (guid, stack_id)", true, false),
+            ("SELECT * FROM region_args", true, true),
+            ("SELECT * FROM events_args", true, true),
+            ("SELECT name FROM sqlite_schema", true, true),
+        ];
+        for (sql, frames, args) in cases {
+            let needs = of(Some(sql));
+            assert_eq!((needs.python_frames, needs.args == ArgNeeds::All), (frames, args), "{sql}");
+        }
+        assert_eq!(of(None), Needs::everything());
+    }
+}
