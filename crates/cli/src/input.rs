@@ -62,28 +62,40 @@ pub fn with_progress<T: Send>(
     }
     let finished = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| draw(doing, &progress, &finished));
+        let drawer = scope.spawn(|| draw(doing, &progress, &finished));
         let result = work(&progress);
         finished.store(true, Ordering::Release);
+        drawer.thread().unpark();
         result
     })
 }
 
+/// What is quicker than this shows no bar.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 fn draw(doing: &'static str, progress: &Progress, finished: &AtomicBool) {
     let began = Instant::now();
+    let mut bar: Option<ProgressBar> = None;
+    while !finished.load(Ordering::Acquire) {
+        if began.elapsed() >= PATIENCE {
+            let (done, total) = progress.get();
+            let bar = bar.get_or_insert_with(|| new_bar(doing));
+            bar.set_length(total);
+            bar.set_position(done);
+        }
+        std::thread::park_timeout(Duration::from_millis(50));
+    }
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+}
+
+fn new_bar(doing: &'static str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     let style = "{prefix} {bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
     if let Ok(style) = ProgressStyle::with_template(style) {
         bar.set_style(style);
     }
     bar.set_prefix(doing);
-    while !finished.load(Ordering::Acquire) {
-        if began.elapsed() > Duration::from_secs(1) {
-            let (done, total) = progress.get();
-            bar.set_length(total);
-            bar.set_position(done);
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    bar.finish_and_clear();
+    bar
 }
