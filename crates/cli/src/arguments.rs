@@ -31,10 +31,14 @@ pub enum Command {
     Summary(commands::summary::SummaryArgs),
     /// Run SQL with rocpd's table and view names on any trace
     Query(commands::query::QueryArgs),
+    /// Write a trace in other formats: csv, chrome JSON, rocpd
+    Convert(commands::convert::ConvertArgs),
     /// Show which kernels cost most and where they come from, what could overlap and what could be fused
     Triage(Box<commands::triage::TriageArgs>),
     /// Show how the GPUs spent their time: timeline, categories and backends, what ran together
     Breakdown(commands::breakdown::BreakdownArgs),
+    /// Show what runs alone that could overlap, how likely its order is needed, and what that could win
+    Overlap(commands::overlap::OverlapArgs),
     /// Make a torch trace fit for Perfetto: crossing slices go to lanes of their own, nothing is lost
     PerfettoFix(commands::perfetto_fix::PerfettoFixArgs),
     /// Simulate a run with known truth and write it as trace files

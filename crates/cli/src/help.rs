@@ -10,8 +10,8 @@ use crate::arguments::Arguments;
 const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["demo", "info"]),
     ("Collect", &["capture"]),
-    ("Read", &["summary", "query"]),
-    ("Analyse", &["triage", "breakdown", "perfetto-fix"]),
+    ("Read", &["summary", "query", "convert"]),
+    ("Analyse", &["triage", "breakdown", "overlap", "perfetto-fix"]),
     ("Test data", &["synth"]),
     ("Set up", &["completions", "man"]),
 ];

@@ -2,8 +2,10 @@
 
 pub mod breakdown;
 pub mod capture;
+pub mod convert;
 pub mod demo;
 pub mod info;
+pub mod overlap;
 pub mod perfetto_fix;
 pub mod query;
 pub mod setup;
@@ -23,8 +25,10 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Capture(args) => args.run(output),
         Command::Summary(args) => args.run(output),
         Command::Query(args) => args.run(output),
+        Command::Convert(args) => args.run(output),
         Command::Triage(args) => args.run(output),
         Command::Breakdown(args) => args.run(output),
+        Command::Overlap(args) => args.run(output),
         Command::PerfettoFix(args) => args.run(output),
         Command::Synth(args) => args.run(output),
         Command::Completions(args) => args.run(),

@@ -22,12 +22,13 @@ pub(super) type Columns = &'static [(&'static str, Cell)];
 
 fn text(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
-    for (i, piece) in text.split('"').enumerate() {
-        if i > 0 {
-            out.extend_from_slice(b"\"\"");
-        }
-        out.extend_from_slice(piece.as_bytes());
+    let mut rest = text.as_bytes();
+    while let Some(quote) = memchr::memchr(b'"', rest) {
+        out.extend_from_slice(&rest[..=quote]);
+        out.push(b'"');
+        rest = &rest[quote + 1..];
     }
+    out.extend_from_slice(rest);
     out.push(b'"');
 }
 
@@ -47,7 +48,9 @@ fn agent(out: &mut Vec<u8>, row: &Row<'_>, agent: AgentId) {
     if row.bare_agents {
         int(out, index);
     } else {
-        text(out, &format!("Agent {index}"));
+        out.extend_from_slice(b"\"Agent ");
+        int(out, index);
+        out.push(b'"');
     }
 }
 
@@ -173,6 +176,22 @@ pub(super) const REGIONS: Columns = &[
     ("Correlation_Id", |out, r| int(out, r.trace.regions.correlation[r.i])),
     ("Start_Timestamp", |out, r| int(out, r.trace.regions.start[r.i])),
     ("End_Timestamp", |out, r| int(out, r.trace.regions.end[r.i])),
+];
+
+/// Marks of a moment in `marker_api_trace`.
+pub(super) const MARKS: Columns = &[
+    ("Guid", |out, r| guid(out, r, r.trace.samples.process[r.i])),
+    ("Domain", |out, r| text(out, r.trace.strings.get(r.trace.samples.kind[r.i]))),
+    ("Function", |out, r| {
+        let samples = &r.trace.samples;
+        let message = samples.location[r.i];
+        text(out, r.trace.strings.get(if message.is_empty() { samples.name[r.i] } else { message }));
+    }),
+    ("Process_Id", |out, r| pid(out, r, r.trace.samples.process[r.i])),
+    ("Thread_Id", |out, r| tid(out, r, r.trace.samples.thread[r.i])),
+    ("Correlation_Id", |out, r| int(out, r.trace.samples.correlation[r.i])),
+    ("Start_Timestamp", |out, r| int(out, r.trace.samples.start[r.i])),
+    ("End_Timestamp", |out, r| int(out, r.trace.samples.end[r.i])),
 ];
 
 /// `memory_copy_trace`.

@@ -79,35 +79,43 @@ pub fn header(stem: &str, columns: ColumnSet) -> Option<String> {
     Some(if columns == Rocpd { format!("Guid,{plain}") } else { plain })
 }
 
-/// Writes the set `PREFIX_<stem>.csv`; gives each file's path and size. Files without rows are not written.
-pub fn write(trace: &Trace, prefix: &Path, options: &Options) -> io::Result<Vec<(PathBuf, u64)>> {
-    let set = Set { trace, prefix, columns: options.columns };
-    let mut files = Vec::new();
-    files.extend(set.rows("kernel_trace", cells::KERNELS, 0..trace.kernels.len())?);
-    let mut rows: [Vec<u32>; words::DOMAINS.len()] = Default::default();
-    let mut domains: Vec<Option<usize>> = Vec::new();
-    for (i, category) in trace.regions.category.iter().enumerate() {
-        let slot = category.0 as usize;
-        if slot >= domains.len() {
-            domains.resize(slot + 1, None);
-        }
-        let domain = *domains[slot].get_or_insert_with(|| words::domain(trace.strings.get(*category)));
-        rows[domain].push(i as u32);
-    }
-    for (domain, rows) in words::DOMAINS.iter().zip(rows) {
-        files.extend(set.rows(domain.stem, cells::REGIONS, rows.iter().map(|&i| i as usize))?);
-    }
-    files.extend(set.rows("memory_copy_trace", cells::COPIES, 0..trace.memory_copies.len())?);
-    let level = |i: usize| trace.strings.get(trace.memory_allocations.level[i]);
-    let (scratch, plain): (Vec<usize>, Vec<usize>) =
-        (0..trace.memory_allocations.len()).partition(|&i| level(i) == "SCRATCH");
-    files.extend(set.rows("memory_allocation_trace", cells::ALLOCATIONS, plain.into_iter())?);
-    files.extend(set.rows("scratch_memory_trace", cells::ALLOCATIONS, scratch.into_iter())?);
-    files.extend(set.counters()?);
-    files.extend(set.agents()?);
-    Ok(files)
+/// Stems of all files that a set can have.
+pub fn stems() -> impl Iterator<Item = &'static str> {
+    const OTHERS: [&str; 6] = [
+        "kernel_trace",
+        "memory_copy_trace",
+        "memory_allocation_trace",
+        "scratch_memory_trace",
+        "counter_collection",
+        "agent_info",
+    ];
+    OTHERS.into_iter().chain(words::DOMAINS.iter().map(|domain| domain.stem))
 }
 
+/// The file of a set with that stem.
+pub fn path(prefix: &Path, stem: &str) -> PathBuf {
+    let name = prefix.file_name().unwrap_or_default().to_string_lossy();
+    prefix.with_file_name(format!("{name}_{stem}.csv"))
+}
+
+/// Writes the set `PREFIX_<stem>.csv`; gives each file's path and size. Files without rows are not written.
+/// The set appears whole, or not at all.
+pub fn write(trace: &Trace, prefix: &Path, options: &Options) -> io::Result<Vec<(PathBuf, u64)>> {
+    let set = Set { trace, prefix, columns: options.columns };
+    let mut written = Vec::new();
+    for file in set.files()? {
+        file.output.commit()?;
+        written.push((file.path, file.bytes));
+    }
+    Ok(written)
+}
+
+/// A file whose bytes are written and which has no name yet.
+struct Pending {
+    output: OutputFile,
+    path: PathBuf,
+    bytes: u64,
+}
 struct Set<'a> {
     trace: &'a Trace,
     prefix: &'a Path,
@@ -118,25 +126,65 @@ struct Set<'a> {
 const BUFFER: usize = 1 << 20;
 
 impl<'a> Set<'a> {
-    fn target(&self, stem: &str) -> PathBuf {
-        let name = self.prefix.file_name().unwrap_or_default().to_string_lossy();
-        self.prefix.with_file_name(format!("{name}_{stem}.csv"))
+    fn files(&self) -> io::Result<Vec<Pending>> {
+        let trace = self.trace;
+        let mut files = Vec::new();
+        files.extend(self.rows("kernel_trace", cells::KERNELS, 0..trace.kernels.len())?);
+        let mut rows: [Vec<u32>; words::DOMAINS.len()] = Default::default();
+        let mut domains: Vec<Option<usize>> = Vec::new();
+        for (i, category) in trace.regions.category.iter().enumerate() {
+            let slot = category.0 as usize;
+            if slot >= domains.len() {
+                domains.resize(slot + 1, None);
+            }
+            let domain = *domains[slot].get_or_insert_with(|| words::domain(trace.strings.get(*category)));
+            rows[domain].push(i as u32);
+        }
+        for (domain, rows) in words::DOMAINS.iter().zip(rows) {
+            let rows = rows.iter().map(|&i| self.row(i as usize));
+            let marks = if domain.stem == "marker_api_trace" { self.marks() } else { Vec::new() };
+            let marks = marks.into_iter().map(|i| self.row(i));
+            files.extend(self.file(domain.stem, (cells::REGIONS, rows), (cells::MARKS, marks))?);
+        }
+        files.extend(self.rows("memory_copy_trace", cells::COPIES, 0..trace.memory_copies.len())?);
+        let level = |i: usize| trace.strings.get(trace.memory_allocations.level[i]);
+        let (scratch, plain): (Vec<usize>, Vec<usize>) =
+            (0..trace.memory_allocations.len()).partition(|&i| level(i) == "SCRATCH");
+        files.extend(self.rows("memory_allocation_trace", cells::ALLOCATIONS, plain.into_iter())?);
+        files.extend(self.rows("scratch_memory_trace", cells::ALLOCATIONS, scratch.into_iter())?);
+        files.extend(self.counters()?);
+        files.extend(self.agents()?);
+        Ok(files)
     }
 
-    fn open(&self, stem: &str) -> io::Result<(OutputFile, Vec<u8>, String)> {
+    /// Marks of a moment, which rocpd lists among the markers.
+    fn marks(&self) -> Vec<usize> {
+        let (samples, strings) = (&self.trace.samples, &self.trace.strings);
+        let is_mark = |i: &usize| {
+            self.columns == ColumnSet::Rocpd && strings.get(samples.kind[*i]).starts_with("MARKER_")
+        };
+        (0..samples.len()).filter(is_mark).collect()
+    }
+
+    fn open(&self, stem: &str) -> io::Result<(Pending, Vec<u8>, String)> {
         let header = header(stem, self.columns).unwrap_or_default();
-        let quoted: Vec<String> = header.split(',').map(|name| format!("\"{name}\"")).collect();
         let mut buffer = Vec::with_capacity(BUFFER + (1 << 14));
-        buffer.extend_from_slice(quoted.join(",").as_bytes());
+        // rocprofv3 quotes every name and escapes no quotes; readers tell by the header that these files do.
+        if self.columns == ColumnSet::Rocpd {
+            buffer.extend_from_slice(header.as_bytes());
+        } else {
+            let quoted: Vec<String> = header.split(',').map(|name| format!("\"{name}\"")).collect();
+            buffer.extend_from_slice(quoted.join(",").as_bytes());
+        }
         buffer.push(b'\n');
-        Ok((OutputFile::create(&self.target(stem))?, buffer, header))
+        let path = path(self.prefix, stem);
+        Ok((Pending { output: OutputFile::create(&path)?, path, bytes: 0 }, buffer, header))
     }
 
-    fn close(&self, stem: &str, mut file: OutputFile, buffer: &[u8]) -> io::Result<Option<(PathBuf, u64)>> {
-        file.write_all(buffer)?;
-        let bytes = file.file()?.metadata()?.len();
-        file.commit()?;
-        Ok(Some((self.target(stem), bytes)))
+    fn close(&self, mut file: Pending, buffer: &[u8]) -> io::Result<Option<Pending>> {
+        file.output.write_all(buffer)?;
+        file.bytes = file.output.file()?.metadata()?.len();
+        Ok(Some(file))
     }
 
     fn row(&self, i: usize) -> Row<'a> {
@@ -148,44 +196,34 @@ impl<'a> Set<'a> {
         &self,
         stem: &str,
         columns: Columns,
-        rows: impl ExactSizeIterator<Item = usize>,
-    ) -> io::Result<Option<(PathBuf, u64)>> {
-        self.file(stem, columns, rows.map(|i| self.row(i)))
+        rows: impl Iterator<Item = usize>,
+    ) -> io::Result<Option<Pending>> {
+        self.file(stem, (columns, rows.map(|i| self.row(i))), (columns, std::iter::empty()))
     }
 
+    /// A file of the rows of one table, then of another.
     fn file(
         &self,
         stem: &str,
-        columns: Columns,
-        rows: impl Iterator<Item = Row<'a>>,
-    ) -> io::Result<Option<(PathBuf, u64)>> {
-        let mut rows = rows.peekable();
-        if rows.peek().is_none() {
+        first: (Columns, impl Iterator<Item = Row<'a>>),
+        second: (Columns, impl Iterator<Item = Row<'a>>),
+    ) -> io::Result<Option<Pending>> {
+        let (mut rows, mut more) = (first.1.peekable(), second.1.peekable());
+        if rows.peek().is_none() && more.peek().is_none() {
             return Ok(None);
         }
         let (mut file, mut buffer, header) = self.open(stem)?;
-        let cells: Vec<Cell> = header
-            .split(',')
-            .filter_map(|name| columns.iter().find(|(known, _)| *known == name).map(|(_, cell)| *cell))
-            .collect();
-        for row in rows {
-            for (c, cell) in cells.iter().enumerate() {
-                if c > 0 {
-                    buffer.push(b',');
-                }
-                cell(&mut buffer, &row);
-            }
-            buffer.push(b'\n');
-            if buffer.len() >= BUFFER {
-                file.write_all(&buffer)?;
-                buffer.clear();
-            }
-        }
-        self.close(stem, file, &buffer)
+        let cells = |columns: Columns| -> Vec<Cell> {
+            let cell = |name| columns.iter().find(|(known, _)| *known == name).map(|(_, cell)| *cell);
+            header.split(',').filter_map(cell).collect()
+        };
+        write_rows(&mut file.output, &mut buffer, &cells(first.0), rows)?;
+        write_rows(&mut file.output, &mut buffer, &cells(second.0), more)?;
+        self.close(file, &buffer)
     }
 
     /// Counters, summed over instances as rocprofv3 does: one row per dispatch and counter.
-    fn counters(&self) -> io::Result<Option<(PathBuf, u64)>> {
+    fn counters(&self) -> io::Result<Option<Pending>> {
         let counters = &self.trace.counters;
         let mut values: Vec<(usize, CounterId, f64)> = (0..counters.len())
             .filter_map(|i| {
@@ -206,10 +244,11 @@ impl<'a> Set<'a> {
         let rows = values
             .iter()
             .map(|&(i, counter, value)| Row { counter: Some((name(counter), value)), ..self.row(i) });
-        self.file("counter_collection", cells::KERNELS, rows)
+        let none = (cells::KERNELS, std::iter::empty());
+        self.file("counter_collection", (cells::KERNELS, rows), none)
     }
 
-    fn agents(&self) -> io::Result<Option<(PathBuf, u64)>> {
+    fn agents(&self) -> io::Result<Option<Pending>> {
         if self.trace.agents.is_empty() {
             return Ok(None);
         }
@@ -224,6 +263,28 @@ impl<'a> Set<'a> {
             }
             buffer.push(b'\n');
         }
-        self.close("agent_info", file, &buffer)
+        self.close(file, &buffer)
     }
+}
+
+fn write_rows<'a>(
+    file: &mut OutputFile,
+    buffer: &mut Vec<u8>,
+    cells: &[Cell],
+    rows: impl Iterator<Item = Row<'a>>,
+) -> io::Result<()> {
+    for row in rows {
+        for (c, cell) in cells.iter().enumerate() {
+            if c > 0 {
+                buffer.push(b',');
+            }
+            cell(buffer, &row);
+        }
+        buffer.push(b'\n');
+        if buffer.len() >= BUFFER {
+            file.write_all(buffer)?;
+            buffer.clear();
+        }
+    }
+    Ok(())
 }

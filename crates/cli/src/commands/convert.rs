@@ -1,0 +1,280 @@
+//! `convert`
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use convert::{rocpd, rocprofv3::csv, torch};
+use report::{Column, InputFact, Report, Table, Unit, Value};
+use trace::{Needs, Trace};
+
+use crate::failure::Failure;
+use crate::input::InputArgs;
+use crate::output::OutputArgs;
+
+/// Base name where the inputs give none, as rocpd has it.
+const DEFAULT_NAME: &str = "out";
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  rocm-perf convert 4711_results.db --to pftrace                  # writes 4711_results.pftrace
+  rocm-perf convert trace.json.gz --to rocpd --out trace.db       # a torch trace for any rocpd tool
+  rocm-perf convert ranks/ --to csv,chrome --gzip --out converted/
+  rocm-perf convert -i 4711_results.db -f csv pftrace -d out -o run   # as rocpd spells it
+
+Files are named as rocpd names them: NAME_kernel_trace.csv and so on, NAME_results.pftrace, NAME_results.json (chrome),
+NAME_results.db. Times are exact in every format; what a format cannot hold is said.")]
+pub struct ConvertArgs {
+    #[command(flatten)]
+    input: InputArgs,
+
+    /// Formats to write, separated by commas
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        value_delimiter = ',',
+        required_unless_present = "also_to"
+    )]
+    to: Vec<Target>,
+
+    /// The same, as rocpd's own tools spell it
+    #[arg(short = 'f', long = "output-format", id = "also_to", value_enum, value_name = "FORMAT", num_args = 1.., hide = true)]
+    also_to: Vec<Target>,
+
+    /// File for one format, or folder for all of them; with `-d` the name that files begin with [default: this folder]
+    #[arg(short, long, value_name = "PATH")]
+    out: Option<PathBuf>,
+
+    /// Folder to write to
+    #[arg(short = 'd', long, value_name = "DIR")]
+    output_path: Option<PathBuf>,
+
+    /// Name that files begin with [default: the input's]
+    #[arg(long, value_name = "NAME", conflicts_with = "out")]
+    output_file: Option<String>,
+
+    /// Compress pftrace and chrome
+    #[arg(long)]
+    gzip: bool,
+
+    /// Replace files that are already there
+    #[arg(long)]
+    force: bool,
+}
+
+/// What can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Target {
+    /// rocprofv3's CSV files, with the columns of rocpd
+    Csv,
+    /// Chrome JSON for Perfetto, chrome://tracing and torch's tools
+    #[value(alias = "json")]
+    Chrome,
+    /// rocpd database
+    #[value(alias = "db")]
+    Rocpd,
+}
+
+impl Target {
+    fn name(self) -> &'static str {
+        match self {
+            Target::Csv => "csv",
+            Target::Chrome => "chrome",
+            Target::Rocpd => "rocpd",
+        }
+    }
+
+    /// What follows the name of the run, where it is one file.
+    fn ending(self) -> Option<&'static str> {
+        match self {
+            Target::Csv => None,
+            Target::Chrome => Some("_results.json"),
+            Target::Rocpd => Some("_results.db"),
+        }
+    }
+
+    fn can_gzip(self) -> bool {
+        self == Target::Chrome
+    }
+}
+
+/// One conversion: the format, the file (or what its files begin with), compressed or not.
+struct Job {
+    target: Target,
+    path: PathBuf,
+    gzip: bool,
+}
+
+/// A file that was written.
+struct Written {
+    target: Target,
+    path: PathBuf,
+    bytes: u64,
+}
+
+impl ConvertArgs {
+    pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
+        let inputs = self.input.paths()?;
+        let jobs = self.jobs(&inputs)?;
+        for job in &jobs {
+            job.check(&inputs, self.force)?;
+        }
+        let trace = self.input.read(&Needs::everything(), output)?;
+        let (mut files, mut notes) = (Vec::new(), Vec::new());
+        for job in &jobs {
+            files.extend(job.write(&trace, &mut notes)?);
+        }
+        output.show(report(&trace, &files, notes))
+    }
+
+    fn jobs(&self, inputs: &[PathBuf]) -> Result<Vec<Job>, Failure> {
+        let mut targets: Vec<Target> = Vec::new();
+        for target in self.to.iter().chain(&self.also_to) {
+            if !targets.contains(target) {
+                targets.push(*target);
+            }
+        }
+        if self.gzip && !targets.iter().any(|target| target.can_gzip()) {
+            return Err(Failure::input("`--gzip` compresses pftrace and chrome, neither is asked for"));
+        }
+        let own_name = || base_name(inputs);
+        let (folder, name) = match (&self.out, &self.output_path) {
+            (Some(name), Some(folder)) => (folder.clone(), name.to_string_lossy().into_owned()),
+            (Some(out), None) if is_folder(out) => (out.clone(), own_name()),
+            (Some(out), None) => match &targets[..] {
+                [target] if target.ending().is_some() => {
+                    return Ok(vec![Job::exact(*target, out, self.gzip)]);
+                }
+                _ => (out.clone(), own_name()),
+            },
+            (None, folder) => {
+                (folder.clone().unwrap_or_default(), self.output_file.clone().unwrap_or_else(own_name))
+            }
+        };
+        Ok(targets.into_iter().map(|target| Job::named(target, &folder, &name, self.gzip)).collect())
+    }
+}
+
+impl Job {
+    /// Writes to the file the user named.
+    fn exact(target: Target, path: &Path, gzip: bool) -> Self {
+        let compressed = path.extension().is_some_and(|ending| ending == "gz");
+        Self { target, path: path.into(), gzip: target.can_gzip() && (gzip || compressed) }
+    }
+
+    /// Writes to the file that a run of this name has.
+    fn named(target: Target, folder: &Path, name: &str, gzip: bool) -> Self {
+        let gzip = gzip && target.can_gzip();
+        let ending = target.ending().unwrap_or("");
+        let path = folder.join(format!("{name}{ending}{}", if gzip { ".gz" } else { "" }));
+        Self { target, path, gzip }
+    }
+
+    /// Files that may come to be.
+    fn files(&self) -> Vec<PathBuf> {
+        match self.target {
+            Target::Csv => csv::stems().map(|stem| csv::path(&self.path, stem)).collect(),
+            _ => vec![self.path.clone()],
+        }
+    }
+
+    /// Refuses to replace what is there, and inputs in any case.
+    fn check(&self, inputs: &[PathBuf], force: bool) -> Result<(), Failure> {
+        let real = |path: &Path| path.canonicalize().ok();
+        for file in self.files().iter().filter(|file| file.exists()) {
+            if inputs.iter().any(|input| real(input) == real(file)) {
+                return Err(Failure::input(format!("`{}` is the input", file.display()))
+                    .with_help("choose another place with `--out`"));
+            }
+            if !force {
+                return Err(Failure::input(format!("`{}` is there already", file.display()))
+                    .with_help("choose another place with `--out`, or replace it with `--force`"));
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&self, trace: &Trace, notes: &mut Vec<String>) -> Result<Vec<Written>, Failure> {
+        let failed = |error: std::io::Error| {
+            Failure::input(format!("cannot write `{}`: {error}", self.path.display()))
+        };
+        let one = |bytes| vec![Written { target: self.target, path: self.path.clone(), bytes }];
+        match self.target {
+            Target::Csv => {
+                let options = csv::Options { columns: csv::ColumnSet::Rocpd };
+                let files = csv::write(trace, &self.path, &options).map_err(failed)?;
+                let written = |(path, bytes)| Written { target: self.target, path, bytes };
+                Ok(files.into_iter().map(written).collect())
+            }
+            Target::Chrome => {
+                let options = torch::Options { gzip: self.gzip, ..Default::default() };
+                torch::write(trace, &self.path, &options).map(one).map_err(failed)
+            }
+            Target::Rocpd => {
+                let written = rocpd::write(trace, &self.path, &rocpd::Options::default())
+                    .map_err(|error| Failure::input(error.to_string()))?;
+                notes.extend(written.left_out.iter().map(|what| format!("rocpd: {what}")));
+                Ok(one(written.bytes))
+            }
+        }
+    }
+}
+
+/// Whether a path means a folder: it is one, or it says so.
+fn is_folder(path: &Path) -> bool {
+    path.is_dir() || path.as_os_str().to_string_lossy().ends_with('/')
+}
+
+/// The run's name: that of the only input without endings, rocpd's default for several.
+fn base_name(inputs: &[PathBuf]) -> String {
+    const ENDINGS: [&str; 6] = [".gz", ".zst", ".json", ".db", ".csv", "_results"];
+    let [input] = inputs else { return DEFAULT_NAME.into() };
+    let path = input.canonicalize().unwrap_or_else(|_| input.clone());
+    let mut name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for ending in ENDINGS {
+        if let Some(stem) = name.strip_suffix(ending).filter(|stem| !stem.is_empty()) {
+            name.truncate(stem.len());
+        }
+    }
+    if name.is_empty() || name == "-" { DEFAULT_NAME.into() } else { name }
+}
+
+fn report(trace: &Trace, files: &[Written], notes: Vec<String>) -> Report {
+    let columns = vec![Column::text("path"), Column::text("format"), Column::int("bytes", Unit::Bytes).key()];
+    let mut table = Table::new("files", "Written", columns);
+    for file in files {
+        table.push(vec![
+            Value::Text(file.path.display().to_string()),
+            Value::from(file.target.name()),
+            Value::Int(file.bytes as i64),
+        ]);
+    }
+    let inputs = trace.sources.iter().map(|source| InputFact {
+        path: source.path.clone(),
+        format: source.format.clone(),
+        bytes: source.bytes,
+        rank: source.rank,
+    });
+    Report {
+        command: "convert".into(),
+        inputs: inputs.collect(),
+        health: analysis::health(&trace.health),
+        tables: vec![table],
+        notes,
+        ..Report::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_run_is_named_after_its_input() {
+        let name = |path: &str| base_name(&[PathBuf::from(path)]);
+        assert_eq!(name("runs/4711_results.db"), "4711");
+        assert_eq!(name("trace.json.gz"), "trace");
+        assert_eq!((name("-"), name("_results.db")), ("out".into(), "_results".into()));
+        assert_eq!(base_name(&["a.db".into(), "b.db".into()]), "out");
+    }
+}
