@@ -36,10 +36,12 @@ mod memory;
 mod needs;
 mod regions;
 mod samples;
+mod select;
 mod shapes;
 mod strings;
 mod sync;
 mod trace;
+mod window;
 
 pub use args::{Arg, Args};
 pub use columns::{Permute, Remap, Remapping};
@@ -55,10 +57,12 @@ pub use memory::{CopyKind, MemoryAllocation, MemoryAllocations, MemoryCopies, Me
 pub use needs::{ArgNeeds, Needs};
 pub use regions::{Region, Regions};
 pub use samples::{Sample, Samples};
+pub use select::{Kept, Part, Selection, Subset};
 pub use shapes::{LaunchShape, Shapes};
 pub use strings::Strings;
 pub use sync::{Collective, Collectives, Sync, Syncs};
 pub use trace::Trace;
+pub use window::{BadMoment, Moment, Window};
 
 /// A point in time or a duration, in nanoseconds.
 pub type Ns = i64;

@@ -1,0 +1,359 @@
+//! A part of a trace: rows kept or dropped whole, with all that refers to them.
+
+use crate::ids::{AgentId, ProcessId, StreamId};
+use crate::links::{LinkKind, RowRef, Table};
+use crate::trace::Trace;
+use crate::window::Window;
+use crate::{Map, Ns, Status};
+
+/// Some of a numbered list, or all of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Subset(Option<Vec<bool>>);
+
+impl Subset {
+    /// All of it.
+    pub fn all() -> Self {
+        Self(None)
+    }
+
+    /// Those of `count` for which `wanted` holds.
+    pub fn of(count: usize, wanted: impl FnMut(usize) -> bool) -> Self {
+        Self(Some((0..count).map(wanted).collect()))
+    }
+
+    /// Whether it leaves anything out on principle.
+    pub fn is_all(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Whether it holds number `i`.
+    pub fn has(&self, i: usize) -> bool {
+        self.0.as_ref().is_none_or(|held| held.get(i).copied().unwrap_or(false))
+    }
+
+    /// Whether it holds a number that may be unknown; the unknown belongs to all only.
+    pub fn has_known(&self, i: Option<usize>) -> bool {
+        self.is_all() || i.is_some_and(|i| self.has(i))
+    }
+
+    /// Whether it holds a number, or there is none to hold.
+    pub fn has_or_none(&self, i: Option<usize>) -> bool {
+        i.is_none_or(|i| self.has(i))
+    }
+
+    /// What both hold.
+    pub fn and(self, other: Self) -> Self {
+        match (self.0, other.0) {
+            (Some(a), Some(b)) => Self(Some(a.iter().zip(&b).map(|(a, b)| *a && *b).collect())),
+            (a, b) => Self(a.or(b)),
+        }
+    }
+}
+
+/// Which rows of one trace are wanted; all of them by default.
+///
+/// A filter speaks about the rows that have what it asks for. Agents and streams, like `kernels` and
+/// `memory_copies`, choose among GPU work and leave host rows alone; processes and the window choose among all.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// What was asked for, in words.
+    pub label: String,
+    /// In this time.
+    pub window: Option<Window>,
+    /// Of these processes.
+    pub processes: Subset,
+    /// On these agents.
+    pub agents: Subset,
+    /// On these streams.
+    pub streams: Subset,
+    /// These rows of `kernels`.
+    pub kernels: Subset,
+    /// These rows of `memory_copies`.
+    pub memory_copies: Subset,
+    /// These rows of `regions`.
+    pub regions: Subset,
+}
+
+impl Selection {
+    /// Whether a kernel is wanted.
+    pub fn wants_kernel(&self, trace: &Trace, row: usize) -> bool {
+        let table = &trace.kernels;
+        self.in_time(table.start[row], table.end[row])
+            && self.of_process(table.process[row])
+            && self.wants_kernel_itself(trace, row)
+    }
+
+    /// The same, whenever it ran and whoever launched it.
+    fn wants_kernel_itself(&self, trace: &Trace, row: usize) -> bool {
+        let table = &trace.kernels;
+        self.agents.has_known(table.agent[row].get())
+            && self.streams.has_known(table.stream[row].get())
+            && self.kernels.has(row)
+    }
+
+    /// Whether a copy or fill is wanted: on an agent is what comes from it or goes to it.
+    pub fn wants_copy(&self, trace: &Trace, row: usize) -> bool {
+        let table = &trace.memory_copies;
+        self.in_time(table.start[row], table.end[row])
+            && self.of_process(table.process[row])
+            && [table.src[row], table.dst[row]].iter().any(|agent| self.agents.has_known(agent.get()))
+            && self.streams.has_known(table.stream[row].get())
+            && self.memory_copies.has(row)
+    }
+
+    fn in_time(&self, start: Ns, end: Ns) -> bool {
+        self.window.is_none_or(|window| window.holds(start, end))
+    }
+
+    fn of_process(&self, process: ProcessId) -> bool {
+        self.processes.has_known(process.get())
+    }
+
+    /// What happened on the host is on no agent and no stream.
+    fn on_lane(&self, agent: AgentId, stream: StreamId) -> bool {
+        self.agents.has_or_none(agent.get()) && self.streams.has_or_none(stream.get())
+    }
+}
+
+/// A part of a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// What is left.
+    pub kept: i64,
+    /// What there was.
+    pub of: i64,
+}
+
+impl Part {
+    /// In percent, unless there was nothing.
+    pub fn pct(&self) -> Option<f64> {
+        (self.of > 0).then(|| 100.0 * self.kept as f64 / self.of as f64)
+    }
+}
+
+/// What a selection left of a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Kernels.
+    pub kernels: Part,
+    /// Copies and fills.
+    pub memory_copies: Part,
+    /// Time of kernels, copies and fills, summed.
+    pub gpu_ns: Part,
+    /// Host regions.
+    pub regions: Part,
+    /// Rows of all tables with a time.
+    pub rows: Part,
+    /// Kernels that were kept while the call that launched them was not.
+    pub lost_launches: i64,
+}
+
+const GONE: u32 = u32::MAX;
+
+/// Where the rows of each table went.
+struct Moves([Vec<u32>; Table::COUNT]);
+
+impl Moves {
+    /// The row now, unless it was dropped. No row stays no row.
+    fn follow(&self, row: RowRef) -> Option<RowRef> {
+        let Some((table, old)) = row.get() else { return Some(row) };
+        let new = self.0[table as usize].get(old).copied().filter(|&new| new != GONE)?;
+        Some(RowRef::new(table, new as usize))
+    }
+
+    fn keeps(&self, table: Table, row: usize) -> bool {
+        self.0[table as usize][row] != GONE
+    }
+}
+
+impl Trace {
+    /// Keeps what a selection wants of a finished trace and says in its health what share that is.
+    ///
+    /// Rows are kept or dropped whole, in their order; arguments, counters, collectives and links follow their
+    /// rows. Facts about the machine and the run stay, as do the checks made when the trace was read. Linear
+    /// in the number of rows.
+    pub fn restrict(&mut self, selection: &Selection) -> Kept {
+        let moves = self.moves(selection);
+        let kept = self.measure(&moves);
+        self.drop_rows(&moves);
+        self.drop_references(selection, &moves);
+        self.health.report("selection", Status::Pass, kept.gpu_ns.pct(), kept.message(selection));
+        kept
+    }
+
+    fn moves(&self, selection: &Selection) -> Moves {
+        let (allocations, samples, syncs) = (&self.memory_allocations, &self.samples, &self.syncs);
+        let other_dispatches = self.dispatches_left_out(selection);
+        let no_stream = StreamId::NONE;
+        Moves([
+            renumber(self.kernels.len(), |i| selection.wants_kernel(self, i)),
+            renumber(self.memory_copies.len(), |i| selection.wants_copy(self, i)),
+            renumber(allocations.len(), |i| {
+                selection.in_time(allocations.start[i], allocations.end[i])
+                    && selection.of_process(allocations.process[i])
+                    && selection.on_lane(allocations.agent[i], allocations.stream[i])
+            }),
+            renumber(self.regions.len(), |i| {
+                selection.in_time(self.regions.start[i], self.regions.end[i])
+                    && selection.of_process(self.regions.process[i])
+                    && selection.regions.has(i)
+            }),
+            renumber(samples.len(), |i| {
+                let dispatch = samples.dispatch[i].get().map(|dispatch| (samples.process[i], dispatch));
+                selection.in_time(samples.start[i], samples.end[i])
+                    && selection.of_process(samples.process[i])
+                    && selection.on_lane(samples.agent[i], no_stream)
+                    && dispatch.is_none_or(|dispatch| !other_dispatches.contains_key(&dispatch))
+            }),
+            renumber(syncs.len(), |i| {
+                selection.in_time(syncs.start[i], syncs.end[i])
+                    && selection.of_process(syncs.process[i])
+                    && (selection.streams.has_or_none(syncs.stream[i].get())
+                        || (syncs.waits_for[i].is_some()
+                            && selection.streams.has_known(syncs.waits_for[i].get())))
+            }),
+        ])
+    }
+
+    /// Dispatches that are not wanted for what they are: PC samples taken in them are not wanted either.
+    fn dispatches_left_out(&self, selection: &Selection) -> Map<(ProcessId, i64), ()> {
+        let sampled = self.samples.dispatch.iter().any(|dispatch| dispatch.get().is_some());
+        let mut left_out = Map::default();
+        if sampled {
+            for row in 0..self.kernels.len() {
+                if let Some(dispatch) = self.kernels.dispatch[row].get()
+                    && !selection.wants_kernel_itself(self, row)
+                {
+                    left_out.insert((self.kernels.process[row], dispatch), ());
+                }
+            }
+        }
+        left_out
+    }
+
+    fn measure(&self, moves: &Moves) -> Kept {
+        let mut kept = Kept::default();
+        for (number, rows) in moves.0.iter().enumerate() {
+            let part =
+                Part { kept: rows.iter().filter(|&&row| row != GONE).count() as i64, of: rows.len() as i64 };
+            kept.rows.kept += part.kept;
+            kept.rows.of += part.of;
+            match number {
+                n if n == Table::Kernels as usize => kept.kernels = part,
+                n if n == Table::MemoryCopies as usize => kept.memory_copies = part,
+                n if n == Table::Regions as usize => kept.regions = part,
+                _ => {}
+            }
+        }
+        let gpu = [
+            (Table::Kernels, &self.kernels.start, &self.kernels.end),
+            (Table::MemoryCopies, &self.memory_copies.start, &self.memory_copies.end),
+        ];
+        for (table, start, end) in gpu {
+            for row in 0..start.len() {
+                let duration = end[row].saturating_sub(start[row]);
+                kept.gpu_ns.of += duration;
+                kept.gpu_ns.kept += if moves.keeps(table, row) { duration } else { 0 };
+            }
+        }
+        for i in 0..self.links.len() {
+            let (LinkKind::Launch, Some(kernel)) =
+                (self.links.kind[i], self.links.to[i].row_of(Table::Kernels))
+            else {
+                continue;
+            };
+            let lost = moves.keeps(Table::Kernels, kernel) && moves.follow(self.links.from[i]).is_none();
+            kept.lost_launches += i64::from(lost);
+        }
+        kept
+    }
+
+    fn drop_rows(&mut self, moves: &Moves) {
+        let keeps = |table: Table| move |row: usize| moves.keeps(table, row);
+        self.kernels.retain(keeps(Table::Kernels));
+        self.memory_copies.retain(keeps(Table::MemoryCopies));
+        self.memory_allocations.retain(keeps(Table::MemoryAllocations));
+        self.regions.retain(keeps(Table::Regions));
+        self.samples.retain(keeps(Table::Samples));
+        self.syncs.retain(keeps(Table::Syncs));
+    }
+
+    /// Rows keep their order, so what was sorted by the rows it refers to still is.
+    fn drop_references(&mut self, selection: &Selection, moves: &Moves) {
+        let there = |column: &[RowRef]| -> Vec<bool> {
+            column.iter().map(|&row| moves.follow(row).is_some()).collect()
+        };
+        let follow = |column: &mut Vec<RowRef>| {
+            for row in column.iter_mut() {
+                *row = moves.follow(*row).unwrap_or(RowRef::NONE);
+            }
+        };
+        let keep = there(&self.counters.kernel);
+        self.counters.retain(|i| keep[i]);
+        follow(&mut self.counters.kernel);
+        let keep = there(&self.args.owner);
+        self.args.retain(|i| keep[i]);
+        follow(&mut self.args.owner);
+        let mut keep = there(&self.collectives.row);
+        for (keep, process) in keep.iter_mut().zip(&self.collectives.process) {
+            *keep &= selection.processes.has_known(process.get());
+        }
+        self.collectives.retain(|i| keep[i]);
+        follow(&mut self.collectives.row);
+        let mut keep = there(&self.links.from);
+        for (keep, to) in keep.iter_mut().zip(there(&self.links.to)) {
+            *keep &= to;
+        }
+        self.links.retain(|i| keep[i]);
+        follow(&mut self.links.from);
+        follow(&mut self.links.to);
+    }
+}
+
+fn renumber(rows: usize, wanted: impl Fn(usize) -> bool) -> Vec<u32> {
+    let mut next = 0;
+    let number = |row| {
+        if !wanted(row) {
+            return GONE;
+        }
+        next += 1;
+        next - 1
+    };
+    (0..rows).map(number).collect()
+}
+
+impl Kept {
+    /// `window 30 %–60 %: 12,345 of 40,000 kernels, 31.2 % of GPU time, 7 of 9 host regions`.
+    fn message(&self, selection: &Selection) -> String {
+        let mut parts = Vec::new();
+        for (part, what) in [(self.kernels, "kernels"), (self.memory_copies, "copies and fills")] {
+            if part.of > 0 {
+                parts.push(format!("{} of {} {what}", grouped(part.kept), grouped(part.of)));
+            }
+        }
+        parts.extend(self.gpu_ns.pct().map(|pct| format!("{pct:.1} % of GPU time")));
+        if self.regions.of > 0 {
+            let Part { kept, of } = self.regions;
+            parts.push(format!("{} of {} host regions", grouped(kept), grouped(of)));
+        }
+        let mut message = format!("{}: {}", selection.label, parts.join(", "));
+        if self.lost_launches > 0 {
+            let kernels = if self.lost_launches == 1 { "kernel was" } else { "kernels were" };
+            message.push_str(&format!("; {} {kernels} launched outside it", grouped(self.lost_launches)));
+        }
+        message
+    }
+}
+
+/// A count with commas between thousands.
+fn grouped(count: i64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && digit != '-' && (digits.len() - i) % 3 == 0 && !text.ends_with('-') {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
