@@ -31,7 +31,7 @@ struct Group {
 }
 
 /// One row per stage and name, by stage, then by time.
-pub(super) fn kernel_table(context: &Context) -> KernelTable {
+pub(super) fn kernel_table(context: &Context, min_share_pct: f64) -> KernelTable {
     let groups = groups(context);
     let mut stage_ns: Map<Stage, i64> = Map::default();
     for group in &groups {
@@ -43,7 +43,7 @@ pub(super) fn kernel_table(context: &Context) -> KernelTable {
     let mut problems = Problems::default();
     for group in groups {
         let share = percent(group.total_ns, stage_ns[&group.stage]);
-        if share < context.min_share_pct {
+        if share < min_share_pct {
             left_out += 1;
             left_out_ns += group.total_ns;
             continue;

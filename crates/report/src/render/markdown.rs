@@ -15,7 +15,7 @@ pub fn markdown(report: &Report) -> String {
         _ = writeln!(text, "- **{}**: {} ({})", check.status.name(), check.message, check.id);
     }
     for table in &report.tables {
-        pipe_table(&mut text, table);
+        markdown_table(&mut text, table);
     }
     if !report.findings.is_empty() {
         text.push_str("\n## Findings\n\n");
@@ -35,7 +35,8 @@ pub fn markdown(report: &Report) -> String {
     text
 }
 
-fn pipe_table(text: &mut String, table: &Table) {
+/// One table with its heading.
+pub fn markdown_table(text: &mut String, table: &Table) {
     _ = writeln!(text, "\n## {}\n", table.title);
     let shown = layout::for_people(table);
     let headings: Vec<String> = shown.iter().map(|&c| table.columns[c].heading()).collect();

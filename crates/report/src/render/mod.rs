@@ -7,5 +7,5 @@ mod terminal;
 
 pub use csv::{csv, csv_header, csv_rows};
 pub use json::{json, json_rows};
-pub use markdown::markdown;
+pub use markdown::{markdown, markdown_table};
 pub use terminal::{TerminalOptions, terminal};

@@ -1,0 +1,282 @@
+//! `profile_metadata.json`: what a profile is of, each fact with where it comes from, nothing guessed.
+
+use serde_json::{Map as JsonMap, Value as Json, json};
+
+use super::Context;
+use super::architecture::Architecture;
+use super::framework::Framework;
+use super::secrets::without_secrets;
+use crate::stages::Stage;
+
+/// Version of the artifacts; a change of meaning bumps it.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// The architecture profiles are wanted for unless told otherwise.
+pub const TARGET_ARCH: &str = "gfx950";
+
+/// What the caller knows of a profile.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// Fields by name, from the command line.
+    pub flags: JsonMap<String, Json>,
+    /// Fields by name, from a file.
+    pub file: JsonMap<String, Json>,
+    /// The server's arguments and the file they stand in.
+    pub server_args: Option<(String, JsonMap<String, Json>)>,
+    /// Facts of the machine the profile was taken on, and where they stand.
+    pub machine: Vec<(String, Json, String)>,
+    /// The architecture wanted; [`TARGET_ARCH`] otherwise.
+    pub target_arch: Option<String>,
+    /// Paths of the traces, relative.
+    pub source_paths: Vec<String>,
+    /// The stage that was asked for.
+    pub stage: Option<Stage>,
+}
+
+/// A field that was told is not what it must be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{field}` must be {needed}")]
+pub struct WrongField {
+    /// Its name.
+    pub field: String,
+    /// What it must be.
+    pub needed: &'static str,
+}
+
+/// What a field must be.
+#[derive(Clone, Copy)]
+enum Kind {
+    Text,
+    Flag,
+    Numbers,
+    Clocks,
+    Object,
+}
+
+impl Kind {
+    fn fits(self, value: &Json) -> bool {
+        match self {
+            Kind::Text => value.is_string(),
+            Kind::Flag => value.is_boolean(),
+            Kind::Object => value.is_object(),
+            Kind::Numbers => value.as_array().is_some_and(|list| list.iter().all(Json::is_u64)),
+            Kind::Clocks => value.as_object().is_some_and(|clocks| {
+                clocks.iter().all(|(id, mhz)| id.parse::<u32>().is_ok() && mhz.is_u64())
+            }),
+        }
+    }
+
+    fn needed(self) -> &'static str {
+        match self {
+            Kind::Text => "text",
+            Kind::Flag => "true or false",
+            Kind::Object => "an object",
+            Kind::Numbers => "a list of whole numbers",
+            Kind::Clocks => "an object of device numbers and whole MHz",
+        }
+    }
+}
+
+/// The fields of the contract in their order, what each must be, and why it may be missing.
+const FIELDS: &[(&str, Kind, &str)] = &[
+    ("experiment_id", Kind::Text, "not told: `--experiment-id`"),
+    ("trial_id", Kind::Text, "not told: `--trial-id`"),
+    ("model_name", Kind::Text, "no server_args.json beside the trace names it, nor does `--model`"),
+    ("profile_stage", Kind::Text, ""),
+    ("observed_arch", Kind::Text, ""),
+    ("arch_match", Kind::Text, ""),
+    ("hardware_relevance_reason", Kind::Text, ""),
+    ("rocm_version", Kind::Text, "the trace does not say, nor does `--rocm-version`"),
+    ("base_image", Kind::Text, "not told: `--base-image`"),
+    ("resource_class", Kind::Text, "not told: `--resource-class`"),
+    ("gpu_device_ids", Kind::Numbers, "the trace does not say, nor does `--gpu-ids`"),
+    ("gpu_clocks_mhz", Kind::Clocks, "not told: `--gpu-clocks`"),
+    ("preflight_passed", Kind::Flag, "not told: `--preflight-passed`"),
+    ("server_flags", Kind::Object, "no server_args.json beside the trace, nor `--server-args`"),
+    ("benchmark_config_hash", Kind::Text, "not told: `--benchmark-config`"),
+    ("source_trace_path", Kind::Text, ""),
+];
+
+/// The document, fields in the order of the contract.
+pub fn metadata(context: &Context, told: &Told) -> Result<Json, WrongField> {
+    let mut known = Known { told, values: JsonMap::new(), sources: JsonMap::new(), absent: JsonMap::new() };
+    check(&told.flags)?;
+    check(&told.file)?;
+    let observed = known.observed(context);
+    let mut document = JsonMap::new();
+    document.insert("schema_version".into(), SCHEMA_VERSION.into());
+    document.insert("tool".into(), format!("rocm-perf {}", env!("CARGO_PKG_VERSION")).into());
+    for (field, _, why) in FIELDS {
+        known.settle(field, observed.iter().filter(|(name, ..)| name == field), why);
+    }
+    document.append(&mut known.values);
+    document.insert("target_arch".into(), told.target_arch.as_deref().unwrap_or(TARGET_ARCH).into());
+    let framework = Framework::of(context);
+    document.insert("framework".into(), framework.map_or(Json::Null, |framework| framework.name().into()));
+    document.insert("source_trace_paths".into(), told.source_paths.clone().into());
+    let mut removed = Vec::new();
+    for (name, value) in told.file.iter().filter(|(name, _)| !document_has(name)) {
+        if let Some(value) = without_secrets(&json!({ name: value }), "", &mut removed) {
+            document.extend(value.as_object().cloned().unwrap_or_default());
+        }
+    }
+    document.insert("field_sources".into(), known.sources.into());
+    document.insert("absent".into(), known.absent.into());
+    Ok(Json::Object(document))
+}
+
+/// Whether a name is one that the document gives itself.
+fn document_has(name: &str) -> bool {
+    const OWN: [&str; 7] = [
+        "schema_version",
+        "tool",
+        "target_arch",
+        "framework",
+        "source_trace_paths",
+        "field_sources",
+        "absent",
+    ];
+    OWN.contains(&name) || FIELDS.iter().any(|(field, ..)| *field == name)
+}
+
+fn check(fields: &JsonMap<String, Json>) -> Result<(), WrongField> {
+    for (field, kind, _) in FIELDS {
+        if let Some(value) = fields.get(*field)
+            && !value.is_null()
+            && !kind.fits(value)
+        {
+            return Err(WrongField { field: field.to_string(), needed: kind.needed() });
+        }
+    }
+    Ok(())
+}
+
+/// A fact that the trace, the server or the machine gives: (field, value, where it stands, wins over what is told).
+type Fact = (&'static str, Json, String, bool);
+
+struct Known<'a> {
+    told: &'a Told,
+    values: JsonMap<String, Json>,
+    sources: JsonMap<String, Json>,
+    absent: JsonMap<String, Json>,
+}
+
+impl Known<'_> {
+    fn settle<'f>(&mut self, field: &str, facts: impl Iterator<Item = &'f Fact>, why: &str) {
+        let facts: Vec<&Fact> = facts.collect();
+        let told = |fields: &JsonMap<String, Json>, by: &str| {
+            fields.get(field).filter(|value| !value.is_null()).map(|value| (value.clone(), by.to_string()))
+        };
+        let certain = facts.iter().find(|fact| fact.3).map(|fact| (fact.1.clone(), fact.2.clone()));
+        let found = certain
+            .or_else(|| told(&self.told.flags, "command line"))
+            .or_else(|| told(&self.told.file, "metadata file"))
+            .or_else(|| facts.first().map(|fact| (fact.1.clone(), fact.2.clone())));
+        match found {
+            Some((value, source)) => {
+                let mut removed = Vec::new();
+                let value = without_secrets(&value, field, &mut removed).unwrap_or(Json::Null);
+                for place in removed {
+                    self.absent.insert(place, "left out: it looks like a secret".into());
+                }
+                self.values.insert(field.into(), value);
+                self.sources.insert(field.into(), source.into());
+            }
+            None => {
+                self.values.insert(field.into(), Json::Null);
+                self.absent.insert(field.into(), why.into());
+            }
+        }
+    }
+
+    /// What the trace, the server's arguments and the machine give.
+    fn observed(&self, context: &Context) -> Vec<Fact> {
+        let mut facts: Vec<Fact> = Vec::new();
+        if let Some((path, args)) = &self.told.server_args {
+            let model = ["model_path", "model"].iter().find_map(|key| args.get(*key).and_then(Json::as_str));
+            facts.extend(model.map(|model| ("model_name", model.into(), format!("`{path}`"), false)));
+            let mut flags = args.clone();
+            // What the server was doing at the time is no flag of it.
+            flags.remove("internal_states");
+            facts.push(("server_flags", Json::Object(flags), format!("`{path}`"), false));
+        }
+        let (stage, by) = stage(context, self.told.stage);
+        facts.push(("profile_stage", stage.into(), by.into(), true));
+        let architecture = Architecture::of(context);
+        let told = self.told.file.get("observed_arch").and_then(Json::as_str);
+        let architecture = match told.filter(|_| architecture.observed.is_none() && !architecture.is_foreign)
+        {
+            Some(arch) => Architecture {
+                observed: Some(arch.to_string()),
+                evidence: "told by the metadata file, the trace does not show it".into(),
+                is_foreign: false,
+            },
+            None => architecture,
+        };
+        let target = self.told.target_arch.as_deref().unwrap_or(TARGET_ARCH);
+        let (matched, reason) = architecture.compare(target);
+        facts.push(("observed_arch", architecture.name().into(), architecture.evidence.clone(), true));
+        facts.push(("arch_match", matched.name().into(), format!("compared with {target}"), true));
+        facts.push(("hardware_relevance_reason", reason.into(), format!("compared with {target}"), true));
+        facts.extend(rocm_version(context));
+        for (field, value, by) in &self.told.machine {
+            if let Some((name, ..)) = FIELDS.iter().find(|(name, ..)| name == field) {
+                facts.push((name, value.clone(), by.clone(), false));
+            }
+        }
+        let devices = devices(context);
+        if !devices.is_empty() {
+            facts.push(("gpu_device_ids", devices.into(), "device numbers in the trace".into(), false));
+        }
+        if let Some(path) = self.told.source_paths.first() {
+            facts.push(("source_trace_path", path.as_str().into(), "the input".into(), true));
+        }
+        facts
+    }
+}
+
+/// The only stage there is, or `all`.
+fn stage(context: &Context, asked: Option<Stage>) -> (&'static str, &'static str) {
+    if let Some(stage) = asked.filter(|stage| *stage != Stage::Other) {
+        return (stage.name(), "asked for");
+    }
+    let mut stages: Vec<Stage> = context.rows.iter().map(|&row| context.stage(row)).collect();
+    stages.sort_unstable();
+    stages.dedup();
+    // A few launches outside all steps do not make a decode profile anything else.
+    let named: Vec<Stage> = stages.into_iter().filter(|stage| *stage != Stage::Other).collect();
+    match named[..] {
+        [stage] => (stage.name(), "annotations, file names or graphs of the trace"),
+        [] => ("all", "nothing in the trace tells stages"),
+        _ => ("all", "the trace has several stages"),
+    }
+}
+
+/// ROCm's version as far as HIP's tells: `70051831` is 7.0.
+fn rocm_version(context: &Context) -> Option<Fact> {
+    let trace = context.trace;
+    let value = |key: &str| {
+        let fact = trace.metadata.iter().find(|fact| trace.strings.get(fact.key) == key)?;
+        trace.strings.get(fact.value).parse::<u64>().ok()
+    };
+    let (key, version) = ["hip_runtime_version", "hip_driver_version"]
+        .into_iter()
+        .find_map(|key| Some((key, value(key).filter(|version| *version >= 10_000_000)?)))?;
+    let text = format!("{}.{}", version / 10_000_000, version / 100_000 % 100);
+    Some(("rocm_version", text.into(), format!("decoded from {key} {version} of the trace"), false))
+}
+
+/// Numbers of the GPUs that worked, as the source counts them.
+fn devices(context: &Context) -> Vec<i64> {
+    let mut agents: Vec<u32> = context.rows.iter().map(|&row| context.lane(row).1).collect();
+    agents.sort_unstable();
+    agents.dedup();
+    let number = |agent: u32| {
+        let agent = context.trace.agents.get(agent as usize)?;
+        agent.type_index.get().or(agent.logical_index.get()).or(agent.absolute_index.get())
+    };
+    let mut numbers: Vec<i64> = agents.into_iter().filter_map(number).filter(|n| *n >= 0).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}

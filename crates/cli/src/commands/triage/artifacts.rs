@@ -1,0 +1,276 @@
+//! The artifacts of a triage: what is told of the profile on the command line, and writing the files as a set.
+
+use std::io::Write;
+use std::path::{Component, Path, PathBuf};
+
+use analysis::stages::Stage;
+use analysis::triage::{Artifact, TARGET_ARCH, Told};
+use clap::Args;
+use convert::output::OutputFile;
+use convert::perfetto_fix;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::failure::Failure;
+use crate::input::with_progress;
+use crate::output::OutputArgs;
+
+/// Where the server's arguments are, beside the trace or above its folder.
+const SERVER_ARGS: &str = "server_args.json";
+
+/// What to write, and what is known of the profile.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Artifacts")]
+pub struct ArtifactArgs {
+    /// Folder for the artifacts; they replace those of an earlier run as a set
+    #[arg(short, long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// Also write perfetto_fixed_trace.json(.gz)
+    #[arg(long, requires = "out")]
+    pub perfetto_fix: bool,
+
+    /// The architecture that is wanted
+    #[arg(long, value_name = "GFX", default_value = TARGET_ARCH)]
+    pub target_arch: Option<String>,
+
+    /// JSON file with fields of profile_metadata.json; options win over it
+    #[arg(long, value_name = "FILE")]
+    pub metadata: Option<PathBuf>,
+
+    /// Experiment this profile belongs to
+    #[arg(long, value_name = "ID")]
+    pub experiment_id: Option<String>,
+
+    /// Trial this profile belongs to
+    #[arg(long, value_name = "ID")]
+    pub trial_id: Option<String>,
+
+    /// Name of the model [default: as server_args.json says]
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+
+    /// Container image with its tag
+    #[arg(long, value_name = "IMAGE")]
+    pub base_image: Option<String>,
+
+    /// single-gpu, multi-gpu or full-node, as the fleet calls it
+    #[arg(long, value_name = "NAME")]
+    pub resource_class: Option<String>,
+
+    /// GPUs of the run: 0,1,2
+    #[arg(long, value_name = "IDS", value_delimiter = ',')]
+    pub gpu_ids: Vec<u32>,
+
+    /// Their clocks in MHz: 0=2100,1=2100
+    #[arg(long, value_name = "ID=MHZ", value_delimiter = ',', value_parser = clock)]
+    pub gpu_clocks: Vec<(u32, u32)>,
+
+    /// Whether the machine passed its checks before the run
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    pub preflight_passed: Option<bool>,
+
+    /// ROCm's version [default: as far as the trace tells]
+    #[arg(long, value_name = "VERSION")]
+    pub rocm_version: Option<String>,
+
+    /// The server's arguments (JSON) [default: server_args.json beside the trace]
+    #[arg(long, value_name = "FILE")]
+    pub server_args: Option<PathBuf>,
+
+    /// The benchmark's configuration: its SHA-256 is kept
+    #[arg(long, value_name = "FILE")]
+    pub benchmark_config: Option<PathBuf>,
+
+    /// The trace was made on this machine: take ROCm's version from here where nothing else tells
+    #[arg(long)]
+    pub this_machine: bool,
+}
+
+impl ArtifactArgs {
+    /// The folder to write to, known to be writable.
+    pub fn folder(&self) -> Result<Option<Folder>, Failure> {
+        let Some(path) = &self.out else { return Ok(None) };
+        let folder = Folder { path: path.clone(), perfetto_fix: self.perfetto_fix };
+        // Reading may take long: what cannot be written is said before.
+        OutputFile::create(&path.join("profile_summary.md")).map_err(|error| folder.unwritable(&error))?;
+        Ok(Some(folder))
+    }
+
+    /// All that is told of the profile.
+    pub fn told(&self, folder: &Folder, traces: &[PathBuf], stage: Option<Stage>) -> Result<Told, Failure> {
+        let server_args = match &self.server_args {
+            Some(path) => Some((path.clone(), object(path)?)),
+            None => beside(traces),
+        };
+        Ok(Told {
+            flags: self.flags()?,
+            file: self.metadata.as_ref().map(|path| object(path)).transpose()?.unwrap_or_default(),
+            server_args: server_args.map(|(path, args)| (file_name(&path), args)),
+            machine: if self.this_machine { machine() } else { Vec::new() },
+            target_arch: self.target_arch.clone(),
+            source_paths: traces.iter().map(|path| relative(path, &folder.path)).collect(),
+            stage,
+        })
+    }
+
+    fn flags(&self) -> Result<Map<String, Value>, Failure> {
+        let text = |value: &Option<String>| value.clone().map(Value::from);
+        let hash = self.benchmark_config.as_ref().map(|path| sha256(path)).transpose()?;
+        let clocks: Map<String, Value> =
+            self.gpu_clocks.iter().map(|(id, mhz)| (id.to_string(), json!(mhz))).collect();
+        let fields = [
+            ("experiment_id", text(&self.experiment_id)),
+            ("trial_id", text(&self.trial_id)),
+            ("model_name", text(&self.model)),
+            ("base_image", text(&self.base_image)),
+            ("resource_class", text(&self.resource_class)),
+            ("rocm_version", text(&self.rocm_version)),
+            ("gpu_device_ids", (!self.gpu_ids.is_empty()).then(|| json!(self.gpu_ids))),
+            ("gpu_clocks_mhz", (!clocks.is_empty()).then_some(Value::Object(clocks))),
+            ("preflight_passed", self.preflight_passed.map(Value::from)),
+            ("benchmark_config_hash", hash.map(Value::from)),
+        ];
+        Ok(fields.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?))).collect())
+    }
+}
+
+/// Where the artifacts go.
+pub struct Folder {
+    path: PathBuf,
+    perfetto_fix: bool,
+}
+
+impl Folder {
+    /// Writes all files or none, as far as a file system allows; gives a line that says so.
+    pub fn write(
+        &self,
+        files: &[Artifact],
+        traces: &[PathBuf],
+        output: &OutputArgs,
+    ) -> Result<String, Failure> {
+        let unwritable = |error: std::io::Error| self.unwritable(&error);
+        let mut open = Vec::new();
+        for artifact in files {
+            let mut file = OutputFile::create(&self.path.join(artifact.name)).map_err(unwritable)?;
+            file.write_all(artifact.text.as_bytes()).map_err(unwritable)?;
+            open.push(file);
+        }
+        let mut names: Vec<String> = files.iter().map(|artifact| artifact.name.to_string()).collect();
+        if self.perfetto_fix {
+            names.push(self.fix(traces, output)?);
+        }
+        for file in open {
+            file.commit().map_err(unwritable)?;
+        }
+        Ok(format!("wrote {} to `{}`", names.join(", "), self.path.display()))
+    }
+
+    fn fix(&self, traces: &[PathBuf], output: &OutputArgs) -> Result<String, Failure> {
+        let [trace] = traces else {
+            return Err(Failure::input(format!(
+                "`--perfetto-fix` takes one trace, there are {}",
+                traces.len()
+            ))
+            .with_help("choose one, or run `rocm-perf perfetto-fix` on each"));
+        };
+        let compressed = trace.extension().is_some_and(|extension| extension == "gz");
+        let name = format!("perfetto_fixed_trace.json{}", if compressed { ".gz" } else { "" });
+        let bytes = std::fs::metadata(trace).map_or(0, |meta| meta.len());
+        with_progress("fixing", output, |progress| {
+            progress.expect(2 * bytes);
+            let options = perfetto_fix::Options::default();
+            perfetto_fix::fix(trace, &self.path.join(&name), &options, &|read| progress.advance(read))
+        })?;
+        Ok(name)
+    }
+
+    fn unwritable(&self, error: &std::io::Error) -> Failure {
+        let why = error.to_string().to_lowercase();
+        Failure::input(format!("cannot write artifacts to `{}`: {why}", self.path.display()))
+            .with_help("choose another folder with `--out`")
+    }
+}
+
+fn object(path: &Path) -> Result<Map<String, Value>, Failure> {
+    let fail = |why: String| Failure::input(format!("cannot read `{}`: {why}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| fail(error.to_string().to_lowercase()))?;
+    match serde_json::from_str(&text) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(fail("it holds no JSON object".into())),
+        Err(error) => Err(fail(format!("it is no JSON: {error}"))),
+    }
+}
+
+/// The server's arguments in the folder of the first trace, or in one of the two above it.
+fn beside(traces: &[PathBuf]) -> Option<(PathBuf, Map<String, Value>)> {
+    let folder = std::path::absolute(traces.first()?).ok()?;
+    folder.ancestors().skip(1).take(2).find_map(|folder| {
+        let path = folder.join(SERVER_ARGS);
+        object(&path).ok().map(|args| (path, args))
+    })
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn sha256(path: &Path) -> Result<String, Failure> {
+    let fail = |error: std::io::Error| {
+        Failure::input(format!("cannot read `{}`: {}", path.display(), error.to_string().to_lowercase()))
+    };
+    let mut file = std::fs::File::open(path).map_err(fail)?;
+    let mut hash = Sha256::new();
+    std::io::copy(&mut file, &mut hash).map_err(fail)?;
+    let hex: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("sha256:{hex}"))
+}
+
+/// What this machine tells.
+fn machine() -> Vec<(String, Value, String)> {
+    let root = std::env::var_os("ROCM_PATH").map_or_else(|| PathBuf::from("/opt/rocm"), PathBuf::from);
+    let path = root.join(".info/version");
+    let version = std::fs::read_to_string(&path).ok();
+    let fact = version.map(|text| {
+        (
+            "rocm_version".to_string(),
+            Value::from(text.trim()),
+            format!("`{}` of this machine", path.display()),
+        )
+    });
+    fact.into_iter().collect()
+}
+
+/// A path as seen from a folder, so that a profile can be moved with its traces.
+fn relative(path: &Path, from: &Path) -> String {
+    let whole = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path));
+    let (Ok(path), Ok(from)) = (whole(path), whole(from)) else { return path.display().to_string() };
+    let shared = path.components().zip(from.components()).take_while(|(a, b)| a == b).count();
+    let up = from.components().skip(shared).map(|_| Component::ParentDir);
+    let down: PathBuf = up.chain(path.components().skip(shared)).collect();
+    down.display().to_string()
+}
+
+/// `0=2100`.
+fn clock(text: &str) -> Result<(u32, u32), String> {
+    let pair =
+        text.split_once('=').and_then(|(id, mhz)| Some((id.trim().parse().ok()?, mhz.trim().parse().ok()?)));
+    pair.ok_or_else(|| "a device and its MHz are needed, such as `0=2100`".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_seen_from_the_folder() {
+        assert_eq!(relative(Path::new("/no/such/run/t.json"), Path::new("/no/such/out")), "../run/t.json");
+        assert_eq!(relative(Path::new("/no/t.json"), Path::new("/no")), "t.json");
+    }
+
+    #[test]
+    fn clocks_have_a_device() {
+        assert_eq!(clock("0=2100"), Ok((0, 2100)));
+        assert!(clock("2100").is_err() && clock("a=1").is_err());
+    }
+}

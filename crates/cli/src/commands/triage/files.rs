@@ -1,0 +1,132 @@
+//! The files of one run: which are analysed, which only tell where kernels come from.
+
+use std::path::PathBuf;
+
+use analysis::attribution;
+use analysis::triage::{NoRun, OneRun};
+use trace::{Needs, Source, Trace};
+
+use crate::failure::Failure;
+use crate::input::with_progress;
+use crate::output::OutputArgs;
+
+/// The files of one run.
+pub struct Run {
+    /// To be analysed.
+    pub formal: Vec<PathBuf>,
+    /// To locate kernels by.
+    pub mapping: Vec<PathBuf>,
+    /// The rank that is looked at, when known.
+    pub rank: Option<u32>,
+    /// What is analysed was named as a capture.
+    pub is_capture: bool,
+    /// What to tell of the choice.
+    pub notes: Vec<String>,
+}
+
+impl Run {
+    /// Chooses among files and folders.
+    pub fn find(
+        paths: &[PathBuf],
+        mapping: &[PathBuf],
+        rank: Option<u32>,
+        output: &OutputArgs,
+    ) -> Result<Self, Failure> {
+        let (inputs, sources) = survey(paths, output)?;
+        let one = OneRun::choose(&sources, rank)?;
+        let files = |places: &[usize]| -> Vec<PathBuf> {
+            places.iter().flat_map(|&i| inputs[i].files.clone()).collect()
+        };
+        let mut notes: Vec<String> = one.note().into_iter().collect();
+        let mapping = if !mapping.is_empty() {
+            mapping_files(mapping, one.rank, output)?
+        } else {
+            let found = if one.captures.is_empty() { &one.mapping } else { &one.captures };
+            let found = of_rank(files(found), one.rank);
+            for path in &found {
+                notes.push(format!(
+                    "replayed graphs are located by `{}`, found in the folder",
+                    path.display()
+                ));
+            }
+            found
+        };
+        let is_capture = inputs.len() == 1 && ingest::role_of_path(&inputs[0].path) == Some("capture");
+        Ok(Self { formal: files(&one.formal), mapping, rank: one.rank.or(rank), is_capture, notes })
+    }
+
+    /// Reads the run, and the trace to locate its kernels by.
+    pub fn read(&self, output: &OutputArgs) -> Result<(Trace, Option<Trace>), Failure> {
+        let needs = attribution::needs();
+        let read = |files: &[PathBuf]| {
+            with_progress("reading", output, |progress| ingest::read(files, &needs, progress))
+        };
+        let trace = read(&self.formal)?;
+        let mapping = if self.mapping.is_empty() { None } else { Some(read(&self.mapping)?) };
+        Ok((trace, mapping))
+    }
+}
+
+/// The inputs behind paths and what they are: from their names where those suffice, else from a first look.
+fn survey(paths: &[PathBuf], output: &OutputArgs) -> Result<(Vec<ingest::Input>, Vec<Source>), Failure> {
+    let inputs = ingest::find_inputs(paths)?;
+    let by_name = |input: &ingest::Input| Source {
+        role: ingest::role_of_path(&input.path).filter(|_| inputs.len() > 1).map(String::from),
+        rank: ingest::rank_of_path(&input.path),
+        ..Source::named(&input.path.display().to_string(), input.format.name())
+    };
+    let named: Vec<Source> = inputs.iter().map(by_name).collect();
+    if named.iter().filter(|source| source.role.is_none()).count() <= 1 {
+        return Ok((inputs, named));
+    }
+    if inputs.iter().any(|input| input.path.as_os_str() == "-") {
+        return Err(Failure::input("standard input must be the only input, or several files be named"));
+    }
+    // What a file says of itself counts more than its name.
+    let needs = Needs::nothing();
+    let trace = with_progress("looking", output, |progress| ingest::read(paths, &needs, progress))?;
+    let mut kept = Vec::new();
+    for source in &trace.sources {
+        kept.extend(inputs.iter().find(|input| input.path.display().to_string() == source.path).cloned());
+    }
+    if kept.len() != trace.sources.len() {
+        return Ok((inputs, named));
+    }
+    Ok((kept, trace.sources))
+}
+
+/// The files given as mapping: of the rank that is looked at, where they tell.
+fn mapping_files(paths: &[PathBuf], rank: Option<u32>, output: &OutputArgs) -> Result<Vec<PathBuf>, Failure> {
+    let (inputs, sources) = survey(paths, output)?;
+    let usable = |source: &Source| !matches!(source.role.as_deref(), Some("helper" | "merged"));
+    let mut files: Vec<PathBuf> = Vec::new();
+    for (input, _) in inputs.iter().zip(&sources).filter(|(_, source)| usable(source)) {
+        files.extend(input.files.iter().cloned());
+    }
+    if files.is_empty() {
+        files = inputs.iter().flat_map(|input| input.files.clone()).collect();
+    }
+    Ok(of_rank(files, rank))
+}
+
+/// Those of one rank, by their names; all when none is of that rank.
+fn of_rank(files: Vec<PathBuf>, rank: Option<u32>) -> Vec<PathBuf> {
+    let named = |file: &PathBuf| ingest::rank_of_path(file);
+    let wanted = rank.or_else(|| files.iter().filter_map(named).min());
+    let own: Vec<PathBuf> =
+        files.iter().filter(|file| named(file).is_none() || named(file) == wanted).cloned().collect();
+    if own.is_empty() { files } else { own }
+}
+
+impl From<NoRun> for Failure {
+    fn from(error: NoRun) -> Self {
+        let failure = Failure::input(error.to_string());
+        match error {
+            NoRun::Several { .. } => failure.with_help("give one of them"),
+            NoRun::NoSuchRank { .. } => failure,
+            NoRun::NoRank { .. } => failure.with_help(
+                "give the trace of the run; a capture trace goes with `--mapping`, to locate its kernels",
+            ),
+        }
+    }
+}

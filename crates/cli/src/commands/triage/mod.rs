@@ -1,0 +1,187 @@
+//! `triage`
+
+mod artifacts;
+mod files;
+
+use std::path::PathBuf;
+
+use analysis::stages::Stage;
+use analysis::triage::{Context, Nothing, Selection, triage};
+use clap::Args;
+use report::{InputFact, Report};
+use trace::Trace;
+
+use super::breakdown::classifier;
+use crate::failure::Failure;
+use crate::input::InputArgs;
+use crate::output::OutputArgs;
+
+pub use artifacts::ArtifactArgs;
+use artifacts::Folder;
+use files::Run;
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  rocm-perf triage trace.json.gz
+  rocm-perf triage run/                                        # finds run/capture_traces by itself
+  rocm-perf triage decode.json.gz --mapping capture.json.gz --format json
+  rocm-perf triage run/ --stage decode --skip-warm-up --min-share 0.5
+  rocm-perf triage run/ --out artifacts --experiment-id e1 --perfetto-fix
+  rocm-perf triage 4711_results.db
+
+Times are of kernels, copies and fills; `time share` is of the stage's GPU time. Replayed graphs are located by the
+capture trace, or a graph-off trace of the same model, given with `--mapping`. One rank of one run is looked at.
+`--out` writes profile_summary.md, profile_metadata.json, kernel_table.json, overlap_opportunities.json,
+fuse_opportunities.json and kernel_map.json; what is not known of the profile is null there, with the reason.")]
+pub struct TriageArgs {
+    #[command(flatten)]
+    input: InputArgs,
+
+    /// The same as INPUT, for people who come from the pair of `--mapping-input` and `--formal-input`
+    #[arg(long, value_name = "PATH", hide = true, num_args = 1..)]
+    formal_input: Vec<PathBuf>,
+
+    /// Capture trace or graph-off trace of the same model (file or folder): tells where replayed kernels come from
+    #[arg(long, visible_alias = "mapping-input", value_name = "PATH", num_args = 1..)]
+    mapping: Vec<PathBuf>,
+
+    /// Leave out kernels below this share of their stage's GPU time
+    #[arg(long, value_name = "PCT", default_value_t = 1.0, value_parser = share)]
+    min_share: f64,
+
+    /// The rank to look at [default: the lowest]
+    #[arg(long, value_name = "N")]
+    rank: Option<u32>,
+
+    /// Only this stage: prefill (extend), decode, mixed, other
+    #[arg(long, value_name = "NAME", value_parser = stage)]
+    stage: Option<Stage>,
+
+    /// Leave out the steps before the run settled
+    #[arg(long)]
+    skip_warm_up: bool,
+
+    /// Rules for kernel names (TOML), tried before the built-in ones
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+
+    #[command(flatten)]
+    artifacts: ArtifactArgs,
+}
+
+impl TriageArgs {
+    pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
+        let mut input = self.input.clone();
+        input.more.extend(self.formal_input.iter().cloned());
+        let request = Request {
+            inputs: input.paths()?,
+            mapping: self.mapping.clone(),
+            rank: self.rank,
+            stage: self.stage,
+            skip_warm_up: self.skip_warm_up,
+            min_share: self.min_share,
+            rules: self.rules.clone(),
+            artifacts: self.artifacts.clone(),
+        };
+        output.show(request.answer(output)?)
+    }
+}
+
+/// What is to be triaged, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Files and folders.
+    pub inputs: Vec<PathBuf>,
+    /// The same that locate replayed kernels.
+    pub mapping: Vec<PathBuf>,
+    /// The rank to look at.
+    pub rank: Option<u32>,
+    /// The stage to look at.
+    pub stage: Option<Stage>,
+    /// Whether to leave out the first steps.
+    pub skip_warm_up: bool,
+    /// Least share of a row, in percent.
+    pub min_share: f64,
+    /// Rules for kernel names.
+    pub rules: Option<PathBuf>,
+    /// What to write.
+    pub artifacts: ArtifactArgs,
+}
+
+impl Request {
+    /// A triage as it is without options.
+    pub fn new(inputs: Vec<PathBuf>) -> Self {
+        Self { inputs, min_share: 1.0, ..Self::default() }
+    }
+
+    /// The report; artifacts are written when they were asked for.
+    pub fn answer(&self, output: &OutputArgs) -> Result<Report, Failure> {
+        let classifier = classifier(self.rules.as_ref())?;
+        let folder = self.artifacts.folder()?;
+        let run = Run::find(&self.inputs, &self.mapping, self.rank, output)?;
+        let (trace, mapping) = run.read(output)?;
+        let context = Context::new(&trace, mapping.as_ref(), &classifier, self.min_share);
+        let mut context = context.map_err(|error| {
+            Failure::input(error.to_string())
+                .with_help("the mapping trace must be of the same model, run with the same kernels")
+        })?;
+        let selection = Selection { rank: run.rank, stage: self.stage, skip_warm_up: self.skip_warm_up };
+        let notes = context.select(&selection).map_err(|nothing| nothing_left(&nothing, &run))?;
+        let mut report = triage(&context);
+        report.notes.splice(0..0, run.notes.iter().cloned().chain(notes));
+        if let Some(mapping) = &mapping {
+            add_inputs(&mut report, mapping);
+        }
+        if let Some(folder) = &folder {
+            self.write(folder, &context, &run, &mut report, output)?;
+        }
+        Ok(report)
+    }
+
+    fn write(
+        &self,
+        folder: &Folder,
+        context: &Context,
+        run: &Run,
+        report: &mut Report,
+        output: &OutputArgs,
+    ) -> Result<(), Failure> {
+        let told = self.artifacts.told(folder, &run.formal, self.stage)?;
+        let files = analysis::triage::artifacts(context, report, &told)
+            .map_err(|wrong| Failure::input(format!("the metadata is wrong: {wrong}")))?;
+        let note = folder.write(&files, &run.formal, output)?;
+        report.notes.push(note);
+        Ok(())
+    }
+}
+
+fn nothing_left(nothing: &Nothing, run: &Run) -> Failure {
+    let failure = Failure::input(nothing.to_string());
+    match nothing {
+        Nothing::NoGpuWork { .. } if run.is_capture => failure.with_help(
+            "a capture trace holds launches, not kernels: give the trace of the run, and this one with `--mapping`",
+        ),
+        Nothing::NoGpuWork { .. } => {
+            failure.with_help("profile with GPU activities on (torch: ProfilerActivity.CUDA, also on ROCm)")
+        }
+        Nothing::NotInStage { .. } => failure,
+    }
+}
+
+fn add_inputs(report: &mut Report, mapping: &Trace) {
+    report.inputs.extend(mapping.sources.iter().map(|source| InputFact {
+        path: source.path.clone(),
+        format: source.format.clone(),
+        bytes: source.bytes,
+        rank: source.rank,
+    }));
+}
+
+fn stage(name: &str) -> Result<Stage, String> {
+    Stage::from_name(name).ok_or_else(|| "one of prefill, decode, mixed, other is needed".into())
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches('%').trim().parse::<f64>().ok();
+    number.filter(|pct| (0.0..=100.0).contains(pct)).ok_or_else(|| "a share from 0 to 100 is needed".into())
+}
