@@ -12,7 +12,7 @@ const COPY_KERNELS: &[&str] = &["__amd_rocclr_copy", "MEMORY_COPY_"];
 
 /// One kernel, copy or fill.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct GpuRow {
+pub(crate) struct GpuRow {
     pub row: RowRef,
     pub work: Work,
     /// Whether the call that launched it is known.
@@ -21,7 +21,7 @@ pub(super) struct GpuRow {
 
 /// One GPU of one rank.
 #[derive(Clone, Debug)]
-pub(super) struct Lane {
+pub(crate) struct Lane {
     pub rank: Option<u32>,
     pub agent: AgentId,
     pub rows: Vec<GpuRow>,
@@ -54,7 +54,7 @@ impl Lane {
 }
 
 /// The GPU rows of a trace by rank and agent, in that order.
-pub(super) fn lanes(trace: &Trace, classes: &Classes) -> Vec<Lane> {
+pub(crate) fn lanes(trace: &Trace, classes: &Classes) -> Vec<Lane> {
     let linked = Linked::of(trace);
     let counted = counted_processes(trace);
     let mut lanes = Builder { trace, numbers: Map::default(), lanes: Vec::new() };

@@ -2,8 +2,8 @@
 //!
 //! Cost: one sort of the edges of each GPU's intervals and one pass over its rows.
 
-mod lanes;
-mod sweep;
+pub(crate) mod lanes;
+pub(crate) mod sweep;
 mod tables;
 
 use report::Report;

@@ -4,7 +4,7 @@ use trace::Ns;
 
 /// The kinds of work that a timeline tells apart, as bits of a combination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Bucket {
+pub(crate) enum Bucket {
     Compute = 0,
     Communication = 1,
     Memcpy = 2,
@@ -28,7 +28,7 @@ impl Bucket {
 
 /// Some GPU work: when, and of which kind.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Work {
+pub(crate) struct Work {
     pub start: Ns,
     pub end: Ns,
     pub bucket: Bucket,
@@ -36,7 +36,7 @@ pub(super) struct Work {
 
 /// Time of every exact combination of kinds; number 0 is idle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Timeline {
+pub(crate) struct Timeline {
     /// By combination: the sum of `Bucket::bit` of the kinds that ran.
     pub combinations: [Ns; 8],
     /// The longest time without any work: its length and when it began.

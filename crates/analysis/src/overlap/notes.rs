@@ -1,0 +1,71 @@
+//! What one trace cannot tell, said plainly.
+
+use super::opportunities::Analysed;
+use super::rules::Kind;
+use crate::attribution::Source;
+use crate::triage::Context;
+
+pub(super) fn notes(context: &Context, devices: &[Analysed]) -> Vec<String> {
+    let work = || devices.iter().flat_map(|analysed| &analysed.device.work);
+    let mut notes = Vec::new();
+    if work().next().is_none() {
+        return vec!["no GPU work is in the trace, so there is nothing to overlap".into()];
+    }
+    let several: Vec<&Analysed> = devices.iter().filter(|d| d.device.streams.len() > 1).collect();
+    let launches = devices.iter().any(|d| d.knowledge.launched > 0);
+    if several.is_empty() {
+        notes.push(
+            "all GPU work is on one stream: every kernel is exclusive, and which order is free one trace cannot tell"
+                .into(),
+        );
+    }
+    if !launches {
+        notes.push(
+            "no launch is in the trace (GPU only): the order the program asked for is not known".into(),
+        );
+    } else if let Some(analysed) = several.first() {
+        let known = &analysed.knowledge;
+        if known.records == 0 && known.waits == 0 {
+            notes.push("no events are in the trace: the order between streams is not known".into());
+        } else if known.unresolved > 0 {
+            notes.push(format!(
+                "{} of {} event waits do not tell their streams: the order between streams is not known",
+                known.unresolved, known.waits
+            ));
+        }
+    }
+    if work().any(|work| work.replayed) {
+        let lost = work().filter(|w| w.replayed && context.site(w.row).source == Source::GraphLaunch).count();
+        if lost > 0 {
+            notes.push(format!(
+                "{lost} kernels were replayed from graphs and are located at the graph's launch only; `--mapping` with a \
+                 capture or graph-off trace tells where they come from"
+            ));
+        }
+        let one_stream = devices.iter().all(|analysed| {
+            let mut streams = analysed.device.work.iter().filter(|w| w.replayed).map(|w| w.stream);
+            let first = streams.next();
+            streams.all(|stream| Some(stream) == first)
+        });
+        if one_stream {
+            notes.push(
+                "the graphs were replayed on one stream: overlap has to be captured into the graph, on a second stream"
+                    .into(),
+            );
+        }
+    }
+    let mut steps: Vec<u32> = context.stages.steps.iter().map(|step| step.number).collect();
+    steps.dedup();
+    if steps.len() == 1 {
+        notes.push(
+            "only one step is in the trace: what could run beside work of the next step cannot be told"
+                .into(),
+        );
+    }
+    if work().any(|work| work.kind == Kind::Communication) {
+        notes.push(
+            "time in a collective includes waiting for the slowest rank, which no overlap on this rank wins back".into(),
+        );
+    }
+    notes
+}

@@ -1,0 +1,256 @@
+//! Kernels by stage and name: how much of their time is critical, whether they could move, what that could win.
+
+use std::collections::BTreeMap;
+
+use trace::{Map, StrId};
+
+use super::device::{Device, StepKey};
+use super::order::Order;
+use super::pools::Pools;
+use super::risk::{Scene, Why, confidence};
+use super::rules::{Decision, Kind, Risk, Rules, Verdict};
+use super::syncs::{Knowledge, operations};
+use crate::attribution::SiteId;
+use crate::stages::Stage;
+use crate::statistics::percent;
+use crate::triage::Context;
+
+/// A device with all that its work's risk is told from.
+pub(super) struct Analysed {
+    pub device: Device,
+    pub order: Order,
+    pub knowledge: Knowledge,
+    pub pools: Pools,
+}
+
+impl Analysed {
+    pub fn of(context: &Context, device: Device) -> Self {
+        let (ops, knowledge) = operations(context.trace, &device);
+        let order = Order::of(device.streams.len(), &ops);
+        let pools = Pools::of(&device);
+        Self { device, order, knowledge, pools }
+    }
+
+    pub fn scene<'a>(&'a self, context: &'a Context<'a>) -> Scene<'a> {
+        Scene {
+            context,
+            device: &self.device,
+            order: &self.order,
+            knowledge: self.knowledge,
+            pools: &self.pools,
+        }
+    }
+}
+
+/// Kernels of one name in one stage that could move, or need not.
+pub(super) struct Opportunity {
+    pub stage: Stage,
+    pub name: StrId,
+    pub kind: Kind,
+    pub verdict: Verdict,
+    pub risk: Risk,
+    pub why: Why,
+    pub calls: usize,
+    pub total: i64,
+    pub exclusive: i64,
+    pub hidden: i64,
+    pub hidden_by_compute: i64,
+    /// Critical time: what could be won at the very most.
+    pub exposed: i64,
+    /// Computation of its steps that it could hide beside.
+    pub beside: i64,
+    /// That part of it which the recorded order leaves free, no more than is exposed.
+    pub free_gain: Option<i64>,
+    /// What could be won: by step, the lesser of exposed and beside.
+    pub gain: i64,
+    /// GPU time of the stage, kernel by kernel.
+    pub stage_total: i64,
+    /// Device and work of the piece that stands for all.
+    pub representative: (usize, u32),
+    pub site: SiteId,
+}
+
+impl Opportunity {
+    pub fn decision(&self) -> &'static Decision {
+        Rules::built_in().decide(self.verdict, self.kind, self.risk)
+    }
+
+    pub fn confidence(&self) -> &'static str {
+        confidence(&self.why)
+    }
+
+    pub fn share_pct(&self) -> f64 {
+        percent(self.total, self.stage_total)
+    }
+}
+
+type Key = (Stage, Kind, StrId);
+
+/// Work of one name, kind and stage, as (device, work).
+#[derive(Default)]
+struct Group {
+    members: Vec<(u32, u32)>,
+    total: i64,
+    exclusive: i64,
+    hidden: i64,
+    hidden_by_compute: i64,
+    exposed: i64,
+}
+
+/// The kernels worth a line, most urgent first.
+pub(super) fn opportunities(context: &Context, devices: &[Analysed]) -> Vec<Opportunity> {
+    let (groups, totals) = group(devices);
+    let mut found: Vec<Opportunity> = groups
+        .into_iter()
+        .filter_map(|(key, group)| {
+            let verdict = verdict(context, devices, key, &group, totals[&key.0])?;
+            Some(opportunity(context, devices, key, group, verdict, totals[&key.0]))
+        })
+        .collect();
+    found.sort_by(|a, b| {
+        let key = |o: &Opportunity| {
+            (o.stage, o.decision().priority.as_str(), o.verdict, o.kind, std::cmp::Reverse(o.exposed))
+        };
+        let name = |o: &Opportunity| context.trace.strings.get(o.name);
+        key(a).cmp(&key(b)).then_with(|| name(a).cmp(name(b)))
+    });
+    found
+}
+
+fn group(devices: &[Analysed]) -> (Map<Key, Group>, Map<Stage, i64>) {
+    let mut groups: Map<Key, Group> = Map::default();
+    let mut totals: Map<Stage, i64> = Map::default();
+    for (d, Analysed { device, .. }) in devices.iter().enumerate() {
+        for (i, (work, seen)) in device.work.iter().zip(&device.swept.seen).enumerate() {
+            let group = groups.entry((work.stage, work.kind, work.name)).or_default();
+            group.members.push((d as u32, i as u32));
+            group.total += work.duration();
+            group.exclusive += seen.exclusive;
+            group.hidden += seen.hidden;
+            group.hidden_by_compute += seen.hidden_by_compute;
+            group.exposed += seen.exposed;
+            *totals.entry(work.stage).or_default() += work.duration();
+        }
+    }
+    (groups, totals)
+}
+
+fn verdict(
+    context: &Context,
+    devices: &[Analysed],
+    (stage, kind, _): Key,
+    group: &Group,
+    stage_total: i64,
+) -> Option<Verdict> {
+    let rules = Rules::built_in();
+    let exclusive_pct = percent(group.exclusive, group.total);
+    let exposed_pct = percent(group.exposed, stage_total);
+    // Computation can hide only beside computation of another stream.
+    let possible = kind != Kind::Compute || devices.iter().any(|d| d.device.computing_streams(stage) > 1);
+    let worth = exposed_pct >= context.min_share_pct && group.exposed > 0;
+    if worth && possible && exclusive_pct >= rules.kind(kind).min_exclusive_pct {
+        return Some(Verdict::Headroom);
+    }
+    let hidden = percent(group.hidden, group.total) >= rules.hidden.min_hidden_pct
+        && rules.hidden.kinds.contains(&kind)
+        && group.total > 0
+        && percent(group.total, stage_total) >= context.min_share_pct;
+    hidden.then_some(Verdict::Hidden)
+}
+
+/// Exposed time and what is free to hide it beside, of one step of one device.
+#[derive(Default)]
+struct StepSum {
+    exposed: i64,
+    free: i64,
+}
+
+fn opportunity(
+    context: &Context,
+    devices: &[Analysed],
+    (stage, kind, name): Key,
+    group: Group,
+    verdict: Verdict,
+    stage_total: i64,
+) -> Opportunity {
+    let mut risks = Risks::default();
+    let mut steps: BTreeMap<(u32, StepKey), StepSum> = BTreeMap::new();
+    let mut sites: BTreeMap<SiteId, i64> = BTreeMap::new();
+    let mut order_known = false;
+    for &(d, i) in &group.members {
+        let analysed = &devices[d as usize];
+        let (work, seen) = (&analysed.device.work[i as usize], &analysed.device.swept.seen[i as usize]);
+        *sites.entry(context.attribution.site_of(work.row)).or_default() += work.duration();
+        let scene = analysed.scene(context);
+        let free = scene.tells(work).then(|| analysed.pools.free(&analysed.order, work));
+        order_known |= free.is_some();
+        let sum = steps.entry((d, work.step)).or_default();
+        sum.exposed += seen.exposed;
+        sum.free += free.map_or(0, |(free, _)| free.min(seen.exposed));
+        let (risk, why) = scene.risk(work, seen.exposed, free);
+        risks.add(risk, why, seen.exposed, work.duration(), (d as usize, i));
+    }
+    let (mut gain, mut free_gain, mut all_beside) = (0, 0, 0);
+    for ((d, step), sum) in &steps {
+        let pool = devices[*d as usize].pools.in_step(*step, kind);
+        let beside = if kind == Kind::Compute { pool - sum.exposed } else { pool };
+        all_beside += beside;
+        gain += sum.exposed.min(beside);
+        free_gain += sum.free.min(beside);
+    }
+    let (risk, why, representative) = risks.most();
+    // Of sites with the same time the first known one.
+    let site = sites.into_iter().max_by_key(|&(site, time)| (time, std::cmp::Reverse(site)));
+    Opportunity {
+        stage,
+        name,
+        kind,
+        verdict,
+        risk,
+        why,
+        calls: group.members.len(),
+        total: group.total,
+        exclusive: group.exclusive,
+        hidden: group.hidden,
+        hidden_by_compute: group.hidden_by_compute,
+        exposed: group.exposed,
+        beside: all_beside,
+        free_gain: order_known.then_some(free_gain),
+        gain,
+        stage_total,
+        representative,
+        site: site.map_or(SiteId::UNKNOWN, |(site, _)| site),
+    }
+}
+
+/// Risks of the pieces of a kernel, with the piece that stands for each.
+#[derive(Default)]
+struct Risks([Option<RiskSum>; 3]);
+
+struct RiskSum {
+    risk: Risk,
+    exposed: i64,
+    duration: i64,
+    longest: (i64, i64),
+    why: Why,
+    piece: (usize, u32),
+}
+
+impl Risks {
+    fn add(&mut self, risk: Risk, why: Why, exposed: i64, duration: i64, piece: (usize, u32)) {
+        let longest = (exposed, duration);
+        let fresh = RiskSum { risk, exposed: 0, duration: 0, longest: (-1, -1), why, piece };
+        let sum = self.0[risk as usize].get_or_insert(fresh);
+        sum.exposed += exposed;
+        sum.duration += duration;
+        if longest > sum.longest {
+            (sum.longest, sum.why, sum.piece) = (longest, why, piece);
+        }
+    }
+
+    /// The risk that most of the exposed time has; of equals the highest.
+    fn most(self) -> (Risk, Why, (usize, u32)) {
+        let most = self.0.into_iter().flatten().max_by_key(|sum| (sum.exposed, sum.duration, sum.risk));
+        most.map_or((Risk::Unclear, Why::Apart, (0, 0)), |sum| (sum.risk, sum.why, sum.piece))
+    }
+}

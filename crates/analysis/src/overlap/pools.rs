@@ -1,0 +1,82 @@
+//! What there is to hide beside, step by step: computation that nothing runs beside yet.
+
+use trace::Map;
+
+use super::device::{Device, StepKey, Work};
+use super::order::Order;
+use super::rules::{Beside, Kind, Rules};
+
+/// What could be run beside: without communication, without a copy, kernels of kind compute that run alone.
+const PARTS: usize = 3;
+
+fn part(kind: Kind) -> usize {
+    match (kind, Rules::built_in().kind(kind).beside) {
+        (_, Beside::Compute) => 2,
+        (Kind::Copy, Beside::Computation) => 1,
+        (_, Beside::Computation) => 0,
+    }
+}
+
+/// Computation of a device to hide beside.
+pub(super) struct Pools {
+    steps: Map<StepKey, [i64; PARTS]>,
+    /// By stream and part: sums over its work up to each place.
+    sums: Vec<[Vec<i64>; PARTS]>,
+    /// By stream and step: first place and place after the last.
+    ranges: Map<(u32, StepKey), (u32, u32)>,
+}
+
+impl Pools {
+    pub fn of(device: &Device) -> Self {
+        let mut pools = Self { steps: Map::default(), sums: Vec::new(), ranges: Map::default() };
+        for (stream, lineup) in device.streams.iter().enumerate() {
+            let mut sums: [Vec<i64>; PARTS] = Default::default();
+            sums.iter_mut().for_each(|sums| sums.push(0));
+            for (place, &i) in lineup.work.iter().enumerate() {
+                let (work, seen) = (&device.work[i as usize], &device.swept.seen[i as usize]);
+                let alone = if work.kind == Kind::Compute { seen.exposed } else { 0 };
+                let parts = [seen.without_communication, seen.without_copy, alone];
+                let step = pools.steps.entry(work.step).or_default();
+                for (part, time) in parts.into_iter().enumerate() {
+                    step[part] += time;
+                    let sum = sums[part][place] + time;
+                    sums[part].push(sum);
+                }
+                let range = pools.ranges.entry((stream as u32, work.step)).or_insert((place as u32, 0));
+                range.1 = place as u32 + 1;
+            }
+            pools.sums.push(sums);
+        }
+        pools
+    }
+
+    /// Time in a step that work of that kind could hide beside.
+    pub fn in_step(&self, step: StepKey, kind: Kind) -> i64 {
+        self.steps.get(&step).map_or(0, |parts| parts[part(kind)])
+    }
+
+    /// Whether a stream has anything in the work's step that it could hide beside.
+    pub fn has_any(&self, work: &Work, stream: u32) -> bool {
+        self.between(work, stream, 0, u32::MAX) > 0
+    }
+
+    /// The same time, without what the recorded order puts before or after the work; with the stream that has most.
+    pub fn free(&self, order: &Order, work: &Work) -> (i64, u32) {
+        let (mut total, mut most) = (0, (0, work.stream));
+        for stream in (0..self.sums.len() as u32).filter(|&stream| stream != work.stream) {
+            let (from, _) = order.follows(work.stream, work.place, stream);
+            let to = order.followed_by(work.stream, work.place, stream).map_or(u32::MAX, |(place, _)| place);
+            let time = self.between(work, stream, from, to);
+            total += time;
+            most = most.max((time, stream));
+        }
+        (total, most.1)
+    }
+
+    fn between(&self, work: &Work, stream: u32, from: u32, to: u32) -> i64 {
+        let Some(&(first, after)) = self.ranges.get(&(stream, work.step)) else { return 0 };
+        let (from, to) = (from.max(first), to.min(after));
+        let sums = &self.sums[stream as usize][part(work.kind)];
+        if from < to { sums[to as usize] - sums[from as usize] } else { 0 }
+    }
+}

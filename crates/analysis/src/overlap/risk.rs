@@ -1,0 +1,256 @@
+//! How likely it is that a piece of work must run where it does, and why.
+//!
+//! What the program forced by events and blocking calls is known; within a stream only neighbours tell: what
+//! directly follows the work of its own module most likely reads what that wrote.
+
+use trace::StrId;
+
+use super::device::{Device, StepKey, Work};
+use super::order::{Cause, Order};
+use super::pools::Pools;
+use super::rules::{Risk, Rules};
+use super::syncs::Knowledge;
+use crate::attribution::Site;
+use crate::names;
+use crate::triage::Context;
+
+/// Why a risk is what it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Why {
+    /// So much to run beside is not ordered against it.
+    Free { ns: i64, stream: u32 },
+    /// The next work of a stream waits for it.
+    Followed { stream: u32, cause: Cause },
+    /// It waits for the work before on a stream.
+    Follows { stream: u32, cause: Cause },
+    /// It stands directly before or after related work.
+    Neighbour { before: bool, name: StrId, gap: i64, relation: Relation },
+    /// It stands directly before or after work, and where they come from is not known.
+    Unlocated { before: bool, name: StrId, gap: i64 },
+    /// It was replayed from a graph, whose edges no trace holds.
+    Graph { one_stream: bool },
+    /// The GPU has one stream.
+    OneStream,
+    /// Its launch is not in the trace.
+    NoLaunch,
+    /// The trace holds no events.
+    NoEvents,
+    /// The trace holds events without their streams.
+    NoStreams,
+    /// Only its stream orders it, with gaps around it.
+    Apart,
+}
+
+/// What neighbours have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Relation {
+    Module(StrId),
+    Op(StrId),
+    Frame(StrId),
+    /// Only that one directly follows the other in one step.
+    Chain,
+}
+
+/// All that the risk of a device's work is told from.
+pub(super) struct Scene<'a> {
+    pub context: &'a Context<'a>,
+    pub device: &'a Device,
+    pub order: &'a Order,
+    pub knowledge: Knowledge,
+    pub pools: &'a Pools,
+}
+
+impl Scene<'_> {
+    /// Whether the recorded order says what could run beside a piece of work.
+    pub fn tells(&self, work: &Work) -> bool {
+        self.device.streams.len() > 1 && work.launch.is_some() && !work.replayed && self.knowledge.is_enough()
+    }
+
+    /// The risk of moving a piece of work, and why.
+    pub fn risk(&self, work: &Work, exposed: i64, free: Option<(i64, u32)>) -> (Risk, Why) {
+        let rules = &Rules::built_in().risk;
+        if let Some((ns, stream)) = free {
+            if ns > 0 && ns as f64 * 100.0 >= exposed as f64 * rules.free_pct {
+                return (Risk::Low, Why::Free { ns, stream });
+            }
+            if let Some(why) = self.forced(work) {
+                return (Risk::High, why);
+            }
+        }
+        for before in [true, false] {
+            if let Some((risk, why)) = self.neighbour(work, before) {
+                return (risk, why);
+            }
+        }
+        (Risk::Unclear, self.unclear(work))
+    }
+
+    /// What the program made wait for the work, or the work wait for.
+    fn forced(&self, work: &Work) -> Option<Why> {
+        let streams = 0..self.device.streams.len() as u32;
+        let others = streams.filter(|&s| s != work.stream && self.pools.has_any(work, s));
+        for stream in others {
+            let lineup = &self.device.streams[stream as usize].work;
+            let next = lineup.partition_point(|&i| self.device.work[i as usize].start < work.end) as u32;
+            if let Some((place, cause)) = self.order.followed_by(work.stream, work.place, stream)
+                && place <= next
+                && self.same_step(work, stream, next)
+            {
+                return Some(Why::Followed { stream, cause });
+            }
+            let (count, cause) = self.order.follows(work.stream, work.place, stream);
+            let before = lineup.partition_point(|&i| self.device.work[i as usize].start < work.start) as u32;
+            if let (true, Some(cause)) = (count > 0 && count >= before, cause)
+                && self.same_step(work, stream, before - 1)
+            {
+                return Some(Why::Follows { stream, cause });
+            }
+        }
+        None
+    }
+
+    fn same_step(&self, work: &Work, stream: u32, place: u32) -> bool {
+        let index = self.device.streams[stream as usize].work.get(place as usize);
+        index.is_some_and(|&i| self.device.work[i as usize].step == work.step)
+    }
+
+    fn neighbour(&self, work: &Work, before: bool) -> Option<(Risk, Why)> {
+        let other = self.device.neighbour(work, if before { -1 } else { 1 })?;
+        let gap = if before { work.start - other.end } else { other.start - work.end };
+        let gap = gap.max(0);
+        let steps_differ = matches!(work.step, StepKey::Step(_)) && other.step != work.step;
+        if steps_differ || !Rules::built_in().risk.is_tight(gap, work.duration()) {
+            return None;
+        }
+        let (mine, theirs) = (self.context.site(work.row), self.context.site(other.row));
+        let name = other.name;
+        Some(match relation(mine, theirs) {
+            Some(relation) => (Risk::High, Why::Neighbour { before, name, gap, relation }),
+            None => (Risk::Unclear, Why::Unlocated { before, name, gap }),
+        })
+    }
+
+    fn unclear(&self, work: &Work) -> Why {
+        let one_stream = self.device.streams.len() == 1;
+        if work.replayed {
+            Why::Graph { one_stream: self.replayed_on_one_stream() }
+        } else if one_stream {
+            Why::OneStream
+        } else if work.launch.is_none() {
+            Why::NoLaunch
+        } else if self.knowledge.records == 0 && self.knowledge.waits == 0 {
+            Why::NoEvents
+        } else if self.knowledge.unresolved > 0 {
+            Why::NoStreams
+        } else {
+            Why::Apart
+        }
+    }
+
+    fn replayed_on_one_stream(&self) -> bool {
+        let mut streams = self.device.work.iter().filter(|work| work.replayed).map(|work| work.stream);
+        let first = streams.next();
+        streams.all(|stream| Some(stream) == first)
+    }
+
+    /// The reason in words.
+    pub fn words(&self, why: &Why) -> String {
+        let context = self.context;
+        let stream = |stream: u32| self.device.streams[stream as usize].label.clone();
+        let kernel = |name: StrId| names::display_name(context.trace.strings.get(name));
+        let text = |id: StrId| context.attribution.text(id).to_string();
+        let side = |before: bool| if before { "follows" } else { "is followed by" };
+        match *why {
+            Why::Free { ns, stream: s } => format!(
+                "{} of work it could run beside in the same step, most of it on {}, is not ordered against it",
+                microseconds(ns),
+                stream(s)
+            ),
+            Why::Followed { stream: s, cause: Cause::Event } => {
+                format!("the next work on {} waits for it by an event", stream(s))
+            }
+            Why::Followed { stream: s, cause: Cause::Host(call) } => format!(
+                "the host waits for it in `{}` before it launches the next work on {}",
+                context.trace.strings.get(call),
+                stream(s)
+            ),
+            Why::Follows { stream: s, cause: Cause::Event } => {
+                format!("it waits by an event for the work before it on {}", stream(s))
+            }
+            Why::Follows { stream: s, cause: Cause::Host(call) } => format!(
+                "the host waits in `{}` for the work before it on {}",
+                context.trace.strings.get(call),
+                stream(s)
+            ),
+            Why::Neighbour { before, name, gap, relation } => {
+                let common = match relation {
+                    Relation::Module(module) => format!("of the same module ({})", text(module)),
+                    Relation::Op(op) => format!("of the same op ({})", text(op)),
+                    Relation::Frame(frame) => format!("of the same frame ({})", text(frame)),
+                    Relation::Chain => "of the same step".to_string(),
+                };
+                format!(
+                    "it {} `{}` {common} on its stream after {}: likely data",
+                    side(before),
+                    kernel(name),
+                    microseconds(gap)
+                )
+            }
+            Why::Unlocated { before, name, gap } => format!(
+                "it {} `{}` on its stream after {}; where they come from is not known",
+                side(before),
+                kernel(name),
+                microseconds(gap)
+            ),
+            Why::Graph { one_stream: true } => {
+                "replayed from a graph on one stream; the graph's edges are not in the trace".into()
+            }
+            Why::Graph { one_stream: false } => {
+                "replayed from a graph, whose edges are not in the trace".into()
+            }
+            Why::OneStream => {
+                "all work of this GPU is on one stream, so nothing shows which order is free".into()
+            }
+            Why::NoLaunch => "its launch is not in the trace".into(),
+            Why::NoEvents => "no events are in the trace, so the order between streams is not known".into(),
+            Why::NoStreams => {
+                "the trace tells events without their streams, so the order between streams is not known"
+                    .into()
+            }
+            Why::Apart => {
+                "only its stream orders it, with gaps around it and nothing else to run beside".into()
+            }
+        }
+    }
+}
+
+/// What two neighbours have in common; nothing when either comes from nobody knows where.
+fn relation(mine: &Site, theirs: &Site) -> Option<Relation> {
+    if !mine.is_located() || !theirs.is_located() {
+        return None;
+    }
+    let same = |a: StrId, b: StrId| (!a.is_empty() && a == b).then_some(a);
+    Some(if let Some(module) = same(mine.module, theirs.module) {
+        Relation::Module(module)
+    } else if let Some(op) = same(mine.cpu_op, theirs.cpu_op) {
+        Relation::Op(op)
+    } else if let Some(frame) = same(mine.model_frame, theirs.model_frame) {
+        Relation::Frame(frame)
+    } else {
+        Relation::Chain
+    })
+}
+
+/// `12.3 µs`
+pub(super) fn microseconds(ns: i64) -> String {
+    format!("{:.1} µs", ns as f64 / 1e3)
+}
+
+/// How sure a risk is: recorded order over what neighbours suggest over nothing.
+pub(super) fn confidence(why: &Why) -> &'static str {
+    match why {
+        Why::Free { .. } | Why::Followed { .. } | Why::Follows { .. } => "high",
+        Why::Neighbour { .. } => "medium",
+        _ => "low",
+    }
+}

@@ -1,0 +1,263 @@
+//! The table of `rules/overlap.toml`: what is worth a line and what it recommends.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::classify::Category;
+
+/// Kinds of work, in the order of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Kind {
+    Communication,
+    Copy,
+    Memory,
+    Elementwise,
+    Other,
+    Compute,
+}
+
+/// Whether moving a kernel could gain something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+pub(super) enum Verdict {
+    #[serde(rename = "headroom")]
+    Headroom,
+    #[serde(rename = "low-roi-hidden")]
+    Hidden,
+}
+
+impl Verdict {
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Headroom => "headroom",
+            Verdict::Hidden => "low-roi-hidden",
+        }
+    }
+}
+
+/// How likely it is that the order is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Risk {
+    Low,
+    Unclear,
+    High,
+}
+
+impl Risk {
+    pub fn name(self) -> &'static str {
+        match self {
+            Risk::Low => "low",
+            Risk::Unclear => "unclear",
+            Risk::High => "high",
+        }
+    }
+}
+
+/// What a kind of work could hide beside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Beside {
+    /// Any computation.
+    Computation,
+    /// Kernels of kind compute.
+    Compute,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct KindRule {
+    pub name: Kind,
+    categories: Vec<String>,
+    pub min_exclusive_pct: f64,
+    pub beside: Beside,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Decision {
+    verdict: Verdict,
+    kinds: Vec<String>,
+    risk: String,
+    pub priority: String,
+    pub recommendation: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HiddenRule {
+    pub kinds: Vec<Kind>,
+    pub min_hidden_pct: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RiskRule {
+    pub free_pct: f64,
+    tight_shortest_ns: i64,
+    tight_longest_ns: i64,
+    tight_pct: f64,
+}
+
+impl RiskRule {
+    /// Whether a gap next to a kernel of that duration is too short for anything to stand between.
+    pub fn is_tight(&self, gap: i64, duration: i64) -> bool {
+        let share = (duration as f64 * self.tight_pct / 100.0) as i64;
+        gap <= self.tight_shortest_ns.max(self.tight_longest_ns.min(share))
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SeverityRule {
+    pub high_pct: f64,
+    pub medium_pct: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SyncWords {
+    record: Vec<String>,
+    wait: Vec<String>,
+    block: Vec<String>,
+}
+
+/// What a call does to the order of GPU work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SyncKind {
+    /// Marks a point of a stream.
+    Record,
+    /// Makes a stream wait for such a point.
+    Wait,
+    /// Makes the host wait.
+    Block,
+}
+
+/// All of it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Rules {
+    kind: Vec<KindRule>,
+    decision: Vec<Decision>,
+    pub hidden: HiddenRule,
+    pub risk: RiskRule,
+    pub severity: SeverityRule,
+    syncs: SyncWords,
+}
+
+static RULES: LazyLock<Rules> = LazyLock::new(|| {
+    toml::from_str(include_str!("../../rules/overlap.toml")).expect("the table is checked by a test")
+});
+
+impl Rules {
+    pub fn built_in() -> &'static Self {
+        &RULES
+    }
+
+    /// The kind of a kernel that is neither a copy nor told by its bucket.
+    pub fn kind_of(&self, category: Category) -> Kind {
+        let names = |rule: &&KindRule| rule.categories.iter().any(|name| name == category.name());
+        self.kind.iter().find(names).map_or(Kind::Other, |rule| rule.name)
+    }
+
+    pub fn kind(&self, kind: Kind) -> &KindRule {
+        self.kind.iter().find(|rule| rule.name == kind).expect("every kind has a rule; a test checks it")
+    }
+
+    /// Priority and recommendation.
+    pub fn decide(&self, verdict: Verdict, kind: Kind, risk: Risk) -> &Decision {
+        let fits = |decision: &&Decision| {
+            let kinds = &decision.kinds;
+            decision.verdict == verdict
+                && kinds.iter().any(|word| word == "*" || *word == kind.word())
+                && (decision.risk == "*" || decision.risk == risk.name())
+        };
+        self.decision.iter().find(fits).expect("every case is decided; a test checks it")
+    }
+
+    /// What a call of that name does to the order of GPU work.
+    pub fn sync(&self, name: &str) -> Option<SyncKind> {
+        let bare: String = name.split_whitespace().collect();
+        let ends = |words: &[String]| {
+            words.iter().any(|word| {
+                bare.strip_suffix(word.as_str())
+                    .is_some_and(|before| matches!(before, "" | "hip" | "cuda" | "cu"))
+            })
+        };
+        let kinds = [
+            (&self.syncs.record, SyncKind::Record),
+            (&self.syncs.wait, SyncKind::Wait),
+            (&self.syncs.block, SyncKind::Block),
+        ];
+        kinds.into_iter().find(|(words, _)| ends(words)).map(|(_, kind)| kind)
+    }
+}
+
+impl Kind {
+    /// Its word in the table.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Communication => "communication",
+            Kind::Copy => "copy",
+            Kind::Memory => "memory",
+            Kind::Elementwise => "elementwise",
+            Kind::Other => "other",
+            Kind::Compute => "compute",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Kind; 6] =
+        [Kind::Communication, Kind::Copy, Kind::Memory, Kind::Elementwise, Kind::Other, Kind::Compute];
+
+    #[test]
+    fn the_table_covers_every_case() {
+        let rules = Rules::built_in();
+        for kind in ALL {
+            assert_eq!(rules.kind(kind).name, kind);
+            for risk in [Risk::Low, Risk::Unclear, Risk::High] {
+                for verdict in [Verdict::Headroom, Verdict::Hidden] {
+                    let decision = rules.decide(verdict, kind, risk);
+                    let number: u8 = decision.priority.strip_prefix('P').unwrap().parse().unwrap();
+                    assert!((1..=5).contains(&number), "{decision:?}");
+                }
+            }
+        }
+        for category in Category::ALL {
+            let listed = rules.kind.iter().filter(|k| k.categories.iter().any(|c| c == category.name()));
+            assert_eq!(listed.count(), 1, "{}", category.name());
+        }
+    }
+
+    #[test]
+    fn only_what_is_free_of_order_comes_first() {
+        let rules = Rules::built_in();
+        let priority = |kind, risk| rules.decide(Verdict::Headroom, kind, risk).priority.as_str();
+        assert_eq!(priority(Kind::Communication, Risk::Low), "P1");
+        assert_eq!(priority(Kind::Copy, Risk::High), "P2");
+        assert_eq!(priority(Kind::Elementwise, Risk::High), "P3");
+        assert_eq!(priority(Kind::Compute, Risk::Unclear), "P4");
+    }
+
+    #[test]
+    fn calls_are_told_by_name() {
+        let rules = Rules::built_in();
+        let cases = [
+            ("hipEventRecord", Some(SyncKind::Record)),
+            ("Stream Wait Event", Some(SyncKind::Wait)),
+            ("cudaStreamWaitEvent", Some(SyncKind::Wait)),
+            ("hipStreamSynchronize", Some(SyncKind::Block)),
+            ("hipMemcpyWithStream", Some(SyncKind::Block)),
+            ("hipMemcpyAsync", None),
+            ("hipEventQuery", None),
+            ("aten::_fused_hipFree", None),
+        ];
+        for (name, kind) in cases {
+            assert_eq!(rules.sync(name), kind, "{name}");
+        }
+    }
+}
