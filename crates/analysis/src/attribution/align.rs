@@ -10,7 +10,7 @@ pub const NONE: u32 = u32::MAX;
 /// Differences looked at before a split is taken as it is: about 2·10^7 steps on the largest inputs.
 const EFFORT: usize = 20_000_000;
 
-/// For each element of `a` its partner in `b`, or [`NONE`]; partners are equal and in rising order.
+/// For each element of `a` its partner in `b`, or `NONE`; partners are equal and in rising order.
 pub fn align(a: &[u32], b: &[u32]) -> Vec<u32> {
     let mut partner = vec![NONE; a.len()];
     let size = a.len() + b.len() + 3;
