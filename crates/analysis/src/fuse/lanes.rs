@@ -1,0 +1,172 @@
+//! The lanes of a trace: what runs one after another on a stream, with all that matching asks of a row.
+
+use std::collections::BTreeMap;
+
+use trace::{Map, RowRef, StrId, Table};
+
+use super::catalogue::{FusionCatalogue, Group, is_main};
+use crate::attribution::SiteId;
+use crate::names::canonical;
+use crate::stages::Stage;
+use crate::triage::Context;
+
+/// A row of GPU work as matching sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Item {
+    pub row: RowRef,
+    pub start: i64,
+    pub end: i64,
+    pub stage: Stage,
+    pub step: Option<usize>,
+    /// Rows of one name from one op are of one kind.
+    pub kind: u32,
+    /// Whether its category is that of main work.
+    pub main: bool,
+}
+
+/// All lanes, and which groups each kind of kernel is in.
+pub(super) struct Lanes {
+    /// In time order each.
+    pub lanes: Vec<Vec<Item>>,
+    groups_of: Vec<Vec<u64>>,
+    /// (name, op) of every kind.
+    pub kinds: Vec<Kind>,
+}
+
+/// A name from an op in a module class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Kind {
+    pub name: StrId,
+    pub op: StrId,
+    class: u32,
+}
+
+impl Lanes {
+    /// Sorts all rows into lanes and tries every group on every kind once.
+    pub fn of(context: &Context<'_>, catalogue: &FusionCatalogue) -> Self {
+        let mut kinds = Kinds::default();
+        let mut lanes: BTreeMap<(u32, u32, u32, u32), Vec<Item>> = BTreeMap::new();
+        let lane_of = LaneOf::new(context);
+        for &row in &context.rows {
+            let (start, end) = context.time(row);
+            let item = Item {
+                row,
+                start,
+                end,
+                stage: context.stage(row),
+                step: context.stages.step(row),
+                kind: kinds.of(context, row),
+                main: is_main(context.category(row)),
+            };
+            lanes.entry(lane_of.lane(context, row)).or_default().push(item);
+        }
+        let groups_of = kinds.rows.iter().map(|&row| memberships(context, catalogue, row)).collect();
+        Self { lanes: lanes.into_values().collect(), groups_of, kinds: kinds.kinds }
+    }
+
+    /// Whether a row is in a group.
+    pub fn is_in(&self, item: &Item, group: usize) -> bool {
+        self.groups_of[item.kind as usize][group / 64] >> (group % 64) & 1 == 1
+    }
+}
+
+/// Kinds by number, with one row of each.
+#[derive(Default)]
+struct Kinds {
+    numbers: Map<(Kind, bool), u32>,
+    kinds: Vec<Kind>,
+    rows: Vec<RowRef>,
+    classes: Map<String, u32>,
+    class_of: Map<SiteId, u32>,
+}
+
+impl Kinds {
+    fn of(&mut self, context: &Context<'_>, row: RowRef) -> u32 {
+        let site = context.site(row);
+        let kind = Kind { name: context.name(row), op: site.cpu_op, class: self.class(context, row) };
+        let is_copy = row.row_of(Table::MemoryCopies).is_some();
+        let next = self.kinds.len() as u32;
+        let number = *self.numbers.entry((kind, is_copy)).or_insert(next);
+        if number == next {
+            self.kinds.push(kind);
+            self.rows.push(row);
+        }
+        number
+    }
+
+    /// The class of its module, by number: `RMSNorm_0` and `RMSNorm_7` are of one.
+    fn class(&mut self, context: &Context<'_>, row: RowRef) -> u32 {
+        let site = context.attribution.site_of(row);
+        if let Some(&known) = self.class_of.get(&site) {
+            return known;
+        }
+        let class = without_number(context.attribution.text(context.site(row).module));
+        let next = self.classes.len() as u32;
+        let number = *self.classes.entry(class.to_string()).or_insert(next);
+        self.class_of.insert(site, number);
+        number
+    }
+}
+
+fn without_number(module: &str) -> &str {
+    module.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_')
+}
+
+fn memberships(context: &Context<'_>, catalogue: &FusionCatalogue, row: RowRef) -> Vec<u64> {
+    let mut bits = vec![0u64; catalogue.groups.len().div_ceil(64)];
+    let name = canonical(context.trace.strings.get(context.name(row)));
+    let (op, module) = {
+        let site = context.site(row);
+        (context.attribution.text(site.cpu_op), context.attribution.text(site.module))
+    };
+    let category = context.category(row);
+    for (place, group) in catalogue.groups.iter().enumerate() {
+        let category_fits = group.category.is_empty() || group.category.contains(&category);
+        if category_fits && texts_fit(group, &name, op, module) {
+            bits[place / 64] |= 1 << (place % 64);
+        }
+    }
+    bits
+}
+
+fn texts_fit(group: &Group, name: &str, op: &str, module: &str) -> bool {
+    let fits = |pattern: &Option<regex::Regex>, text: &str| {
+        pattern.as_ref().is_none_or(|pattern| pattern.is_match(text))
+    };
+    let any_fits = group.any.as_ref().is_none_or(|any| [name, op, module].iter().any(|t| any.is_match(t)));
+    let forbidden = group.not.as_ref().is_some_and(|not| not.is_match(name) || not.is_match(op));
+    fits(&group.name, name) && fits(&group.op, op) && fits(&group.module, module) && any_fits && !forbidden
+}
+
+/// Puts copies on the lane of the kernels of their stream, which name only their own agent.
+struct LaneOf {
+    agents: Map<(u32, u32), Vec<u32>>,
+}
+
+impl LaneOf {
+    fn new(context: &Context<'_>) -> Self {
+        let mut agents: Map<(u32, u32), Vec<u32>> = Map::default();
+        let kernels = &context.trace.kernels;
+        for i in 0..kernels.len() {
+            let of_stream = agents.entry((kernels.process[i].0, kernels.stream[i].0)).or_default();
+            if !of_stream.contains(&kernels.agent[i].0) {
+                of_stream.push(kernels.agent[i].0);
+            }
+        }
+        Self { agents }
+    }
+
+    fn lane(&self, context: &Context<'_>, row: RowRef) -> (u32, u32, u32, u32) {
+        let (process, agent, queue, stream) = context.lane(row);
+        // A stream is in order whatever queues it is put on; without a stream the queue is all there is.
+        let queue = if stream == trace::StreamId::NONE.0 { queue } else { 0 };
+        let agent = match (row.row_of(Table::MemoryCopies), self.agents.get(&(process, stream))) {
+            (Some(copy), Some(agents)) => {
+                let ends = [context.trace.memory_copies.dst[copy].0, context.trace.memory_copies.src[copy].0];
+                ends.into_iter().find(|end| agents.contains(end)).unwrap_or(agents[0])
+            }
+            _ => agent,
+        };
+        (process, agent, queue, stream)
+    }
+}

@@ -1,0 +1,128 @@
+//! Finds the sequences of the catalogue in the lanes: kernels next to each other on one stream, in order.
+
+use super::catalogue::Fusion;
+use super::lanes::{Item, Lanes};
+use super::sizes::Sizes;
+use super::steps::Step;
+
+/// One place where a sequence of the catalogue runs as separate kernels.
+#[derive(Clone, Debug)]
+pub(super) struct Match {
+    pub lane: usize,
+    /// Places in the lane, rising, each with whether the row counts as main work.
+    pub places: Vec<(usize, bool)>,
+}
+
+/// Rows that a fusion took already; nothing else may have them, and nothing may reach over them.
+pub(super) type Taken = Vec<Vec<bool>>;
+
+/// All matches of a fusion among rows that are not taken, in one scan of each lane; takes their rows.
+pub(super) fn find(
+    lanes: &Lanes,
+    helpers: &[bool],
+    sizes: &mut Sizes<'_>,
+    fusion: &Fusion,
+    taken: &mut Taken,
+) -> Vec<Match> {
+    let mut found = Vec::new();
+    for (lane, items) in lanes.lanes.iter().enumerate() {
+        let mut at = 0;
+        while at < items.len() {
+            let mut search =
+                Search { lanes, helpers, sizes, items, taken: &taken[lane], fusion, places: Vec::new() };
+            if search.starts_at(at) {
+                let places = search.places;
+                at = places[places.len() - 1].0 + 1;
+                places.iter().for_each(|&(place, _)| taken[lane][place] = true);
+                found.push(Match { lane, places });
+            } else {
+                at += 1;
+            }
+        }
+    }
+    found
+}
+
+struct Search<'a, 's, 't> {
+    lanes: &'a Lanes,
+    helpers: &'a [bool],
+    sizes: &'a mut Sizes<'s>,
+    items: &'a [Item],
+    taken: &'t [bool],
+    fusion: &'a Fusion,
+    places: Vec<(usize, bool)>,
+}
+
+impl Search<'_, '_, '_> {
+    fn starts_at(&mut self, at: usize) -> bool {
+        let fusion = self.fusion;
+        let first = &fusion.steps[0];
+        // Only a step that must be there can be cheaply ruled out.
+        if first.min > 0 && self.role(first, at).is_none() {
+            return false;
+        }
+        self.rest(&fusion.steps, 0, at)
+    }
+
+    /// Matches `steps`, of the first of which `done` repetitions are there, from `at` on.
+    fn rest(&mut self, steps: &[Step], done: usize, at: usize) -> bool {
+        let Some((step, later)) = steps.split_first() else { return !self.places.is_empty() };
+        if done < step.max {
+            if step.passes {
+                let fits = self.goes_on(at) && self.role(step, at).is_some();
+                if fits && self.rest(steps, done + 1, at + 1) {
+                    return true;
+                }
+            } else if let Some((place, main)) = self.next(step, at) {
+                self.places.push((place, main));
+                if self.rest(steps, done + 1, place + 1) {
+                    return true;
+                }
+                self.places.pop();
+            }
+        }
+        done >= step.min && self.rest(later, 0, at)
+    }
+
+    /// The next row for a step: at `at`, or after as few others as may lie between.
+    fn next(&mut self, step: &Step, at: usize) -> Option<(usize, bool)> {
+        let between = if self.places.is_empty() { 0 } else { self.fusion.between };
+        for place in at..=at + between {
+            if !self.goes_on(place) {
+                return None;
+            }
+            if let Some(main) = self.role(step, place).filter(|_| self.fits_size(place)) {
+                return Some((place, main));
+            }
+            // Main work in between does something else in the meantime.
+            if self.items[place].main {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Whether the row is there, free, and of the same stage and step as the first.
+    fn goes_on(&self, place: usize) -> bool {
+        let Some(item) = self.items.get(place) else { return false };
+        if self.taken[place] {
+            return false;
+        }
+        self.places.first().is_none_or(|&(first, _)| {
+            let first = &self.items[first];
+            (first.stage, first.step) == (item.stage, item.step)
+        })
+    }
+
+    /// Whether the row can be that step, and then whether it counts as main work.
+    fn role(&self, step: &Step, place: usize) -> Option<bool> {
+        let item = &self.items[place];
+        let group = step.groups.iter().copied().find(|&group| self.lanes.is_in(item, group))?;
+        Some(item.main && !self.helpers[group])
+    }
+
+    fn fits_size(&mut self, place: usize) -> bool {
+        let Some(&(before, _)) = self.places.last().filter(|_| self.fusion.same_size) else { return true };
+        self.sizes.may_hand_on(self.items[before].row, self.items[place].row)
+    }
+}

@@ -1,0 +1,276 @@
+//! Fusion: kernels that run one after another although a single kernel for them exists.
+//!
+//! ```text
+//! rules/fusions.toml ─► sequences ─► matches (one scan per lane, most specific sequence first)
+//!                                        └─► saving, regularity, confidence ─► rows, findings
+//! ```
+//!
+//! Only sequences that some program is known to have as one kernel are looked for. Their kernels must be
+//! neighbours on one stream, in order, in one stage and step, about once per layer; a kernel belongs to one
+//! sequence at most. Main work (matrix products, attention, experts, collectives, convolutions) may be part of
+//! a sequence, but its time is never counted as something to win. A kernel that is fused already is in no
+//! sequence, and is told as such.
+//!
+//! Confidence counts three facts: the sequence occurs once per layer (`regular`), its kernels are traced
+//! back to an op or module (`located`), and the program's own framework is known to have the fused kernel on
+//! these GPUs (`available`). All three make it `confirmed`, two `likely`, fewer `candidate`. A
+//! model that is not known where a fusion is for some models only takes one away.
+
+mod catalogue;
+mod lanes;
+mod matching;
+mod program;
+mod regular;
+mod saving;
+mod sizes;
+mod steps;
+mod tables;
+
+pub use catalogue::FusionCatalogue;
+
+use report::{Finding, Table};
+use trace::{Map, RowRef};
+
+use self::catalogue::{FusedPath, Fusion, Per, Rocm};
+use self::lanes::Lanes;
+use self::matching::{Match, Taken, find};
+use self::program::Program;
+use self::saving::{Saving, gaps, saving};
+use self::sizes::Sizes;
+use crate::classify::Platform;
+use crate::names::canonical;
+use crate::stages::Stage;
+use crate::triage::Context;
+
+/// Sequences of a layer that occur less faithfully than this are chance neighbours.
+const LEAST_REGULARITY: f64 = 0.5;
+
+/// From here on a sequence counts as one per layer.
+const REGULAR: f64 = 0.9;
+
+/// What can be fused.
+#[derive(Clone, Debug, Default)]
+pub struct Fuse {
+    /// `fuse_opportunities`.
+    pub table: Table,
+    /// One per row of the table.
+    pub findings: Vec<Finding>,
+    /// What was left out, and what is fused already.
+    pub notes: Vec<String>,
+    /// Every place behind the rows of the table.
+    pub instances: Vec<FuseInstance>,
+}
+
+/// One place where kernels run that could be one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FuseInstance {
+    /// Id of the fusion in the catalogue.
+    pub pattern: String,
+    /// Its kernels in order, main work included.
+    pub rows: Vec<RowRef>,
+    /// Time of those that are not main work.
+    pub related_ns: i64,
+    /// Idle time before its kernels, as far as it counts.
+    pub gaps_ns: i64,
+    /// Most that can be won.
+    pub gain_ceiling_ns: i64,
+}
+
+/// How sure a row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Confidence {
+    Candidate,
+    Likely,
+    Confirmed,
+}
+
+impl Confidence {
+    fn name(self) -> &'static str {
+        match self {
+            Confidence::Candidate => "candidate",
+            Confidence::Likely => "likely",
+            Confidence::Confirmed => "confirmed",
+        }
+    }
+}
+
+/// One fusion in one stage.
+struct Opportunity<'a> {
+    stage: Stage,
+    fusion: &'a Fusion,
+    path: &'a FusedPath,
+    confidence: Confidence,
+    regularity: f64,
+    matches: Vec<(Match, Saving)>,
+}
+
+impl Opportunity<'_> {
+    fn sum(&self, of: impl Fn(&Saving) -> i64) -> i64 {
+        self.matches.iter().map(|(_, saving)| of(saving)).sum()
+    }
+
+    fn related_ns(&self) -> i64 {
+        self.sum(|saving| saving.related_ns)
+    }
+}
+
+/// What can be fused, by the catalogue that comes with the program.
+pub fn fuse(context: &Context<'_>) -> Fuse {
+    fuse_with(context, FusionCatalogue::built_in())
+}
+
+/// What can be fused, by a catalogue.
+pub fn fuse_with(context: &Context<'_>, catalogue: &FusionCatalogue) -> Fuse {
+    let search = Search {
+        context,
+        program: Program::of(context),
+        lanes: Lanes::of(context, catalogue),
+        helpers: catalogue.groups.iter().map(|group| group.helper).collect(),
+    };
+    let calls = regular::calls(&search.lanes);
+    let mut sizes = Sizes::new(context);
+    let mut taken: Taken = search.lanes.lanes.iter().map(|lane| vec![false; lane.len()]).collect();
+    let mut left_out = LeftOut::default();
+    let mut found = Vec::new();
+    for fusion in &catalogue.fusions {
+        let Some(path) = search.path(fusion) else { continue };
+        let matches = find(&search.lanes, &search.helpers, &mut sizes, fusion, &mut taken);
+        for (stage, matches) in search.by_stage(matches) {
+            let all: Vec<&Match> = matches.iter().collect();
+            let regularity = regular::regularity(&search.lanes, &calls, stage, &all);
+            if fusion.per == Per::Layer && regularity < LEAST_REGULARITY {
+                left_out.irregular += matches.len();
+                // What is no sequence of the model leaves its kernels to others.
+                search.release(&matches, &mut taken);
+                continue;
+            }
+            let confidence = search.confidence(fusion, path, regularity, &matches);
+            let matches = search.savings(matches, &mut sizes);
+            found.push(Opportunity { stage, fusion, path, confidence, regularity, matches });
+        }
+    }
+    let active = search.active(catalogue);
+    tables::show(&search, found, left_out, active)
+}
+
+/// How much was not shown, and why.
+#[derive(Default)]
+struct LeftOut {
+    irregular: usize,
+    small: usize,
+}
+
+/// A fused kernel that runs already.
+struct Active<'a> {
+    fusion: &'a Fusion,
+    stage: Stage,
+    calls: usize,
+}
+
+struct Search<'a> {
+    context: &'a Context<'a>,
+    program: Program,
+    lanes: Lanes,
+    helpers: Vec<bool>,
+}
+
+impl Search<'_> {
+    /// Where this program would get the fused kernel; `None` when it cannot be suggested.
+    fn path<'f>(&self, fusion: &'f Fusion) -> Option<&'f FusedPath> {
+        if self.program.has_fewer_ranks(fusion.min_ranks)
+            || self.program.model_is(&fusion.models) == Some(false)
+        {
+            return None;
+        }
+        let there = |path: &&FusedPath| self.program.platform == Platform::Cuda || path.rocm != Rocm::No;
+        let mut paths = fusion.paths.iter().filter(there);
+        match self.program.framework {
+            None => paths.next(),
+            Some(framework) => {
+                let own = paths.clone().find(|path| path.framework == framework);
+                own.or_else(|| paths.find(|path| path.framework == "any"))
+            }
+        }
+    }
+
+    fn by_stage(&self, matches: Vec<Match>) -> Vec<(Stage, Vec<Match>)> {
+        let mut stages: Vec<(Stage, Vec<Match>)> = Vec::new();
+        for found in matches {
+            let stage = self.lanes.lanes[found.lane][found.places[0].0].stage;
+            match stages.iter_mut().find(|(known, _)| *known == stage) {
+                Some((_, of_stage)) => of_stage.push(found),
+                None => stages.push((stage, vec![found])),
+            }
+        }
+        stages.sort_by_key(|&(stage, _)| stage);
+        stages
+    }
+
+    fn release(&self, matches: &[Match], taken: &mut Taken) {
+        for found in matches {
+            found.places.iter().for_each(|&(place, _)| taken[found.lane][place] = false);
+        }
+    }
+
+    fn confidence(
+        &self,
+        fusion: &Fusion,
+        path: &FusedPath,
+        regularity: f64,
+        matches: &[Match],
+    ) -> Confidence {
+        let located = |found: &&Match| {
+            let row = |&(place, _): &(usize, bool)| self.lanes.lanes[found.lane][place].row;
+            found.places.iter().all(|place| self.context.site(row(place)).is_located())
+        };
+        let regular = fusion.per == Per::Step || (regularity >= REGULAR && matches.len() > 2);
+        let known = matches.iter().filter(located).count() * 10 >= matches.len() * 9;
+        let own = self.program.framework == Some(path.framework.as_str());
+        let available = own && (path.rocm == Rocm::Yes || self.program.platform == Platform::Cuda);
+        let facts = [regular, known, available].iter().filter(|fact| **fact).count();
+        let unsure = usize::from(self.program.model_is(&fusion.models).is_none());
+        match facts.saturating_sub(unsure) {
+            3 => Confidence::Confirmed,
+            2 => Confidence::Likely,
+            _ => Confidence::Candidate,
+        }
+    }
+
+    fn savings(&self, matches: Vec<Match>, sizes: &mut Sizes<'_>) -> Vec<(Match, Saving)> {
+        let items = |found: &Match| &self.lanes.lanes[found.lane];
+        let mut all: Vec<i64> = matches.iter().flat_map(|found| gaps(items(found), found)).collect();
+        all.sort_unstable();
+        let median = all.get(all.len() / 2).copied().unwrap_or(0);
+        let with_saving = |found: Match| {
+            let saving = saving(items(&found), &found, median, sizes);
+            (found, saving)
+        };
+        matches.into_iter().map(with_saving).collect()
+    }
+
+    /// Fused kernels of the catalogue that run already, by stage.
+    fn active<'c>(&self, catalogue: &'c FusionCatalogue) -> Vec<Active<'c>> {
+        let calls = regular::calls(&self.lanes);
+        let mut active = Vec::new();
+        for fusion in &catalogue.fusions {
+            let Some(pattern) = &fusion.active else { continue };
+            let mut by_stage: Map<Stage, usize> = Map::default();
+            for (number, kind) in self.lanes.kinds.iter().enumerate() {
+                let name = canonical(self.context.trace.strings.get(kind.name));
+                if pattern.is_match(&name) || pattern.is_match(self.context.attribution.text(kind.op)) {
+                    for stage in Stage::ALL {
+                        let more = calls.get(&(stage, number as u32)).copied().unwrap_or(0);
+                        *by_stage.entry(stage).or_default() += more;
+                    }
+                }
+            }
+            let stages = Stage::ALL.into_iter().filter_map(|stage| Some((stage, *by_stage.get(&stage)?)));
+            active.extend(stages.filter(|&(_, calls)| calls > 0).map(|(stage, calls)| Active {
+                fusion,
+                stage,
+                calls,
+            }));
+        }
+        active
+    }
+}

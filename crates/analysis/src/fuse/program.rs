@@ -1,0 +1,105 @@
+//! What the trace tells of the program: its framework, its model, how many ranks, and whose GPUs.
+
+use serde_json::Value;
+use trace::{Map, Trace};
+
+use crate::attribution::Site;
+use crate::classify::Platform;
+use crate::triage::Context;
+
+/// Frameworks by what the paths of their Python files begin with or contain.
+const FRAMEWORKS: &[(&str, &str)] = &[
+    ("sglang/", "sglang"),
+    ("vllm/", "vllm"),
+    ("atom/", "atom"),
+    ("tensorrt_llm/", "trtllm"),
+    ("xfuser/", "xdit"),
+    ("transformers/", "transformers"),
+    ("diffusers/", "diffusers"),
+];
+
+/// The program that was traced.
+pub(super) struct Program {
+    /// `sglang`, `vllm`, …; `None` when nothing tells.
+    pub framework: Option<&'static str>,
+    /// Names of the model, its modules and files, in small letters; empty when nothing tells.
+    model: String,
+    ranks: Option<u64>,
+    pub platform: Platform,
+}
+
+impl Program {
+    pub fn of(context: &Context<'_>) -> Self {
+        let mut votes: Map<&'static str, i64> = Map::default();
+        for &row in &context.rows {
+            if let Some(framework) = framework_of(context, context.site(row)) {
+                *votes.entry(framework).or_default() += context.duration(row);
+            }
+        }
+        let by_time = votes.into_iter().max_by_key(|&(framework, time)| (time, framework));
+        Self {
+            framework: by_time.map(|(framework, _)| framework).or_else(|| by_backend(context)),
+            model: model_words(context),
+            ranks: ranks(context.trace),
+            platform: Platform::of(context.trace),
+        }
+    }
+
+    /// Whether the model has one of these words in its name; `None` when the model is not known.
+    pub fn model_is(&self, words: &[String]) -> Option<bool> {
+        if words.is_empty() {
+            return Some(true);
+        }
+        (!self.model.is_empty()).then(|| words.iter().any(|word| self.model.contains(word.as_str())))
+    }
+
+    /// Whether fewer ranks are known to take part.
+    pub fn has_fewer_ranks(&self, least: u32) -> bool {
+        self.ranks.is_some_and(|ranks| ranks < u64::from(least))
+    }
+}
+
+fn framework_of(context: &Context<'_>, site: &Site) -> Option<&'static str> {
+    let paths = [site.location, site.model_frame, site.leaf].map(|id| context.attribution.text(id));
+    let known = |path: &&str| FRAMEWORKS.iter().find(|(part, _)| path.contains(part));
+    paths.iter().find_map(known).map(|(_, framework)| *framework)
+}
+
+/// Kernels that only one framework has.
+fn by_backend(context: &Context<'_>) -> Option<&'static str> {
+    let has = |backend: &str| {
+        context.rows.iter().any(|&row| context.class(row).is_some_and(|class| &*class.backend == backend))
+    };
+    ["sglang", "vllm"].into_iter().find(|framework| has(framework))
+}
+
+fn model_words(context: &Context<'_>) -> String {
+    let mut words = String::new();
+    let strings = &context.trace.strings;
+    for fact in &context.trace.metadata {
+        if strings.get(fact.key).contains("model") {
+            words.push_str(&strings.get(fact.value).to_lowercase());
+            words.push('\n');
+        }
+    }
+    for site in &context.attribution.sites {
+        for id in [site.module, site.model_frame] {
+            let text = context.attribution.text(id).to_lowercase();
+            if !text.is_empty() && !words.contains(&text) {
+                words.push_str(&text);
+                words.push('\n');
+            }
+        }
+    }
+    words
+}
+
+/// Size of the world, as torch writes it; else the processes of the trace when there are several.
+fn ranks(trace: &Trace) -> Option<u64> {
+    let key = trace.strings.find("distributedInfo");
+    let said = trace.metadata.iter().filter(|fact| Some(fact.key) == key).find_map(|fact| {
+        let info: Value = serde_json::from_str(trace.strings.get(fact.value)).ok()?;
+        info.get("world_size")?.as_u64()
+    });
+    said.or_else(|| (trace.processes.len() > 1).then_some(trace.processes.len() as u64))
+}
