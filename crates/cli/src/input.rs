@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use analysis::Classifier;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ingest::Progress;
@@ -12,10 +13,11 @@ use trace::{Needs, Trace};
 
 use crate::failure::Failure;
 use crate::output::OutputArgs;
+use crate::selection::SelectionArgs;
 
 /// Files and folders to read.
 #[derive(Args, Clone, Debug)]
-pub struct InputArgs {
+pub struct PathArgs {
     /// Trace files or folders of them; `-` reads standard input
     #[arg(value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
@@ -25,7 +27,7 @@ pub struct InputArgs {
     pub more: Vec<PathBuf>,
 }
 
-impl InputArgs {
+impl PathArgs {
     /// All inputs, at least one.
     pub fn paths(&self) -> Result<Vec<PathBuf>, Failure> {
         let paths: Vec<PathBuf> = self.inputs.iter().chain(&self.more).cloned().collect();
@@ -35,9 +37,45 @@ impl InputArgs {
         }
         Ok(paths)
     }
+}
 
-    /// Reads all inputs into one trace.
+/// Files and folders to read, and which part of them to look at.
+#[derive(Args, Clone, Debug)]
+pub struct InputArgs {
+    #[command(flatten)]
+    pub files: PathArgs,
+
+    #[command(flatten)]
+    pub selection: SelectionArgs,
+}
+
+impl InputArgs {
+    /// All inputs, at least one.
+    pub fn paths(&self) -> Result<Vec<PathBuf>, Failure> {
+        self.files.paths()
+    }
+
+    /// Reads the part of all inputs that is asked for into one trace.
     pub fn read(&self, needs: &Needs, output: &OutputArgs) -> Result<Trace, Failure> {
+        self.read_classified(needs, output, Classifier::builtin)
+    }
+
+    /// The same, where other rules than the built-in ones tell the categories of kernels.
+    pub fn read_classified(
+        &self,
+        needs: &Needs,
+        output: &OutputArgs,
+        classifier: impl Fn() -> Classifier,
+    ) -> Result<Trace, Failure> {
+        if self.selection.is_empty() {
+            return self.read_all(needs, output);
+        }
+        let mut trace = self.read_all(&self.selection.widen(needs)?, output)?;
+        self.selection.restrict(&mut trace, &classifier)?;
+        Ok(trace)
+    }
+
+    fn read_all(&self, needs: &Needs, output: &OutputArgs) -> Result<Trace, Failure> {
         let paths = self.paths()?;
         let began = Instant::now();
         let trace = with_progress("reading", output, |progress| ingest::read(&paths, needs, progress))?;

@@ -6,6 +6,7 @@ mod failure;
 mod help;
 mod input;
 mod output;
+mod selection;
 
 use std::process::ExitCode;
 

@@ -105,6 +105,9 @@ impl OutputArgs {
 
     /// Shows a report; fails when `--strict` and its health failed.
     pub fn show(&self, mut report: Report) -> Result<(), Failure> {
+        // Figures of a part are never shown without saying so.
+        let part = report.health.iter().filter(|check| check.id == "selection");
+        report.notes.splice(0..0, part.map(|check| check.message.clone()).collect::<Vec<_>>());
         self.choose_rows(&mut report)?;
         if self.verbose {
             for check in &report.health {

@@ -101,6 +101,25 @@ impl Selection {
             && self.memory_copies.has(row)
     }
 
+    /// Whether any row besides GPU work is wanted.
+    pub fn wants_host_row(&self, trace: &Trace) -> bool {
+        let host = [
+            (&trace.regions.start, &trace.regions.end, &trace.regions.process, &self.regions),
+            (&trace.samples.start, &trace.samples.end, &trace.samples.process, &Subset(None)),
+            (&trace.syncs.start, &trace.syncs.end, &trace.syncs.process, &Subset(None)),
+            (
+                &trace.memory_allocations.start,
+                &trace.memory_allocations.end,
+                &trace.memory_allocations.process,
+                &Subset(None),
+            ),
+        ];
+        host.iter().any(|(start, end, process, rows)| {
+            (0..start.len())
+                .any(|i| self.in_time(start[i], end[i]) && self.of_process(process[i]) && rows.has(i))
+        })
+    }
+
     fn in_time(&self, start: Ns, end: Ns) -> bool {
         self.window.is_none_or(|window| window.holds(start, end))
     }

@@ -42,7 +42,7 @@ impl BreakdownArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         let classifier = classifier(self.rules.as_ref())?;
         let needs = Needs { memory_allocations: false, ..Needs::summary() };
-        let trace = self.input.read(&needs, output)?;
+        let trace = self.input.read_classified(&needs, output, || classifier.clone())?;
         let classes = Classes::of(&trace, &classifier);
         let stages = Stages::of(&trace, None);
         let stage_of = |row: RowRef| stages.stage(row).name();

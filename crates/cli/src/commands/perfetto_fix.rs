@@ -8,7 +8,7 @@ use ingest::Format;
 use report::{Column, HealthCheck, HealthStatus, InputFact, Report, Table, Unit, Value};
 
 use crate::failure::Failure;
-use crate::input::{InputArgs, with_progress};
+use crate::input::{PathArgs, with_progress};
 use crate::output::OutputArgs;
 
 /// Name of the output, beside the input unless `--out` says otherwise.
@@ -25,7 +25,7 @@ new lane beside theirs, with their flows; a crossing of at most `--snap` is trim
 whose measured duration stays in `args.orig_dur`. Everything else is kept as it is; a second run changes nothing.")]
 pub struct PerfettoFixArgs {
     #[command(flatten)]
-    input: InputArgs,
+    input: PathArgs,
 
     /// File or folder to write; compressed when it ends in `.gz` [default: perfetto_fixed_trace.json(.gz) beside the input]
     #[arg(short, long, visible_alias = "output", value_name = "PATH")]

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use query::Session;
+use trace::Needs;
 
 use crate::failure::Failure;
 use crate::input::{InputArgs, with_progress};
@@ -40,9 +41,13 @@ impl QueryArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         let paths = self.input.paths()?;
         let sql = self.statements(&paths)?;
-        let session =
+        let session = if self.input.selection.is_empty() {
             with_progress("reading", output, |progress| Session::open_for(&paths, sql.as_deref(), progress))
-                .map_err(failure)?;
+        } else {
+            // A part is a trace of its own: the files themselves hold all of it.
+            Session::of_trace(self.input.read(&Needs::everything(), output)?)
+        };
+        let session = session.map_err(failure)?;
         match sql {
             Some(sql) => rows::show(&session, &paths, &sql, output),
             None => prompt::run(&session, &paths, output),

@@ -13,7 +13,7 @@ use trace::Trace;
 
 use super::breakdown::classifier;
 use crate::failure::Failure;
-use crate::input::InputArgs;
+use crate::input::PathArgs;
 use crate::output::OutputArgs;
 
 pub use artifacts::ArtifactArgs;
@@ -35,7 +35,7 @@ capture trace, or a graph-off trace of the same model, given with `--mapping`. O
 fuse_opportunities.json and kernel_map.json; what is not known of the profile is null there, with the reason.")]
 pub struct TriageArgs {
     #[command(flatten)]
-    input: InputArgs,
+    input: PathArgs,
 
     /// The same as INPUT, for people who come from the pair of `--mapping-input` and `--formal-input`
     #[arg(long, value_name = "PATH", hide = true, num_args = 1..)]

@@ -1,0 +1,148 @@
+//! Which part of a trace to look at: the options of every command that reads traces, defined once.
+
+use analysis::filters::{Edge, Filters, kernel_pattern};
+use analysis::stages::Stage;
+use analysis::{Classifier, FilterError};
+use clap::Args;
+use clap::builder::BoolishValueParser;
+use trace::{Moment, Needs, Trace};
+
+use crate::failure::Failure;
+
+/// Heading of these options; given to each, since a heading of the group would spread to the command's own options.
+const PART: &str = "Which part of the trace";
+
+/// Windows and filters.
+#[derive(Args, Clone, Debug, Default)]
+pub struct SelectionArgs {
+    /// Start of the window: `30%` of the trace, `1.2s`, `350ms` or `80us` from its start, or whole nanoseconds of its clock
+    #[arg(help_heading = PART, long, value_name = "TIME", allow_negative_numbers = true)]
+    start: Option<String>,
+
+    /// End of the window, given alike
+    #[arg(help_heading = PART, long, value_name = "TIME", allow_negative_numbers = true)]
+    end: Option<String>,
+
+    /// Start of the window: where the one region or sample of this name starts
+    #[arg(help_heading = PART, long, value_name = "NAME", conflicts_with = "start")]
+    start_marker: Option<String>,
+
+    /// End of the window: where the one region or sample of this name ends
+    #[arg(help_heading = PART, long, value_name = "NAME", conflicts_with = "end")]
+    end_marker: Option<String>,
+
+    /// Keep whatever touches the window; otherwise only what starts and ends inside it. Nothing is ever cut (`--inclusive false` of rocpd)
+    #[arg(help_heading = PART, long)]
+    overlapping: bool,
+
+    /// As rocpd spells it: `true` keeps what lies wholly inside the window (the default), `false` is `--overlapping`
+    #[arg(help_heading = PART, long, value_name = "BOOL", value_parser = BoolishValueParser::new(), conflicts_with = "overlapping")]
+    inclusive: Option<bool>,
+
+    /// Only kernels, copies and fills whose name matches; host rows stay
+    #[arg(help_heading = PART, long, value_name = "REGEX")]
+    kernel: Option<String>,
+
+    /// Only GPU work of this category (gemm, attention, communication …; host rows stay), or host regions of the source's own category (cpu_op, HIP_RUNTIME_API …; GPU work stays)
+    #[arg(help_heading = PART, long, value_name = "NAME", value_delimiter = ',')]
+    category: Vec<String>,
+
+    /// Only GPU work on this agent, as `info` numbers them; host rows stay
+    #[arg(help_heading = PART, long, value_name = "N", value_delimiter = ',')]
+    agent: Vec<i64>,
+
+    /// Only GPU work on this stream; host rows stay
+    #[arg(help_heading = PART, long, value_name = "N", value_delimiter = ',')]
+    stream: Vec<i64>,
+
+    /// Only this rank, host rows included
+    #[arg(help_heading = PART, long, value_name = "N", value_delimiter = ',')]
+    rank: Vec<u32>,
+
+    /// Only this process, host rows included
+    #[arg(help_heading = PART, long, value_name = "N", value_delimiter = ',')]
+    pid: Vec<i64>,
+
+    /// Only GPU work of this stage: prefill (extend), decode, mixed, other; host rows stay
+    #[arg(help_heading = PART, long, value_name = "NAME", value_delimiter = ',', value_parser = stage)]
+    stage: Vec<Stage>,
+}
+
+impl SelectionArgs {
+    /// Whether everything is wanted.
+    pub fn is_empty(&self) -> bool {
+        let window = [&self.start, &self.end, &self.start_marker, &self.end_marker];
+        let numbers = [&self.agent, &self.stream, &self.pid];
+        window.iter().all(|edge| edge.is_none())
+            && numbers.iter().all(|list| list.is_empty())
+            && self.kernel.is_none()
+            && self.category.is_empty()
+            && self.rank.is_empty()
+            && self.stage.is_empty()
+            && !self.touching()
+    }
+
+    /// What the trace has to be read with.
+    pub fn widen(&self, needs: &Needs) -> Result<Needs, Failure> {
+        Ok(self.filters()?.widen(needs))
+    }
+
+    /// Keeps the part of a trace that is asked for.
+    pub fn restrict(&self, trace: &mut Trace, classifier: &dyn Fn() -> Classifier) -> Result<(), Failure> {
+        self.filters()?.apply(trace, classifier)?;
+        Ok(())
+    }
+
+    fn touching(&self) -> bool {
+        self.overlapping || self.inclusive == Some(false)
+    }
+
+    fn filters(&self) -> Result<Filters, Failure> {
+        let filters = Filters {
+            start: edge("--start", &self.start, &self.start_marker)?,
+            end: edge("--end", &self.end, &self.end_marker)?,
+            overlapping: self.touching(),
+            kernel: match &self.kernel {
+                None => None,
+                Some(text) => Some(kernel_pattern(text).map_err(|reason| {
+                    Failure::input(format!("`--kernel {text}` is no regular expression: {reason}"))
+                        .with_help("a `\\` before a character takes it as it is: `gemm\\(`")
+                })?),
+            },
+            categories: self.category.clone(),
+            agents: self.agent.clone(),
+            streams: self.stream.clone(),
+            ranks: self.rank.clone(),
+            pids: self.pid.clone(),
+            stages: self.stage.clone(),
+        };
+        if self.touching() && !filters.has_window() {
+            return Err(Failure::input("`--overlapping` says how a window is meant, and there is none")
+                .with_help("give one with `--start` and `--end`"));
+        }
+        Ok(filters)
+    }
+}
+
+fn edge(option: &str, time: &Option<String>, marker: &Option<String>) -> Result<Option<Edge>, Failure> {
+    let Some(time) = time else { return Ok(marker.clone().map(Edge::Marker)) };
+    let moment = time.parse::<Moment>().map_err(|reason| {
+        Failure::input(format!("`{option} {time}` is no time in a trace")).with_help(reason.to_string())
+    })?;
+    Ok(Some(Edge::At(moment)))
+}
+
+/// The stage of that name.
+pub fn stage(name: &str) -> Result<Stage, String> {
+    Stage::from_name(name).ok_or_else(|| "one of prefill, decode, mixed, other is needed".into())
+}
+
+impl From<FilterError> for Failure {
+    fn from(error: FilterError) -> Self {
+        let failure = Failure::input(error.to_string());
+        match error.help() {
+            Some(help) => failure.with_help(help),
+            None => failure,
+        }
+    }
+}
