@@ -1,7 +1,7 @@
 //! `summary`: where the time went, by kernel, copy, allocation, host region and domain.
 
 mod domains;
-mod group;
+pub(crate) mod group;
 mod kernels;
 mod memory;
 mod regions;

@@ -1,0 +1,310 @@
+//! How sure a change is: a two-level bootstrap over runs and the calls in them.
+//!
+//! A replicate draws runs with replacement, and in each drawn run the calls again. The interval is the
+//! replicates' percentile interval, stretched for few runs (√(R/(R−1)) on each side, t instead of normal
+//! quantiles); the p-value is that of t = ln(ratio) / (standard error of the replicates).
+
+use std::sync::LazyLock;
+
+use super::series::Series;
+use super::student;
+
+/// Replicates of a row.
+const REPLICATES: usize = 2000;
+
+/// The normal quantile that belongs to the percentiles of a two-sided interval, as a t of endless freedom.
+const ENDLESS: f64 = 1e9;
+
+/// One run's value of a row.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Point<'a> {
+    pub value: f64,
+    /// Of the value, by chance within the run.
+    pub variance: f64,
+    pub freedom: f64,
+    residuals: &'a [f64],
+    scale: f64,
+}
+
+impl<'a> Point<'a> {
+    /// The total of a series, or its mean per call, divided by the run's own factor.
+    pub fn of(series: Option<&'a Series>, per_call: bool, factor: f64) -> Self {
+        let Some(series) = series else { return Self::default() };
+        let scale = if per_call { 1.0 / series.calls.max(1) as f64 } else { 1.0 } / factor;
+        Self {
+            value: series.total as f64 * scale,
+            variance: series.variance * scale * scale,
+            freedom: series.freedom,
+            residuals: &series.residuals,
+            scale,
+        }
+    }
+}
+
+/// A change with its uncertainty.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Estimate {
+    /// Candidate over base.
+    pub ratio: f64,
+    /// Bounds of the ratio; none where nothing tells the spread.
+    pub bounds: Option<(f64, f64)>,
+    /// Standard error of the ratio's logarithm.
+    pub error: f64,
+    pub freedom: f64,
+    /// Chance of such a change when nothing changed.
+    pub p: f64,
+}
+
+impl Estimate {
+    /// Bounds that hold for this many rows at once (Bonferroni), from those of one row.
+    pub fn bounds_among(&self, rows: usize, confidence: f64) -> Option<(f64, f64)> {
+        let (low, high) = self.bounds?;
+        let quantile = |chance: f64| student::two_sided_quantile(chance, self.freedom);
+        let stretch = quantile((1.0 - confidence) / rows.max(1) as f64) / quantile(1.0 - confidence);
+        Some((
+            (self.ratio - (self.ratio - low) * stretch).max(0.0),
+            self.ratio + (high - self.ratio) * stretch,
+        ))
+    }
+}
+
+/// Estimates the change from base to candidate. Absent when the base took no time.
+///
+/// One run on both sides says nothing of the noise between runs: `run_noise` is then the half-width, as a
+/// share, that the interval gets for it.
+pub(crate) fn estimate(
+    base: &[Point],
+    candidate: &[Point],
+    confidence: f64,
+    run_noise: f64,
+    seed: u64,
+) -> Option<Estimate> {
+    let (base, candidate) = (Side::of(base), Side::of(candidate));
+    if base.mean <= 0.0 {
+        return None;
+    }
+    let ratio = candidate.mean / base.mean;
+    let single = base.runs.len() == 1 && candidate.runs.len() == 1;
+    let known = !single || (base.freedom() > 0.0 && candidate.freedom() > 0.0);
+    // Where only one side has repeats, its noise between runs is taken for both.
+    let (lent_to_base, lent_to_candidate) = (candidate.between, base.between);
+    let mut random = Random(seed);
+    let mut errors = Errors::default();
+    let mut replicates = Vec::with_capacity(REPLICATES);
+    for _ in 0..REPLICATES {
+        let b = base.draw(lent_to_base, &mut random);
+        let c = candidate.draw(lent_to_candidate, &mut random);
+        errors.add(b, c);
+        replicates.push(((1.0 + c) / (1.0 + b)).max(0.0));
+    }
+    let (error, freedom) = errors.finish(&base, &candidate);
+    let t = if ratio == 1.0 { 0.0 } else { ratio.ln().abs() / error };
+    let p = if known { student::two_sided(t, freedom) } else { 1.0 };
+    let bounds = known.then(|| {
+        let chance = 1.0 - confidence;
+        let stretch =
+            student::two_sided_quantile(chance, freedom) / student::two_sided_quantile(chance, ENDLESS);
+        replicates.sort_unstable_by(f64::total_cmp);
+        let at = |share: f64| replicates[((share * REPLICATES as f64) as usize).min(REPLICATES - 1)];
+        let below = (1.0 - at(chance / 2.0)).max(0.0) * stretch;
+        let above = (at(1.0 - chance / 2.0) - 1.0).max(0.0) * stretch;
+        let noise = if single { run_noise } else { 0.0 };
+        let widened = |half: f64| half.hypot(noise);
+        ((ratio * (1.0 - widened(below))).max(0.0), ratio * (1.0 + widened(above)))
+    });
+    Some(Estimate { ratio, bounds, error, freedom, p })
+}
+
+/// The runs of one side.
+struct Side<'a> {
+    runs: &'a [Point<'a>],
+    mean: f64,
+    /// Spread between runs as a share of the mean; zero for one run.
+    between: f64,
+}
+
+impl<'a> Side<'a> {
+    fn of(runs: &'a [Point<'a>]) -> Self {
+        let n = runs.len() as f64;
+        let mean = runs.iter().map(|run| run.value).sum::<f64>() / n;
+        let squares: f64 = runs.iter().map(|run| (run.value - mean).powi(2)).sum();
+        let between = if runs.len() > 1 && mean > 0.0 { (squares / (n - 1.0)).sqrt() / mean } else { 0.0 };
+        Self { runs, mean, between }
+    }
+
+    /// Of this side's own noise.
+    fn freedom(&self) -> f64 {
+        match self.runs {
+            [one] => one.freedom,
+            runs => (runs.len() - 1) as f64,
+        }
+    }
+
+    /// How far a repetition would be from the mean, as a share of it.
+    fn draw(&self, lent: f64, random: &mut Random) -> f64 {
+        if self.mean <= 0.0 {
+            return 0.0;
+        }
+        let n = self.runs.len();
+        if n == 1 {
+            let run = &self.runs[0];
+            return within(run, random) / self.mean + lent * random.normal();
+        }
+        let mut sum = 0.0;
+        for _ in 0..n {
+            let run = &self.runs[random.below(n)];
+            sum += run.value + within(run, random);
+        }
+        // Drawing from R runs shows only (R−1)/R of their variance.
+        (sum / n as f64 / self.mean - 1.0) * (n as f64 / (n as f64 - 1.0)).sqrt()
+    }
+}
+
+/// A draw of the run's calls again: how far their total is off.
+fn within(run: &Point, random: &mut Random) -> f64 {
+    if run.residuals.is_empty() {
+        return if run.variance > 0.0 { run.variance.sqrt() * random.normal() } else { 0.0 };
+    }
+    let n = run.residuals.len();
+    let sum: f64 = (0..n).map(|_| run.residuals[random.below(n)]).sum();
+    sum * run.scale * (n as f64 / (n as f64 - 1.0)).sqrt()
+}
+
+/// Variances of the replicates of each side.
+#[derive(Default)]
+struct Errors {
+    base: [f64; 2],
+    candidate: [f64; 2],
+}
+
+impl Errors {
+    fn add(&mut self, base: f64, candidate: f64) {
+        for (sums, value) in [(&mut self.base, base), (&mut self.candidate, candidate)] {
+            sums[0] += value;
+            sums[1] += value * value;
+        }
+    }
+
+    /// Standard error of the logarithm of the ratio, and its freedom (Welch and Satterthwaite).
+    fn finish(self, base: &Side, candidate: &Side) -> (f64, f64) {
+        let n = REPLICATES as f64;
+        let variance = |sums: [f64; 2]| (sums[1] / n - (sums[0] / n).powi(2)).max(0.0);
+        let (b, c) = (variance(self.base), variance(self.candidate));
+        // The freedom of a single run beside repeats is that of the repeats whose noise it borrows.
+        let (own_b, own_c) = (base.freedom(), candidate.freedom());
+        let lent =
+            |own: f64, side: &Side, other: f64| if side.runs.len() == 1 && other > 0.0 { other } else { own };
+        let (free_b, free_c) = match (base.runs.len(), candidate.runs.len()) {
+            (1, 1) => (own_b, own_c),
+            _ => (lent(own_b, base, own_c), lent(own_c, candidate, own_b)),
+        };
+        let part = |variance: f64, freedom: f64| variance * variance / freedom.max(1.0);
+        let squares = part(b, free_b) + part(c, free_c);
+        let freedom = if squares > 0.0 { (b + c).powi(2) / squares } else { free_b.min(free_c).max(1.0) };
+        ((b + c).sqrt(), freedom)
+    }
+}
+
+/// A seed that belongs to a row whatever its place in a table.
+pub(crate) fn seed_of(parts: &[&str]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    for part in parts {
+        for byte in part.bytes().chain([0xff]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+    hash
+}
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (((self.bits() >> 32) * n as u64) >> 32) as usize
+    }
+
+    fn normal(&mut self) -> f64 {
+        NORMALS[(self.bits() >> 40) as usize % NORMALS.len()]
+    }
+}
+
+/// Normal numbers with mean 0 and variance 1 to draw from: a look-up costs a tenth of making one.
+static NORMALS: LazyLock<Vec<f64>> = LazyLock::new(|| {
+    let mut random = Random(1);
+    let unit = |bits: u64| ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+    let mut numbers = Vec::new();
+    while numbers.len() < 8192 {
+        let (radius, angle) =
+            ((-2.0 * unit(random.bits()).ln()).sqrt(), std::f64::consts::TAU * unit(random.bits()));
+        // With its mirror image each number leaves the mean at zero.
+        numbers.extend([radius * angle.cos(), -radius * angle.cos()]);
+    }
+    let variance = numbers.iter().map(|n| n * n).sum::<f64>() / numbers.len() as f64;
+    numbers.iter().map(|n| n / variance.sqrt()).collect()
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runs(values: &[i64]) -> Vec<Series> {
+        values.iter().map(|&value| Series::figure(value)).collect()
+    }
+
+    fn points(series: &[Series]) -> Vec<Point<'_>> {
+        series.iter().map(|series| Point::of(Some(series), false, 1.0)).collect()
+    }
+
+    /// Independent truth: Welch's interval for means of runs, worked out by hand.
+    #[test]
+    fn intervals_of_runs_are_those_of_welch() {
+        let base = runs(&[1000, 1010, 990, 1005, 995]);
+        let candidate = runs(&[1100, 1110, 1090, 1105, 1095]);
+        let found = estimate(&points(&base), &points(&candidate), 0.95, 0.0, 7).unwrap();
+        let (spread, n) = (62.5f64, 5.0);
+        let relative = (spread / n / 1000f64.powi(2) + spread / n / 1100f64.powi(2)).sqrt();
+        assert!((found.ratio - 1.1).abs() < 1e-12);
+        assert!((found.error / relative - 1.0).abs() < 0.05, "{} {relative}", found.error);
+        assert!((7.0..=8.0).contains(&found.freedom), "{}", found.freedom);
+        let (low, high) = found.bounds.unwrap();
+        let half = 1.1 * 2.31 * relative;
+        assert!(
+            ((1.1 - low) / half - 1.0).abs() < 0.12 && ((high - 1.1) / half - 1.0).abs() < 0.12,
+            "{low} {high}"
+        );
+        assert!(found.p < 1e-4);
+        let same = estimate(&points(&base), &points(&candidate), 0.95, 0.0, 7).unwrap();
+        assert_eq!(found, same, "the same seed gives the same replicates");
+    }
+
+    #[test]
+    fn one_run_each_is_widened_and_one_call_each_tells_nothing() {
+        let calls: Vec<i64> = (0..300).map(|i| 1000 + i % 7).collect();
+        let one = [Series::of(&calls)];
+        let found = estimate(&points(&one), &points(&one), 0.95, 0.03, 7).unwrap();
+        let (low, high) = found.bounds.unwrap();
+        assert!(low < 0.971 && high > 1.029 && low > 0.96 && high < 1.04, "{low} {high}");
+        let single = runs(&[1000]);
+        let found = estimate(&points(&single), &points(&runs(&[2000])), 0.95, 0.03, 7).unwrap();
+        assert_eq!((found.bounds, found.p), (None, 1.0));
+        assert_eq!(estimate(&points(&runs(&[0])), &points(&single), 0.95, 0.03, 7), None);
+    }
+
+    #[test]
+    fn a_single_run_borrows_the_noise_of_repeats() {
+        let repeats = runs(&[1000, 1030, 970, 1015, 985]);
+        let found = estimate(&points(&repeats), &points(&runs(&[1000])), 0.95, 0.03, 7).unwrap();
+        // Spread 2.4 % in the single run and 2.4 %/√5 in the mean of the repeats.
+        assert!((found.error / (0.0237f64 * (1.0f64 + 0.2).sqrt()) - 1.0).abs() < 0.06, "{}", found.error);
+        assert!(found.freedom < 8.1);
+    }
+}

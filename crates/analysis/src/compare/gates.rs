@@ -1,0 +1,212 @@
+//! Gates: `total>+3%`, `kernel:gemm>+5%` and the like, which fail a build when something got slower.
+
+use std::fmt;
+
+use regex::Regex;
+
+use super::rows::{Row, Rows, percent};
+use crate::names;
+
+/// Figures of whole runs that a gate may name: (word, row of `end_to_end`).
+const WHOLE: &[(&str, &str)] = &[
+    ("total", "kernels"),
+    ("span", "span"),
+    ("busy", "busy"),
+    ("idle", "idle"),
+    ("exposed_communication", "exposed_communication"),
+    ("exposed_copies", "exposed_copies"),
+];
+
+/// Something that may grow by so much and no more.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    text: String,
+    target: Target,
+    limit_pct: f64,
+}
+
+#[derive(Clone, Debug)]
+enum Target {
+    /// A row of `end_to_end`.
+    Whole(&'static str),
+    Kernel(Regex),
+    Category(String),
+    Region(Regex),
+}
+
+/// A gate that cannot be understood or looks at nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GateError {
+    /// Not of the form `WHAT>+N%`.
+    #[error("gate `{gate}`: {why} at character {place}")]
+    Malformed {
+        /// As given.
+        gate: String,
+        /// Counted from 1.
+        place: usize,
+        /// What is wrong.
+        why: String,
+    },
+    /// No row is of that name, so the gate could never fail.
+    #[error("gate `{gate}`: there is no such {what} on either side")]
+    Nothing {
+        /// As given.
+        gate: String,
+        /// Kernel, category, region or figure.
+        what: &'static str,
+    },
+}
+
+/// A gate that failed, and the row that failed it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GateFailure {
+    /// As given.
+    pub gate: String,
+    /// The row.
+    pub name: String,
+    /// Its change.
+    pub delta_pct: f64,
+    /// Bounds of the change, for all rows the gate looks at together.
+    pub interval_pct: Option<(f64, f64)>,
+}
+
+impl fmt::Display for GateFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "gate `{}`: `{}` changed by {:+.2} %", self.gate, self.name, self.delta_pct)?;
+        match self.interval_pct {
+            Some((low, high)) => write!(f, " (between {low:+.2} % and {high:+.2} %)"),
+            None => write!(f, " (no interval)"),
+        }
+    }
+}
+
+impl Gate {
+    /// Understands `WHAT>+N%`, where WHAT is `total`, `span`, `busy`, `idle`, `kernel:REGEX`, `category:NAME` or
+    /// `region:REGEX`.
+    pub fn parse(text: &str) -> Result<Self, GateError> {
+        let wrong = |byte: usize, why: &str| GateError::Malformed {
+            gate: text.to_string(),
+            place: text[..byte].chars().count() + 1,
+            why: why.to_string(),
+        };
+        // Names of kernels hold `>` themselves; the limit is behind the last.
+        let Some(sign) = text.rfind('>') else { return Err(wrong(text.len(), "no `>` before a limit")) };
+        let (what, limit) = (&text[..sign], &text[sign + 1..]);
+        let limit_at = sign + 1 + (limit.len() - limit.trim_start().len());
+        let number = limit.trim().strip_suffix('%').map(str::trim_end);
+        let number = number.ok_or_else(|| wrong(text.len(), "no `%` behind the limit"))?;
+        let limit_pct: f64 = number.parse().map_err(|_| wrong(limit_at, "no number before `%`"))?;
+        if !limit_pct.is_finite() {
+            return Err(wrong(limit_at, "no number before `%`"));
+        }
+        let pattern = |pattern: &str, at: usize| {
+            Regex::new(pattern).map_err(|error| {
+                let why = error.to_string();
+                let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_string();
+                wrong(at, &format!("no regular expression ({why})"))
+            })
+        };
+        let name = what.trim();
+        let target = match name.split_once(':') {
+            Some((_, "")) => return Err(wrong(sign, "no name")),
+            Some(("kernel", name)) => Target::Kernel(pattern(name, text.find(':').map_or(0, |at| at + 1))?),
+            Some(("region", name)) => Target::Region(pattern(name, text.find(':').map_or(0, |at| at + 1))?),
+            Some(("category", name)) => Target::Category(name.to_string()),
+            _ => match WHOLE.iter().find(|(word, _)| *word == name) {
+                Some((_, row)) => Target::Whole(row),
+                None => return Err(wrong(0, &format!("`{name}` is nothing that can be compared"))),
+            },
+        };
+        Ok(Self { text: text.to_string(), target, limit_pct })
+    }
+
+    fn rows<'a>(&self, rows: &'a Rows) -> (&'static str, Vec<&'a Row>) {
+        let named = |pattern: &Regex, row: &Row| {
+            let spellings = [Some(&row.name), row.matched_name.as_ref()];
+            spellings.iter().flatten().any(|name| pattern.is_match(name))
+        };
+        let kernel = |pattern: &Regex, row: &Row| {
+            named(pattern, row) || pattern.is_match(&names::display_name(&row.name))
+        };
+        match &self.target {
+            Target::Whole(name) => {
+                ("figure", rows.end_to_end.iter().filter(|row| row.name == *name).collect())
+            }
+            Target::Kernel(pattern) => {
+                ("kernel", rows.kernels.iter().filter(|row| kernel(pattern, row)).collect())
+            }
+            Target::Category(name) => {
+                ("category", rows.categories.iter().filter(|row| row.name == *name).collect())
+            }
+            Target::Region(pattern) => {
+                ("region", rows.regions.iter().filter(|row| named(pattern, row)).collect())
+            }
+        }
+    }
+}
+
+/// The gates that failed, each with its worst row.
+pub(super) fn failures(
+    rows: &Rows,
+    gates: &[Gate],
+    confidence: f64,
+    on_point: bool,
+) -> Result<Vec<GateFailure>, GateError> {
+    let mut failures = Vec::new();
+    for gate in gates {
+        let (what, looked_at) = gate.rows(rows);
+        if looked_at.is_empty() {
+            return Err(GateError::Nothing { gate: gate.text.clone(), what });
+        }
+        let judged = looked_at.iter().filter(|row| row.estimate.is_some()).count();
+        let failed = looked_at.iter().filter_map(|row| {
+            let estimate = row.estimate?;
+            let delta_pct = percent(estimate.ratio);
+            let interval = estimate.bounds_among(judged, confidence);
+            let interval_pct = interval.map(|(low, high)| (percent(low), percent(high)));
+            let figure = if on_point { Some(delta_pct) } else { interval_pct.map(|(low, _)| low) };
+            let failure =
+                GateFailure { gate: gate.text.clone(), name: row.name.clone(), delta_pct, interval_pct };
+            figure.filter(|figure| *figure > gate.limit_pct).map(|figure| (figure, failure))
+        });
+        failures.extend(failed.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, failure)| failure));
+    }
+    Ok(failures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gates_are_read_with_their_limits() {
+        for (text, limit) in [
+            ("total>+3%", 3.0),
+            ("span > 0.5 %", 0.5),
+            ("busy>-2%", -2.0),
+            ("kernel:f<int, g<1>>>+5%", 5.0),
+            ("category:communication>+2%", 2.0),
+            ("region:hip.*Sync>10%", 10.0),
+        ] {
+            assert_eq!(Gate::parse(text).unwrap().limit_pct, limit, "{text}");
+        }
+        let gate = Gate::parse("kernel:f<int, g<1>>>+5%").unwrap();
+        assert!(matches!(gate.target, Target::Kernel(pattern) if pattern.as_str() == "f<int, g<1>>"));
+    }
+
+    #[test]
+    fn bad_gates_say_where_and_why() {
+        for (text, expected) in [
+            ("total", "gate `total`: no `>` before a limit at character 6"),
+            ("total>3", "gate `total>3`: no `%` behind the limit at character 8"),
+            ("total> x%", "gate `total> x%`: no number before `%` at character 8"),
+            ("total>nan%", "gate `total>nan%`: no number before `%` at character 7"),
+            ("speed>3%", "gate `speed>3%`: `speed` is nothing that can be compared at character 1"),
+            ("kernel:>3%", "gate `kernel:>3%`: no name at character 8"),
+            ("kernel:(>3%", "gate `kernel:(>3%`: no regular expression (unclosed group) at character 8"),
+            ("", "gate ``: no `>` before a limit at character 1"),
+        ] {
+            assert_eq!(Gate::parse(text).unwrap_err().to_string(), expected);
+        }
+    }
+}

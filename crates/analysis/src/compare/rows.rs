@@ -1,0 +1,332 @@
+//! The rows of a comparison: figures of both sides, the change, how sure it is, and the verdict.
+
+use std::collections::BTreeSet;
+
+use super::bootstrap::{Estimate, Point, estimate, seed_of};
+use super::drift::{Drift, drift};
+use super::matching::{Candidate, Pair, matched};
+use super::measure::{GpuTime, Run};
+use super::series::Series;
+use super::verdict::{Verdict, holm};
+use super::{CompareOptions, Metric};
+
+/// One thing that is compared.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    /// Its name in the base; in the candidate for a new one.
+    pub name: String,
+    /// What it belongs to: the category of a kernel or region.
+    pub group: String,
+    /// The candidate's name, where it is another.
+    pub matched_name: Option<String>,
+    pub similarity: Option<f64>,
+    pub base: Option<Figures>,
+    pub candidate: Option<Figures>,
+    pub estimate: Option<Estimate>,
+    /// The change beyond what all kernels share.
+    pub beyond: Option<Estimate>,
+    /// Corrected for all rows of the table.
+    pub p: f64,
+    pub verdict: Verdict,
+}
+
+/// One side of a row, as means over its runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Figures {
+    pub total: i64,
+    pub calls: f64,
+}
+
+impl Figures {
+    fn of(series: &[Option<&Series>]) -> Option<Self> {
+        let runs = series.len() as f64;
+        let seen: Vec<&Series> = series.iter().copied().flatten().collect();
+        if seen.is_empty() {
+            return None;
+        }
+        let total: f64 = seen.iter().map(|series| series.total as f64).sum();
+        let calls: f64 = seen.iter().map(|series| series.calls as f64).sum();
+        Some(Self { total: (total / runs).round() as i64, calls: calls / runs })
+    }
+
+    /// Mean time of a call.
+    pub fn mean(&self) -> i64 {
+        (self.total as f64 / self.calls).round() as i64
+    }
+}
+
+impl Row {
+    /// The change in percent, as printed: of the totals or of the means per call.
+    pub fn delta_pct(&self) -> Option<f64> {
+        self.estimate.map(|estimate| percent(estimate.ratio))
+    }
+}
+
+/// A ratio as a change in percent.
+pub(crate) fn percent(ratio: f64) -> f64 {
+    100.0 * (ratio - 1.0)
+}
+
+/// Every row of a comparison.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rows {
+    pub end_to_end: Vec<Row>,
+    pub kernels: Vec<Row>,
+    pub categories: Vec<Row>,
+    pub regions: Vec<Row>,
+    pub drift: Option<Drift>,
+}
+
+/// The tables' parts of the chance of any false row: kernels are what people act on.
+const KERNELS_PART: f64 = 0.5;
+const OTHER_PART: f64 = 0.5 / 3.0;
+
+impl Rows {
+    /// Compares everything.
+    pub fn of(base: &[Run], candidate: &[Run], options: &CompareOptions) -> Self {
+        let judge = Judge { options, single: base.len() == 1 && candidate.len() == 1 };
+        let mut rows = Self::default();
+        judge.kernels(base, candidate, &mut rows);
+        rows.categories = judge.categories(base, candidate);
+        rows.regions = judge.regions(base, candidate);
+        rows.end_to_end = judge.end_to_end(base, candidate);
+        judge.decide(&mut rows.kernels, rows.drift.as_ref(), KERNELS_PART);
+        for table in [&mut rows.categories, &mut rows.regions, &mut rows.end_to_end] {
+            judge.decide(table, None, OTHER_PART);
+        }
+        rows
+    }
+}
+
+struct Judge<'a> {
+    options: &'a CompareOptions,
+    /// One run on each side.
+    single: bool,
+}
+
+type Runs<'a> = Vec<Option<&'a Series>>;
+
+impl Judge<'_> {
+    fn floor(&self) -> f64 {
+        self.options.single_run_floor_pct / 100.0
+    }
+
+    /// A row without its verdict.
+    fn row(&self, table: &str, name: &str, group: &str, base: &Runs, candidate: &Runs) -> Row {
+        let (figures, others) = (Figures::of(base), Figures::of(candidate));
+        let both = figures.is_some() && others.is_some();
+        let seed = seed_of(&[table, group, name]) ^ self.options.seed;
+        let estimate = both.then(|| {
+            let (base, candidate) = (self.points(base, None), self.points(candidate, None));
+            estimate(&base, &candidate, self.options.confidence, self.floor(), seed)
+        });
+        Row {
+            name: name.to_string(),
+            group: group.to_string(),
+            matched_name: None,
+            similarity: None,
+            base: figures,
+            candidate: others,
+            estimate: estimate.flatten(),
+            beyond: None,
+            p: 1.0,
+            verdict: Verdict::Inconclusive,
+        }
+    }
+
+    fn kernels(&self, base: &[Run], candidate: &[Run], rows: &mut Rows) {
+        let (base_names, candidate_names) = (names(base), names(candidate));
+        let pairs: Vec<Pair> = matched(&base_names, &candidate_names);
+        let mut sides = Vec::with_capacity(pairs.len());
+        for pair in &pairs {
+            let before = pair.base.map(|b| base_names[b].name);
+            let after = pair.candidate.map(|c| candidate_names[c].name);
+            sides.push((before, after, kernel_series(base, before), kernel_series(candidate, after)));
+        }
+        let both = sides.iter().filter(|(before, after, ..)| before.is_some() && after.is_some());
+        let points: Vec<_> = both.map(|(_, _, b, c)| (self.points(b, None), self.points(c, None))).collect();
+        rows.drift = drift(&points, 1.0 - self.options.confidence, self.floor());
+        for ((before, after, b, c), pair) in sides.iter().zip(&pairs) {
+            let name = before.or(*after).unwrap_or_default();
+            let kernel = base.iter().chain(candidate).find_map(|run| run.kernels.get(name));
+            let group = kernel.map_or("other", |kernel| kernel.category.name());
+            let mut row = self.row("kernels", name, group, b, c);
+            row.similarity = pair.similarity;
+            row.matched_name = after.filter(|after| *after != name).map(String::from);
+            row.beyond = rows.drift.as_ref().and_then(|drift| self.beyond(drift, &row, b, c));
+            rows.kernels.push(row);
+        }
+    }
+
+    fn points<'a>(&self, runs: &[Option<&'a Series>], factors: Option<&[f64]>) -> Vec<Point<'a>> {
+        let per_call = self.options.metric == Metric::Mean;
+        let factor = |run: usize| factors.map_or(1.0, |factors| factors[run]);
+        runs.iter().enumerate().map(|(run, series)| Point::of(*series, per_call, factor(run))).collect()
+    }
+
+    fn beyond(&self, drift: &Drift, row: &Row, base: &Runs, candidate: &Runs) -> Option<Estimate> {
+        row.estimate?;
+        let (b, c) = (self.points(base, Some(&drift.base)), self.points(candidate, Some(&drift.candidate)));
+        let seed = seed_of(&["beyond", &row.name]) ^ self.options.seed;
+        let steadied = estimate(&b, &c, self.options.confidence, 0.0, seed)?;
+        (steadied.ratio > 0.0).then(|| drift.beyond(&steadied))
+    }
+
+    fn categories(&self, base: &[Run], candidate: &[Run]) -> Vec<Row> {
+        let both = base.iter().chain(candidate);
+        let keys: BTreeSet<&str> = both.flat_map(|run| run.categories.keys().copied()).collect();
+        let row = |name: &str| {
+            let b: Runs = base.iter().map(|run| run.categories.get(name)).collect();
+            let c: Runs = candidate.iter().map(|run| run.categories.get(name)).collect();
+            self.row("categories", name, "", &b, &c)
+        };
+        keys.into_iter().map(row).collect()
+    }
+
+    fn regions(&self, base: &[Run], candidate: &[Run]) -> Vec<Row> {
+        let both = base.iter().chain(candidate);
+        let keys: BTreeSet<&(String, String)> = both.flat_map(|run| run.regions.keys()).collect();
+        let row = |key: &(String, String)| {
+            let b: Runs = base.iter().map(|run| run.regions.get(key)).collect();
+            let c: Runs = candidate.iter().map(|run| run.regions.get(key)).collect();
+            self.row("regions", &key.1, &key.0, &b, &c)
+        };
+        keys.into_iter().map(row).collect()
+    }
+
+    /// Figures of whole runs; those of GPUs are means over the run's GPUs.
+    fn end_to_end(&self, base: &[Run], candidate: &[Run]) -> Vec<Row> {
+        let row = |(name, figure): &(&str, fn(&Run) -> Option<Series>)| {
+            let (b, c): (Vec<_>, Vec<_>) =
+                (base.iter().map(figure).collect(), candidate.iter().map(figure).collect());
+            let (b, c): (Runs, Runs) =
+                (b.iter().map(Option::as_ref).collect(), c.iter().map(Option::as_ref).collect());
+            self.row("end_to_end", name, "", &b, &c)
+        };
+        let rows = END_TO_END.iter().map(row);
+        rows.filter(|row| [row.base, row.candidate].iter().flatten().any(|figures| figures.total != 0))
+            .collect()
+    }
+
+    /// Gives every row its verdict, with the chance of any false one among them below this part of the whole.
+    fn decide(&self, rows: &mut [Row], drift: Option<&Drift>, part: f64) {
+        let alpha = (1.0 - self.options.confidence) * part;
+        // A change of both kinds is looked for in each kernel, hence twice.
+        let chances: Vec<f64> = rows
+            .iter()
+            .map(|row| match row.beyond {
+                Some(beyond) => (2.0 * self.plain_chance(row).min(self.beyond_chance(row, &beyond))).min(1.0),
+                None => self.plain_chance(row),
+            })
+            .collect();
+        let tested: Vec<usize> = (0..rows.len()).filter(|&i| rows[i].estimate.is_some()).collect();
+        let corrected = holm(&tested.iter().map(|&i| chances[i]).collect::<Vec<_>>());
+        for (&i, p) in tested.iter().zip(corrected) {
+            rows[i].p = p;
+        }
+        for row in rows {
+            row.verdict = match (row.base, row.candidate, row.estimate) {
+                (None, _, _) => Verdict::New,
+                (_, None, _) => Verdict::Gone,
+                (Some(base), Some(candidate), None) if base.total == candidate.total => Verdict::Same,
+                (_, _, None) => Verdict::Inconclusive,
+                (_, _, Some(estimate)) if row.p <= alpha => {
+                    if estimate.ratio > 1.0 {
+                        Verdict::Slower
+                    } else {
+                        Verdict::Faster
+                    }
+                }
+                (_, _, Some(estimate)) if self.is_same(&estimate, row.beyond.as_ref(), drift) => {
+                    Verdict::Same
+                }
+                _ => Verdict::Inconclusive,
+            };
+        }
+    }
+
+    /// The chance that the change is none; 1 where it is too small to matter, or within what single runs may differ by.
+    fn plain_chance(&self, row: &Row) -> f64 {
+        let Some(estimate) = row.estimate else { return 1.0 };
+        let excludes_none = estimate.bounds.is_some_and(|(low, high)| low > 1.0 || high < 1.0);
+        let matters = percent(estimate.ratio).abs() >= self.options.min_effect_pct;
+        if matters && (excludes_none || !self.single) { estimate.p } else { 1.0 }
+    }
+
+    /// The same for the change beyond what all kernels share, where it points the same way as the change itself.
+    fn beyond_chance(&self, row: &Row, beyond: &Estimate) -> f64 {
+        let Some(estimate) = row.estimate else { return 1.0 };
+        let least = if self.single { self.options.single_run_floor_pct } else { 0.0 };
+        let least = least.max(self.options.min_effect_pct);
+        let matters = percent(beyond.ratio).abs() >= least;
+        let too = percent(estimate.ratio).abs() >= self.options.min_effect_pct;
+        let agree = (beyond.ratio > 1.0) == (estimate.ratio > 1.0);
+        if matters && too && agree { beyond.p } else { 1.0 }
+    }
+
+    /// Whether any change is too small to matter.
+    fn is_same(&self, estimate: &Estimate, beyond: Option<&Estimate>, drift: Option<&Drift>) -> bool {
+        if estimate.ratio == 1.0 && estimate.error == 0.0 {
+            return true;
+        }
+        let floor = if self.single { self.options.single_run_floor_pct } else { 0.0 };
+        let limit = self.options.min_effect_pct.max(floor * SAME_SLACK);
+        let inside = |estimate: &Estimate| {
+            estimate.bounds.is_some_and(|(low, high)| percent(low) > -limit && percent(high) < limit)
+        };
+        let small = percent(estimate.ratio).abs() < self.options.min_effect_pct;
+        let steady = drift.is_some_and(|drift| !drift.real) && beyond.is_some_and(inside);
+        small && (inside(estimate) || steady)
+    }
+}
+
+/// The interval of single runs is as wide as the floor at least; this much more is still within it.
+const SAME_SLACK: f64 = 1.1;
+
+/// (name, figure of a run) in the order of the table.
+const END_TO_END: &[(&str, fn(&Run) -> Option<Series>)] = &[
+    ("span", |run| per_gpu(run, |gpus| gpus.span, true)),
+    ("busy", |run| per_gpu(run, |gpus| gpus.span - gpus.idle, true)),
+    ("idle", |run| per_gpu(run, |gpus| gpus.idle, false)),
+    ("exposed_communication", |run| per_gpu(run, |gpus| gpus.communication, false)),
+    ("exposed_copies", |run| per_gpu(run, |gpus| gpus.copies, false)),
+    ("kernels", |run| (!run.kernels.is_empty()).then(|| run.kernel_total())),
+];
+
+/// A figure of the GPUs; where work makes up most of it, it varies by chance like the kernels do.
+fn per_gpu(run: &Run, figure: fn(&GpuTime) -> i64, is_work: bool) -> Option<Series> {
+    if run.gpus.gpus == 0 {
+        return None;
+    }
+    let total = (figure(&run.gpus) as f64 / run.gpus.gpus as f64).round() as i64;
+    let kernels = run.kernel_total();
+    if !is_work || kernels.total <= 0 {
+        return Some(Series::figure(total));
+    }
+    let scale = total as f64 / kernels.total as f64;
+    Some(Series {
+        variance: kernels.variance * scale * scale,
+        freedom: kernels.freedom,
+        ..Series::figure(total)
+    })
+}
+
+fn kernel_series<'a>(runs: &'a [Run], name: Option<&str>) -> Runs<'a> {
+    let of = |run: &'a Run| name.and_then(|name| run.kernels.get(name)).map(|kernel| &kernel.series);
+    runs.iter().map(of).collect()
+}
+
+/// The kernels of a side's runs by name.
+fn names(runs: &[Run]) -> Vec<Candidate<'_>> {
+    let all: BTreeSet<&str> = runs.iter().flat_map(|run| run.kernels.keys().map(String::as_str)).collect();
+    let of = |name: &'_ str| {
+        let series = runs.iter().filter_map(|run| run.kernels.get(name)).map(|kernel| &kernel.series);
+        series.fold((0, 0), |(calls, total), series| (calls + series.calls, total + series.total))
+    };
+    all.into_iter()
+        .map(|name| {
+            let (calls, total) = of(name);
+            Candidate { name, calls: calls / runs.len().max(1), total }
+        })
+        .collect()
+}

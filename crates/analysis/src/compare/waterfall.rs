@@ -1,0 +1,138 @@
+//! What explains the change from end to end: contributions that add up to it exactly.
+
+use std::collections::BTreeMap;
+
+use report::{Column, Table, Unit, Value};
+
+use super::measure::{GpuTime, Run};
+use super::rows::{Row, Rows};
+use super::verdict::Verdict;
+use crate::statistics::percent;
+
+/// One cause: what it is, and the time it takes of one GPU's span on each side.
+struct Cause<'a> {
+    kind: &'static str,
+    name: &'a str,
+    verdict: Verdict,
+    base: i128,
+    candidate: i128,
+}
+
+/// The causes of the change of the span, largest first. Times are of one GPU, as means over GPUs and runs.
+pub(super) fn table(base: &[Run], candidate: &[Run], rows: &Rows) -> Table {
+    let (before, after) = (Sum::of(base), Sum::of(candidate));
+    let mut causes: Vec<Cause> = Vec::new();
+    for row in &rows.kernels {
+        let candidate_name = row.matched_name.as_deref().unwrap_or(&row.name);
+        let base = if row.base.is_some() { before.own(&row.name) } else { 0 };
+        let candidate = if row.candidate.is_some() { after.own(candidate_name) } else { 0 };
+        // Communication and copies by kernels have no time of their own here; they are rows below.
+        if base == 0 && candidate == 0 {
+            continue;
+        }
+        causes.push(Cause { kind: kind(row), name: &row.name, verdict: row.verdict, base, candidate });
+    }
+    let whole = |name: &str| rows.end_to_end.iter().find(|row| row.name == name).map(|row| row.verdict);
+    type Part = fn(&Sum) -> i128;
+    let parts: [(&'static str, &'static str, Part); 3] = [
+        ("communication", "exposed_communication", |sum| sum.communication),
+        ("copies", "exposed_copies", |sum| sum.copies),
+        ("idle", "idle", |sum| sum.idle),
+    ];
+    for (kind, figure, part) in parts {
+        let (base, candidate) = (part(&before), part(&after));
+        if base != 0 || candidate != 0 {
+            let verdict = whole(figure).unwrap_or(Verdict::Inconclusive);
+            causes.push(Cause { kind, name: kind, verdict, base, candidate });
+        }
+    }
+    shown(&causes, before.parts, after.parts)
+}
+
+fn kind(row: &Row) -> &'static str {
+    match row.verdict {
+        Verdict::New => "new",
+        Verdict::Gone => "gone",
+        _ => "kernel",
+    }
+}
+
+fn shown(causes: &[Cause], base_parts: i128, candidate_parts: i128) -> Table {
+    // Each side is rounded so that its parts keep their exact sum; so do the differences then.
+    let base = rounded(causes.iter().map(|cause| cause.base), base_parts);
+    let candidate = rounded(causes.iter().map(|cause| cause.candidate), candidate_parts);
+    let span: i64 = base.iter().sum();
+    let mut order: Vec<usize> = (0..causes.len()).collect();
+    order.sort_by_key(|&i| (-(candidate[i] - base[i]).abs(), causes[i].kind, causes[i].name));
+    let columns = vec![
+        Column::text("name"),
+        Column { text: true, ..Column::int("kind", Unit::None).key() },
+        Column::int("base_ns", Unit::Ns),
+        Column::int("candidate_ns", Unit::Ns),
+        Column::int("contribution_ns", Unit::Ns).key(),
+        Column::int("contribution_pct", Unit::Pct).key(),
+        Column::int("span_ns", Unit::Ns),
+        Column::text("verdict"),
+    ];
+    let mut table = Table::new("waterfall", "What explains the change of the span", columns);
+    let mut reached = span;
+    for i in order {
+        let change = candidate[i] - base[i];
+        reached += change;
+        table.push(vec![
+            Value::from(causes[i].name),
+            Value::from(causes[i].kind),
+            Value::Int(base[i]),
+            Value::Int(candidate[i]),
+            Value::Int(change),
+            Value::Float(percent(change, span)),
+            Value::Int(reached),
+            Value::from(causes[i].verdict.name()),
+        ]);
+    }
+    table
+}
+
+/// Each value divided by `parts`, rounded so that the sum is the rounded quotient of the sum.
+fn rounded(values: impl Iterator<Item = i128>, parts: i128) -> Vec<i64> {
+    let quotient = |sum: i128| (2 * sum + parts).div_euclid(2 * parts) as i64;
+    let (mut sum, mut given) = (0i128, 0i64);
+    let share = |value: i128| {
+        sum += value;
+        let share = quotient(sum) - given;
+        given += share;
+        share
+    };
+    values.map(share).collect()
+}
+
+/// Times of all GPUs of all runs of a side.
+struct Sum {
+    /// GPUs over all runs.
+    parts: i128,
+    idle: i128,
+    communication: i128,
+    copies: i128,
+    own: BTreeMap<String, i128>,
+}
+
+impl Sum {
+    fn of(runs: &[Run]) -> Self {
+        let all = |figure: fn(&GpuTime) -> i64| runs.iter().map(|run| figure(&run.gpus) as i128).sum();
+        let mut own: BTreeMap<String, i128> = BTreeMap::new();
+        for (name, &ns) in runs.iter().flat_map(|run| &run.gpus.own) {
+            *own.entry(name.clone()).or_default() += ns as i128;
+        }
+        Self {
+            parts: (runs.iter().map(|run| run.gpus.gpus as i128).sum::<i128>()).max(1),
+            idle: all(|gpus| gpus.idle),
+            communication: all(|gpus| gpus.communication),
+            copies: all(|gpus| gpus.copies),
+            own,
+        }
+    }
+
+    fn own(&self, name: &str) -> i128 {
+        self.own.get(name).copied().unwrap_or(0)
+    }
+}
