@@ -7,6 +7,7 @@ pub mod attribution;
 mod base;
 mod breakdown;
 mod classify;
+pub mod compare;
 pub mod filters;
 mod fuse;
 mod info;
