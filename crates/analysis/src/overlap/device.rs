@@ -60,6 +60,10 @@ pub(super) struct Device {
     /// In time order.
     pub work: Vec<Work>,
     pub swept: Swept,
+    /// Stages in which kernels of kind compute run on several streams.
+    pub computing_apart: Vec<Stage>,
+    /// Whether all replayed work is on one stream.
+    pub replays_on_one_stream: bool,
 }
 
 impl Device {
@@ -76,15 +80,6 @@ impl Device {
         let place = usize::try_from(i64::from(work.place) + step).ok()?;
         let index = *self.streams[work.stream as usize].work.get(place)?;
         Some(&self.work[index as usize])
-    }
-
-    /// Streams that compute in a stage.
-    pub fn computing_streams(&self, stage: Stage) -> usize {
-        let mut computes = vec![false; self.streams.len()];
-        for work in self.work.iter().filter(|work| work.kind == Kind::Compute && work.stage == stage) {
-            computes[work.stream as usize] = true;
-        }
-        computes.into_iter().filter(|computes| *computes).count()
     }
 }
 
@@ -130,7 +125,18 @@ fn device(context: &Context, lane: Lane, launches: &GpuRows) -> Device {
     }
     let spans: Vec<Span> = work.iter().map(span).collect();
     let swept = sweep(&spans, streams.len());
-    Device { lane, streams, work, swept }
+    let computing_apart = Stage::ALL
+        .into_iter()
+        .filter(|&stage| !on_one_stream(&work, |w| w.kind == Kind::Compute && w.stage == stage))
+        .collect();
+    let replays_on_one_stream = on_one_stream(&work, |work| work.replayed);
+    Device { lane, streams, work, swept, computing_apart, replays_on_one_stream }
+}
+
+fn on_one_stream(work: &[Work], which: impl Fn(&Work) -> bool) -> bool {
+    let mut streams = work.iter().filter(|work| which(work)).map(|work| work.stream);
+    let first = streams.next();
+    streams.all(|stream| Some(stream) == first)
 }
 
 fn span(work: &Work) -> Span {

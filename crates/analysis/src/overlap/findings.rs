@@ -4,7 +4,7 @@ use report::{Finding, Severity, Value};
 
 use super::opportunities::{Analysed, Opportunity};
 use super::order::Cause;
-use super::risk::{Why, microseconds};
+use super::risk::{Why, duration};
 use super::rules::{Kind, Rules};
 use super::tables::{scope, stage_word};
 use crate::names;
@@ -90,12 +90,12 @@ fn finding(context: &Context, devices: &[Analysed], found: &Opportunity) -> Find
     let what = names::display_name(raw);
     let title = match found.kind {
         Kind::Communication => {
-            format!("`{what}` runs {} without computation beside it", microseconds(found.exposed))
+            format!("`{what}` runs {} without computation beside it", duration(found.exposed))
         }
-        Kind::Copy => format!("`{what}` runs {} with nothing beside it", microseconds(found.exposed)),
+        Kind::Copy => format!("`{what}` runs {} with nothing beside it", duration(found.exposed)),
         Kind::Compute => format!("events keep `{what}` from overlapping other streams"),
         _ => {
-            format!("`{what}` runs {} alone that could hide beside computation", microseconds(found.exposed))
+            format!("`{what}` runs {} alone that could hide beside computation", duration(found.exposed))
         }
     };
     Finding {

@@ -42,12 +42,7 @@ pub(super) fn notes(context: &Context, devices: &[Analysed]) -> Vec<String> {
                  capture or graph-off trace tells where they come from"
             ));
         }
-        let one_stream = devices.iter().all(|analysed| {
-            let mut streams = analysed.device.work.iter().filter(|w| w.replayed).map(|w| w.stream);
-            let first = streams.next();
-            streams.all(|stream| Some(stream) == first)
-        });
-        if one_stream {
+        if devices.iter().all(|analysed| analysed.device.replays_on_one_stream) {
             notes.push(
                 "the graphs were replayed on one stream: overlap has to be captured into the graph, on a second stream"
                     .into(),

@@ -106,6 +106,8 @@ pub(super) fn opportunities(context: &Context, devices: &[Analysed]) -> Vec<Oppo
             let verdict = verdict(context, devices, key, &group, totals[&key.0])?;
             Some(opportunity(context, devices, key, group, verdict, totals[&key.0]))
         })
+        // Alone on a GPU that has nothing to run beside it is no opportunity.
+        .filter(|found| found.gain > 0 || found.verdict == Verdict::Hidden)
         .collect();
     found.sort_by(|a, b| {
         let key = |o: &Opportunity| {
@@ -146,7 +148,7 @@ fn verdict(
     let exclusive_pct = percent(group.exclusive, group.total);
     let exposed_pct = percent(group.exposed, stage_total);
     // Computation can hide only beside computation of another stream.
-    let possible = kind != Kind::Compute || devices.iter().any(|d| d.device.computing_streams(stage) > 1);
+    let possible = kind != Kind::Compute || devices.iter().any(|d| d.device.computing_apart.contains(&stage));
     let worth = exposed_pct >= context.min_share_pct && group.exposed > 0;
     if worth && possible && exclusive_pct >= rules.kind(kind).min_exclusive_pct {
         return Some(Verdict::Headroom);
@@ -183,7 +185,8 @@ fn opportunity(
         *sites.entry(context.attribution.site_of(work.row)).or_default() += work.duration();
         let scene = analysed.scene(context);
         let free = scene.tells(work).then(|| analysed.pools.free(&analysed.order, work));
-        order_known |= free.is_some();
+        // On one stream the order is all known, and leaves nothing free.
+        order_known |= free.is_some() || analysed.device.streams.len() == 1;
         let sum = steps.entry((d, work.step)).or_default();
         sum.exposed += seen.exposed;
         sum.free += free.map_or(0, |(free, _)| free.min(seen.exposed));

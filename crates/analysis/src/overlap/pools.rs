@@ -22,8 +22,8 @@ pub(super) struct Pools {
     steps: Map<StepKey, [i64; PARTS]>,
     /// By stream and part: sums over its work up to each place.
     sums: Vec<[Vec<i64>; PARTS]>,
-    /// By stream and step: first place and place after the last.
-    ranges: Map<(u32, StepKey), (u32, u32)>,
+    /// By step: its streams, each with the first place and the place after the last.
+    ranges: Map<StepKey, Vec<(u32, u32, u32)>>,
 }
 
 impl Pools {
@@ -42,8 +42,11 @@ impl Pools {
                     let sum = sums[part][place] + time;
                     sums[part].push(sum);
                 }
-                let range = pools.ranges.entry((stream as u32, work.step)).or_insert((place as u32, 0));
-                range.1 = place as u32 + 1;
+                let ranges = pools.ranges.entry(work.step).or_default();
+                match ranges.last_mut() {
+                    Some(range) if range.0 == stream as u32 => range.2 = place as u32 + 1,
+                    _ => ranges.push((stream as u32, place as u32, place as u32 + 1)),
+                }
             }
             pools.sums.push(sums);
         }
@@ -55,26 +58,33 @@ impl Pools {
         self.steps.get(&step).map_or(0, |parts| parts[part(kind)])
     }
 
-    /// Whether a stream has anything in the work's step that it could hide beside.
-    pub fn has_any(&self, work: &Work, stream: u32) -> bool {
-        self.between(work, stream, 0, u32::MAX) > 0
+    /// The other streams that have anything in the work's step that it could hide beside.
+    pub fn streams_beside(&self, work: &Work) -> impl Iterator<Item = u32> {
+        let ranges = self.others(work).filter(|&range| self.between(work, range, 0, u32::MAX) > 0);
+        ranges.map(|(stream, ..)| stream)
+    }
+
+    fn others(&self, work: &Work) -> impl Iterator<Item = (u32, u32, u32)> {
+        let stream = work.stream;
+        let ranges = self.ranges.get(&work.step).into_iter().flatten().copied();
+        ranges.filter(move |(other, ..)| *other != stream)
     }
 
     /// The same time, without what the recorded order puts before or after the work; with the stream that has most.
     pub fn free(&self, order: &Order, work: &Work) -> (i64, u32) {
         let (mut total, mut most) = (0, (0, work.stream));
-        for stream in (0..self.sums.len() as u32).filter(|&stream| stream != work.stream) {
+        for range in self.others(work) {
+            let stream = range.0;
             let (from, _) = order.follows(work.stream, work.place, stream);
             let to = order.followed_by(work.stream, work.place, stream).map_or(u32::MAX, |(place, _)| place);
-            let time = self.between(work, stream, from, to);
+            let time = self.between(work, range, from, to);
             total += time;
             most = most.max((time, stream));
         }
         (total, most.1)
     }
 
-    fn between(&self, work: &Work, stream: u32, from: u32, to: u32) -> i64 {
-        let Some(&(first, after)) = self.ranges.get(&(stream, work.step)) else { return 0 };
+    fn between(&self, work: &Work, (stream, first, after): (u32, u32, u32), from: u32, to: u32) -> i64 {
         let (from, to) = (from.max(first), to.min(after));
         let sums = &self.sums[stream as usize][part(work.kind)];
         if from < to { sums[to as usize] - sums[from as usize] } else { 0 }

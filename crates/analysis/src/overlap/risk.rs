@@ -47,7 +47,7 @@ pub(super) enum Relation {
     Module(StrId),
     Op(StrId),
     Frame(StrId),
-    /// Only that one directly follows the other in one step.
+    /// Only that one directly follows the other.
     Chain,
 }
 
@@ -87,9 +87,7 @@ impl Scene<'_> {
 
     /// What the program made wait for the work, or the work wait for.
     fn forced(&self, work: &Work) -> Option<Why> {
-        let streams = 0..self.device.streams.len() as u32;
-        let others = streams.filter(|&s| s != work.stream && self.pools.has_any(work, s));
-        for stream in others {
+        for stream in self.pools.streams_beside(work) {
             let lineup = &self.device.streams[stream as usize].work;
             let next = lineup.partition_point(|&i| self.device.work[i as usize].start < work.end) as u32;
             if let Some((place, cause)) = self.order.followed_by(work.stream, work.place, stream)
@@ -133,7 +131,7 @@ impl Scene<'_> {
     fn unclear(&self, work: &Work) -> Why {
         let one_stream = self.device.streams.len() == 1;
         if work.replayed {
-            Why::Graph { one_stream: self.replayed_on_one_stream() }
+            Why::Graph { one_stream: self.device.replays_on_one_stream }
         } else if one_stream {
             Why::OneStream
         } else if work.launch.is_none() {
@@ -147,12 +145,6 @@ impl Scene<'_> {
         }
     }
 
-    fn replayed_on_one_stream(&self) -> bool {
-        let mut streams = self.device.work.iter().filter(|work| work.replayed).map(|work| work.stream);
-        let first = streams.next();
-        streams.all(|stream| Some(stream) == first)
-    }
-
     /// The reason in words.
     pub fn words(&self, why: &Why) -> String {
         let context = self.context;
@@ -163,7 +155,7 @@ impl Scene<'_> {
         match *why {
             Why::Free { ns, stream: s } => format!(
                 "{} of work it could run beside in the same step, most of it on {}, is not ordered against it",
-                microseconds(ns),
+                duration(ns),
                 stream(s)
             ),
             Why::Followed { stream: s, cause: Cause::Event } => {
@@ -184,23 +176,23 @@ impl Scene<'_> {
             ),
             Why::Neighbour { before, name, gap, relation } => {
                 let common = match relation {
-                    Relation::Module(module) => format!("of the same module ({})", text(module)),
-                    Relation::Op(op) => format!("of the same op ({})", text(op)),
-                    Relation::Frame(frame) => format!("of the same frame ({})", text(frame)),
-                    Relation::Chain => "of the same step".to_string(),
+                    Relation::Module(module) => format!(" of the same module ({})", text(module)),
+                    Relation::Op(op) => format!(" of the same op ({})", text(op)),
+                    Relation::Frame(frame) => format!(" of the same frame ({})", text(frame)),
+                    Relation::Chain => String::new(),
                 };
                 format!(
-                    "it {} `{}` {common} on its stream after {}: likely data",
+                    "it {} `{}`{common} on its stream after {}: likely data",
                     side(before),
                     kernel(name),
-                    microseconds(gap)
+                    duration(gap)
                 )
             }
             Why::Unlocated { before, name, gap } => format!(
                 "it {} `{}` on its stream after {}; where they come from is not known",
                 side(before),
                 kernel(name),
-                microseconds(gap)
+                duration(gap)
             ),
             Why::Graph { one_stream: true } => {
                 "replayed from a graph on one stream; the graph's edges are not in the trace".into()
@@ -241,9 +233,14 @@ fn relation(mine: &Site, theirs: &Site) -> Option<Relation> {
     })
 }
 
-/// `12.3 µs`
-pub(super) fn microseconds(ns: i64) -> String {
-    format!("{:.1} µs", ns as f64 / 1e3)
+/// `12.3 µs`, `4.5 ms`, `1.2 s`
+pub(super) fn duration(ns: i64) -> String {
+    let (scale, unit) = match ns.abs() {
+        0..1_000_000 => (1e3, "µs"),
+        1_000_000..1_000_000_000 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    };
+    format!("{:.1} {unit}", ns as f64 / scale)
 }
 
 /// How sure a risk is: recorded order over what neighbours suggest over nothing.
