@@ -43,6 +43,11 @@ impl Failure {
         Self { help: Some(help.into()), ..self }
     }
 
+    /// The line that says what and why.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Prints it and gives the exit code.
     pub fn show(&self) -> ExitCode {
         let color =

@@ -1,7 +1,9 @@
 //! `triage`: which kernels cost most and where they come from, what could overlap, what could be fused.
 //!
 //! ```text
-//! sources ─► one run ─► Context (classes, sites, stages) ─► kernel table, coverage ─► Report ─► artifacts
+//! sources ─► one run ─► Context (classes, sites, stages) ─┬─► kernel table ─┬─► Report ─► artifacts
+//!                                                         ├─► overlap ──────┤
+//!                                                         └─► fuse ─────────┘
 //! ```
 
 mod architecture;
@@ -29,7 +31,16 @@ pub use selection::{Nothing, Selection};
 
 use report::Report;
 
+use trace::Needs;
+
 use crate::base;
+use crate::fuse::fuse;
+use crate::overlap::{overlap, overlap_needs};
+
+/// What a run must be read with; a mapping trace needs [`crate::attribution::needs`].
+pub fn needs() -> Needs {
+    overlap_needs()
+}
 
 /// The tables of the triage, with what is known of their coverage.
 pub fn triage(context: &Context) -> Report {
@@ -42,6 +53,13 @@ pub fn triage(context: &Context) -> Report {
         ));
     }
     report.tables.push(kernels.table);
+    let overlap = overlap(context);
+    let fuse = fuse(context);
+    report.tables.extend([overlap.table, fuse.table]);
+    report.findings.extend(overlap.findings.into_iter().chain(fuse.findings));
+    // The most to win first, whichever table it stands in; those without a figure last.
+    report.findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.gain_ceiling_ns)));
     coverage::report(context, &mut report);
+    report.notes.extend(overlap.notes.into_iter().chain(fuse.notes));
     report
 }

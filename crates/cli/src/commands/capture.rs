@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use collect::capture::{Captured, Error, Events, Framework, Lengths, Options, Role, Site, Workload, capture};
 use report::{Column, HealthCheck, HealthStatus, InputFact, Report, Table, Unit, Value};
 
+use super::triage::{Folder, ProfileArgs, Request};
 use crate::failure::Failure;
 use crate::output::OutputArgs;
 
@@ -44,6 +45,7 @@ enum WorkloadArg {
 The server writes the traces. An SGLang server is told where (`--out`, or `--server-dir` when it runs in a
 container); a vLLM server was told when it started (its torch_profiler_dir). Where that folder is on this machine
 is said with `--trace-dir`. Whole traces are moved to OUT/prefill and OUT/decode.
+Then the traces are triaged, and the artifacts of `rocm-perf triage --out` are written to OUT.
 A key is taken from `--api-key`, ROCM_PERF_API_KEY, SGLANG_API_KEY or VLLM_API_KEY.")]
 pub struct CaptureArgs {
     /// The server to profile
@@ -179,6 +181,17 @@ pub struct CaptureArgs {
     #[arg(long, value_name = "SECONDS", default_value = "0.5", value_parser = seconds, help_heading = "Server")]
     poll: Duration,
 
+    /// Only capture: no triage, no artifacts
+    #[arg(long)]
+    no_triage: bool,
+
+    /// Leave out kernels below this share of their stage's GPU time
+    #[arg(long, value_name = "PCT", default_value_t = 1.0, value_parser = super::triage::share)]
+    min_share: f64,
+
+    #[command(flatten)]
+    profile: ProfileArgs,
+
     /// Seconds without news of files after which all are there
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds, help_heading = "Server")]
     settle: Duration,
@@ -188,7 +201,44 @@ impl CaptureArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         let options = self.options();
         let captured = capture(&options, &Console { quiet: output.quiet })?;
-        output.show(report(&captured, &options))
+        let mut report = report(&captured, &options);
+        if !self.no_triage {
+            self.triage(&captured, &options, &mut report, output);
+        }
+        output.show(report)
+    }
+
+    /// Adds the triage of what was captured. The traces are there whatever becomes of it.
+    fn triage(&self, captured: &Captured, options: &Options, report: &mut Report, output: &OutputArgs) {
+        let of_role = |role: Role| -> Vec<PathBuf> {
+            captured
+                .traces
+                .iter()
+                .filter(|trace| trace.role == role)
+                .map(|trace| trace.path.clone())
+                .collect()
+        };
+        let request = Request {
+            mapping: of_role(Role::Mapping),
+            min_share: self.min_share,
+            profile: self.profile.clone(),
+            folder: Some(Folder { path: options.formal.output_dir.clone(), perfetto_fix: false }),
+            ..Request::new(of_role(Role::Formal))
+        };
+        match request.answer(output) {
+            Ok(triage) => {
+                report.tables.extend(triage.tables);
+                report.findings.extend(triage.findings);
+                report.health.extend(triage.health);
+                report.notes.extend(triage.notes);
+            }
+            Err(failure) => report.health.push(HealthCheck {
+                id: "triage".into(),
+                status: HealthStatus::Warn,
+                value: None,
+                message: format!("the traces could not be triaged: {}", failure.message()),
+            }),
+        }
     }
 
     fn options(&self) -> Options {

@@ -10,6 +10,7 @@ use synth::{GenerateOptions, Options, OutputFormat, Scenario};
 use trace::Needs;
 
 use super::synth::generate;
+use super::triage::Request;
 use crate::failure::Failure;
 use crate::output::{Format, OutputArgs, print};
 
@@ -25,30 +26,40 @@ pub struct DemoArgs {
 
 /// Rows that give an impression without filling the screen.
 const ROWS: usize = 8;
+const FINDINGS: usize = 3;
 
 impl DemoArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         let run = self.simulate()?;
         let needs = Needs::summary();
         let trace = ingest::read(std::slice::from_ref(&run), &needs, &Progress::default())?;
-        let summary = analysis::summary(&trace, &SummaryOptions::default());
+        let mut summary = analysis::summary(&trace, &SummaryOptions::default());
+        // The folder, not the file: the capture trace beside it locates the replayed kernels.
+        let triage = Request::new(vec![self.out.clone()]).answer(output)?;
         if output.format() != Format::Table {
+            summary.tables.extend(triage.tables);
+            summary.findings.extend(triage.findings);
+            summary.health.extend(triage.health);
+            summary.notes.extend(triage.notes);
             return output.show(summary);
         }
-        let shown = run.display();
-        say(output, &format!("$ rocm-perf synth --scenario serving --out {}", self.out.display()))?;
+        let (shown, folder) = (run.display(), self.out.display());
+        say(output, &format!("$ rocm-perf synth --scenario serving --out {folder}"))?;
         say(
             output,
             "simulated a serving run of one MI300X (SGLang-like prefill and decode), since no GPU is needed for a demo\n",
         )?;
         say(output, &format!("$ rocm-perf summary {shown}"))?;
         print(&render::terminal(&shortened(summary), &output.terminal()))?;
+        say(output, &format!("\n$ rocm-perf triage {folder}"))?;
+        print(&render::terminal(&shortened(triage), &output.terminal()))?;
         say(output, "\nnext:")?;
         say(output, &format!("  rocm-perf info {shown}"))?;
         say(output, &format!("  rocm-perf query {shown} --sql 'SELECT * FROM top_kernels LIMIT 5'"))?;
+        say(output, &format!("  rocm-perf triage {folder} --out {folder}/artifacts"))?;
         say(
             output,
-            "  rocm-perf summary YOUR_TRACE     (rocpd .db, torch .json.gz, rocprofv3 .json or .csv, or a folder)",
+            "  rocm-perf triage YOUR_TRACE      (rocpd .db, torch .json.gz, rocprofv3 .json or .csv, or a folder)",
         )
     }
 
@@ -76,6 +87,7 @@ fn shortened(mut report: Report) -> Report {
     for table in &mut report.tables {
         table.limit(ROWS);
     }
+    report.findings.truncate(FINDINGS);
     report
 }
 

@@ -18,18 +18,10 @@ use crate::output::OutputArgs;
 /// Where the server's arguments are, beside the trace or above its folder.
 const SERVER_ARGS: &str = "server_args.json";
 
-/// What to write, and what is known of the profile.
+/// What is known of the profile.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Artifacts")]
-pub struct ArtifactArgs {
-    /// Folder for the artifacts; they replace those of an earlier run as a set
-    #[arg(short, long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-
-    /// Also write perfetto_fixed_trace.json(.gz)
-    #[arg(long, requires = "out")]
-    pub perfetto_fix: bool,
-
+#[command(next_help_heading = "Profile metadata")]
+pub struct ProfileArgs {
     /// The architecture that is wanted
     #[arg(long, value_name = "GFX", default_value = TARGET_ARCH)]
     pub target_arch: Option<String>,
@@ -87,16 +79,7 @@ pub struct ArtifactArgs {
     pub this_machine: bool,
 }
 
-impl ArtifactArgs {
-    /// The folder to write to, known to be writable.
-    pub fn folder(&self) -> Result<Option<Folder>, Failure> {
-        let Some(path) = &self.out else { return Ok(None) };
-        let folder = Folder { path: path.clone(), perfetto_fix: self.perfetto_fix };
-        // Reading may take long: what cannot be written is said before.
-        OutputFile::create(&path.join("profile_summary.md")).map_err(|error| folder.unwritable(&error))?;
-        Ok(Some(folder))
-    }
-
+impl ProfileArgs {
     /// All that is told of the profile.
     pub fn told(&self, folder: &Folder, traces: &[PathBuf], stage: Option<Stage>) -> Result<Told, Failure> {
         let server_args = match &self.server_args {
@@ -136,12 +119,21 @@ impl ArtifactArgs {
 }
 
 /// Where the artifacts go.
+#[derive(Clone, Debug)]
 pub struct Folder {
-    path: PathBuf,
-    perfetto_fix: bool,
+    /// The folder, made when it is not there.
+    pub path: PathBuf,
+    /// Whether a fixed trace goes there too.
+    pub perfetto_fix: bool,
 }
 
 impl Folder {
+    /// Fails when nothing can be written there. Reading may take long: this is said before.
+    pub fn check(&self) -> Result<(), Failure> {
+        let file = OutputFile::create(&self.path.join("profile_summary.md"));
+        file.map(drop).map_err(|error| self.unwritable(&error))
+    }
+
     /// Writes all files or none, as far as a file system allows; gives a line that says so.
     pub fn write(
         &self,

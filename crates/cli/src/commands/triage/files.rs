@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use analysis::attribution;
-use analysis::triage::{NoRun, OneRun};
+use analysis::triage::{self, NoRun, OneRun};
 use trace::{Needs, Source, Trace};
 
 use crate::failure::Failure;
@@ -57,12 +57,14 @@ impl Run {
 
     /// Reads the run, and the trace to locate its kernels by.
     pub fn read(&self, output: &OutputArgs) -> Result<(Trace, Option<Trace>), Failure> {
-        let needs = attribution::needs();
-        let read = |files: &[PathBuf]| {
-            with_progress("reading", output, |progress| ingest::read(files, &needs, progress))
+        let read = |files: &[PathBuf], needs: &Needs| {
+            with_progress("reading", output, |progress| ingest::read(files, needs, progress))
         };
-        let trace = read(&self.formal)?;
-        let mapping = if self.mapping.is_empty() { None } else { Some(read(&self.mapping)?) };
+        let trace = read(&self.formal, &triage::needs())?;
+        let mapping = match &self.mapping[..] {
+            [] => None,
+            files => Some(read(files, &attribution::needs())?),
+        };
         Ok((trace, mapping))
     }
 }

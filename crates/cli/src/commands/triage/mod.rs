@@ -16,8 +16,7 @@ use crate::failure::Failure;
 use crate::input::PathArgs;
 use crate::output::OutputArgs;
 
-pub use artifacts::ArtifactArgs;
-use artifacts::Folder;
+pub use artifacts::{Folder, ProfileArgs};
 use files::Run;
 
 #[derive(Args, Debug)]
@@ -65,8 +64,16 @@ pub struct TriageArgs {
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
 
+    /// Folder for the artifacts; they replace those of an earlier run as a set
+    #[arg(short, long, visible_alias = "output-dir", value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Also write perfetto_fixed_trace.json(.gz)
+    #[arg(long, requires = "out")]
+    perfetto_fix: bool,
+
     #[command(flatten)]
-    artifacts: ArtifactArgs,
+    profile: ProfileArgs,
 }
 
 impl TriageArgs {
@@ -81,7 +88,8 @@ impl TriageArgs {
             skip_warm_up: self.skip_warm_up,
             min_share: self.min_share,
             rules: self.rules.clone(),
-            artifacts: self.artifacts.clone(),
+            profile: self.profile.clone(),
+            folder: self.out.clone().map(|path| Folder { path, perfetto_fix: self.perfetto_fix }),
         };
         output.show(request.answer(output)?)
     }
@@ -104,8 +112,10 @@ pub struct Request {
     pub min_share: f64,
     /// Rules for kernel names.
     pub rules: Option<PathBuf>,
-    /// What to write.
-    pub artifacts: ArtifactArgs,
+    /// What is known of the profile.
+    pub profile: ProfileArgs,
+    /// Where artifacts go, if anywhere.
+    pub folder: Option<Folder>,
 }
 
 impl Request {
@@ -117,7 +127,7 @@ impl Request {
     /// The report; artifacts are written when they were asked for.
     pub fn answer(&self, output: &OutputArgs) -> Result<Report, Failure> {
         let classifier = classifier(self.rules.as_ref())?;
-        let folder = self.artifacts.folder()?;
+        self.folder.as_ref().map_or(Ok(()), Folder::check)?;
         let run = Run::find(&self.inputs, &self.mapping, self.rank, output)?;
         let (trace, mapping) = run.read(output)?;
         let context = Context::new(&trace, mapping.as_ref(), &classifier, self.min_share);
@@ -132,7 +142,7 @@ impl Request {
         if let Some(mapping) = &mapping {
             add_inputs(&mut report, mapping);
         }
-        if let Some(folder) = &folder {
+        if let Some(folder) = &self.folder {
             self.write(folder, &context, &run, &mut report, output)?;
         }
         Ok(report)
@@ -146,7 +156,7 @@ impl Request {
         report: &mut Report,
         output: &OutputArgs,
     ) -> Result<(), Failure> {
-        let told = self.artifacts.told(folder, &run.formal, self.stage)?;
+        let told = self.profile.told(folder, &run.formal, self.stage)?;
         let files = analysis::triage::artifacts(context, report, &told)
             .map_err(|wrong| Failure::input(format!("the metadata is wrong: {wrong}")))?;
         let note = folder.write(&files, &run.formal, output)?;
@@ -181,7 +191,8 @@ fn stage(name: &str) -> Result<Stage, String> {
     Stage::from_name(name).ok_or_else(|| "one of prefill, decode, mixed, other is needed".into())
 }
 
-fn share(text: &str) -> Result<f64, String> {
+/// A share in percent.
+pub fn share(text: &str) -> Result<f64, String> {
     let number = text.trim_end_matches('%').trim().parse::<f64>().ok();
     number.filter(|pct| (0.0..=100.0).contains(pct)).ok_or_else(|| "a share from 0 to 100 is needed".into())
 }
