@@ -13,8 +13,8 @@
 //!
 //! Confidence counts three facts: the sequence occurs once per layer (`regular`), its kernels are traced
 //! back to an op or module (`located`), and the program's own framework is known to have the fused kernel on
-//! these GPUs (`available`). All three make it `confirmed`, two `likely`, fewer `candidate`. A
-//! model that is not known where a fusion is for some models only takes one away.
+//! these GPUs (`available`). All three make it `confirmed`, two `likely`, fewer `candidate`. Fusions
+//! of certain models are not looked for when the trace does not tell the model.
 
 mod catalogue;
 mod lanes;
@@ -133,7 +133,10 @@ pub fn fuse_with(context: &Context<'_>, catalogue: &FusionCatalogue) -> Fuse {
     let mut left_out = LeftOut::default();
     let mut found = Vec::new();
     for fusion in &catalogue.fusions {
-        let Some(path) = search.path(fusion) else { continue };
+        let Some(path) = search.path(fusion) else {
+            left_out.of_unknown_model += usize::from(search.is_for_unknown_model(fusion));
+            continue;
+        };
         let matches = find(&search.lanes, &search.helpers, &mut sizes, fusion, &mut taken);
         for (stage, matches) in search.by_stage(matches) {
             let all: Vec<&Match> = matches.iter().collect();
@@ -158,6 +161,7 @@ pub fn fuse_with(context: &Context<'_>, catalogue: &FusionCatalogue) -> Fuse {
 struct LeftOut {
     irregular: usize,
     small: usize,
+    of_unknown_model: usize,
 }
 
 /// A fused kernel that runs already.
@@ -177,9 +181,7 @@ struct Search<'a> {
 impl Search<'_> {
     /// Where this program would get the fused kernel; `None` when it cannot be suggested.
     fn path<'f>(&self, fusion: &'f Fusion) -> Option<&'f FusedPath> {
-        if self.program.has_fewer_ranks(fusion.min_ranks)
-            || self.program.model_is(&fusion.models) == Some(false)
-        {
+        if self.program.has_fewer_ranks(fusion.min_ranks) || !self.program.model_is(&fusion.models) {
             return None;
         }
         let there = |path: &&FusedPath| self.program.platform == Platform::Cuda || path.rocm != Rocm::No;
@@ -191,6 +193,10 @@ impl Search<'_> {
                 own.or_else(|| paths.find(|path| path.framework == "any"))
             }
         }
+    }
+
+    fn is_for_unknown_model(&self, fusion: &Fusion) -> bool {
+        !fusion.models.is_empty() && !self.program.knows_model()
     }
 
     fn by_stage(&self, matches: Vec<Match>) -> Vec<(Stage, Vec<Match>)> {
@@ -228,8 +234,7 @@ impl Search<'_> {
         let own = self.program.framework == Some(path.framework.as_str());
         let available = own && (path.rocm == Rocm::Yes || self.program.platform == Platform::Cuda);
         let facts = [regular, known, available].iter().filter(|fact| **fact).count();
-        let unsure = usize::from(self.program.model_is(&fusion.models).is_none());
-        match facts.saturating_sub(unsure) {
+        match facts {
             3 => Confidence::Confirmed,
             2 => Confidence::Likely,
             _ => Confidence::Candidate,

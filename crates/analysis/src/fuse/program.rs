@@ -45,12 +45,14 @@ impl Program {
         }
     }
 
-    /// Whether the model has one of these words in its name; `None` when the model is not known.
-    pub fn model_is(&self, words: &[String]) -> Option<bool> {
-        if words.is_empty() {
-            return Some(true);
-        }
-        (!self.model.is_empty()).then(|| words.iter().any(|word| self.model.contains(word.as_str())))
+    /// Whether the model is known to have one of these words in its name; true without words.
+    pub fn model_is(&self, words: &[String]) -> bool {
+        words.is_empty() || words.iter().any(|word| self.model.contains(word.as_str()))
+    }
+
+    /// Whether anything tells the model.
+    pub fn knows_model(&self) -> bool {
+        !self.model.is_empty()
     }
 
     /// Whether fewer ranks are known to take part.

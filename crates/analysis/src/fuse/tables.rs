@@ -239,6 +239,10 @@ fn notes(least: f64, left_out: &LeftOut, active: &[Active<'_>]) -> Vec<String> {
         notes
             .push(format!("{what} of fusable kernels left out: not once per layer, so neighbours by chance"));
     }
+    if left_out.of_unknown_model > 0 {
+        let what = plural(left_out.of_unknown_model, "fusion", "fusions");
+        notes.push(format!("{what} of certain models not looked for: the trace does not tell the model"));
+    }
     if !active.is_empty() {
         let spoken = |one: &Active<'_>| {
             format!("{} ({}, {})", one.fusion.title, one.stage.name(), plural(one.calls, "call", "calls"))
