@@ -25,7 +25,7 @@ pub enum Command {
     Demo(commands::demo::DemoArgs),
     /// Say what is in a trace: inputs, tables, GPUs, health
     Info(commands::info::InfoArgs),
-    /// Profile a running SGLang or vLLM server: traces of prefill and decode
+    /// Profile a running SGLang or vLLM server: traces of prefill and decode, triaged
     Capture(Box<commands::capture::CaptureArgs>),
     /// Show where the time went: kernels, copies, allocations, host regions, domains
     Summary(commands::summary::SummaryArgs),
@@ -41,6 +41,8 @@ pub enum Command {
     Overlap(commands::overlap::OverlapArgs),
     /// Make a torch trace fit for Perfetto: crossing slices go to lanes of their own, nothing is lost
     PerfettoFix(commands::perfetto_fix::PerfettoFixArgs),
+    /// Say what got slower or faster from one run to another, beyond noise, and what explains it
+    Compare(Box<commands::compare::CompareArgs>),
     /// Simulate a run with known truth and write it as trace files
     Synth(commands::synth::SynthArgs),
     /// Print shell completions
