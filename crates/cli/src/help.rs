@@ -11,7 +11,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["demo", "info"]),
     ("Collect", &["capture"]),
     ("Read", &["summary", "query", "convert"]),
-    ("Analyse", &["triage", "breakdown", "overlap", "perfetto-fix"]),
+    ("Analyse", &["triage", "breakdown", "overlap", "perfetto-fix", "compare"]),
     ("Test data", &["synth"]),
     ("Set up", &["completions", "man"]),
 ];

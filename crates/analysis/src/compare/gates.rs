@@ -3,6 +3,7 @@
 use std::fmt;
 
 use regex::Regex;
+use report::{Column, Table, Unit, Value};
 
 use super::rows::{Row, Rows, percent};
 use crate::names;
@@ -57,25 +58,32 @@ pub enum GateError {
     },
 }
 
-/// A gate that failed, and the row that failed it.
+/// What came of a gate: the row that is nearest to failing it, or fails it most.
 #[derive(Clone, Debug, PartialEq)]
-pub struct GateFailure {
+pub struct GateOutcome {
     /// As given.
     pub gate: String,
-    /// The row.
-    pub name: String,
+    /// The most that is allowed.
+    pub limit_pct: f64,
+    /// The row; none where all rows are new or gone.
+    pub name: Option<String>,
     /// Its change.
-    pub delta_pct: f64,
-    /// Bounds of the change, for all rows the gate looks at together.
+    pub delta_pct: Option<f64>,
+    /// Bounds of the change that hold for all rows of the gate together.
     pub interval_pct: Option<(f64, f64)>,
+    /// Whether the gate fails.
+    pub failed: bool,
 }
 
-impl fmt::Display for GateFailure {
+impl fmt::Display for GateOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "gate `{}`: `{}` changed by {:+.2} %", self.gate, self.name, self.delta_pct)?;
+        write!(f, "gate `{}`", self.gate)?;
+        if let (Some(name), Some(delta)) = (&self.name, self.delta_pct) {
+            write!(f, ": `{}` changed by {delta:+.2} %", names::display_name(name))?;
+        }
         match self.interval_pct {
             Some((low, high)) => write!(f, " (between {low:+.2} % and {high:+.2} %)"),
-            None => write!(f, " (no interval)"),
+            None => Ok(()),
         }
     }
 }
@@ -145,33 +153,76 @@ impl Gate {
     }
 }
 
-/// The gates that failed, each with its worst row.
-pub(super) fn failures(
+/// What comes of each gate. It fails when the lower bound of a change is above the limit, or with `on_point` the
+/// change itself.
+pub(super) fn outcomes(
     rows: &Rows,
     gates: &[Gate],
     confidence: f64,
     on_point: bool,
-) -> Result<Vec<GateFailure>, GateError> {
-    let mut failures = Vec::new();
-    for gate in gates {
+) -> Result<Vec<GateOutcome>, GateError> {
+    let outcome = |gate: &Gate| {
         let (what, looked_at) = gate.rows(rows);
         if looked_at.is_empty() {
             return Err(GateError::Nothing { gate: gate.text.clone(), what });
         }
         let judged = looked_at.iter().filter(|row| row.estimate.is_some()).count();
-        let failed = looked_at.iter().filter_map(|row| {
-            let estimate = row.estimate?;
-            let delta_pct = percent(estimate.ratio);
+        let mut outcome = GateOutcome {
+            gate: gate.text.clone(),
+            limit_pct: gate.limit_pct,
+            name: None,
+            delta_pct: None,
+            interval_pct: None,
+            failed: false,
+        };
+        let mut worst = f64::NEG_INFINITY;
+        for row in looked_at {
+            let Some(estimate) = row.estimate else { continue };
+            let delta = percent(estimate.ratio);
             let interval = estimate.bounds_among(judged, confidence);
-            let interval_pct = interval.map(|(low, high)| (percent(low), percent(high)));
-            let figure = if on_point { Some(delta_pct) } else { interval_pct.map(|(low, _)| low) };
-            let failure =
-                GateFailure { gate: gate.text.clone(), name: row.name.clone(), delta_pct, interval_pct };
-            figure.filter(|figure| *figure > gate.limit_pct).map(|figure| (figure, failure))
-        });
-        failures.extend(failed.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, failure)| failure));
+            let interval = interval.map(|(low, high)| (percent(low), percent(high)));
+            let figure = if on_point { Some(delta) } else { interval.map(|(low, _)| low) };
+            // Without an interval a row cannot fail; it is shown only where no other is.
+            let figure = figure.unwrap_or(f64::MIN);
+            if figure > worst {
+                worst = figure;
+                outcome.name = Some(row.name.clone());
+                outcome.delta_pct = Some(delta);
+                outcome.interval_pct = interval;
+                outcome.failed = figure > gate.limit_pct;
+            }
+        }
+        Ok(outcome)
+    };
+    gates.iter().map(outcome).collect()
+}
+
+/// The outcomes as a table.
+pub(super) fn table(outcomes: &[GateOutcome]) -> Table {
+    let columns = vec![
+        Column::text("gate"),
+        Column::text("name"),
+        Column::int("limit_pct", Unit::Pct).key(),
+        Column::int("delta_pct", Unit::Pct).key(),
+        Column::int("ci_low_pct", Unit::Pct).key(),
+        Column::int("ci_high_pct", Unit::Pct).key(),
+        Column::text("status"),
+    ];
+    let mut table = Table::new("gates", "Gates", columns);
+    for outcome in outcomes {
+        let number = |number: Option<f64>, why: &str| number.map_or_else(|| Value::absent(why), Value::Float);
+        let (alone, no_spread) = ("new or gone", "one value on each side tells no spread");
+        table.push(vec![
+            Value::from(outcome.gate.as_str()),
+            outcome.name.as_deref().map_or_else(|| Value::absent(alone), Value::from),
+            Value::Float(outcome.limit_pct),
+            number(outcome.delta_pct, alone),
+            number(outcome.interval_pct.map(|interval| interval.0), no_spread),
+            number(outcome.interval_pct.map(|interval| interval.1), no_spread),
+            Value::from(if outcome.failed { "fail" } else { "pass" }),
+        ]);
     }
-    Ok(failures)
+    table
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod drift;
 mod gates;
 mod matching;
 mod measure;
+mod repeats;
 mod rows;
 mod series;
 mod student;
@@ -21,13 +22,16 @@ mod tables;
 mod verdict;
 mod waterfall;
 
+use std::collections::BTreeSet;
+
 use report::{HealthCheck, HealthStatus, Report};
-use trace::Trace;
+use trace::{AgentKind, Trace};
 
 use crate::base;
 use crate::classify::Classifier;
 
-pub use gates::{Gate, GateError, GateFailure};
+pub use gates::{Gate, GateError, GateOutcome};
+pub use repeats::{Uneven, repeats};
 pub use verdict::Verdict;
 
 use measure::Run;
@@ -70,6 +74,32 @@ impl Default for CompareOptions {
     }
 }
 
+/// Compares runs; every trace is one run, with all its ranks.
+pub fn compare(base: &[Trace], candidate: &[Trace], options: &CompareOptions) -> Report {
+    let classifier = Classifier::builtin();
+    let measure = |traces: &[Trace]| -> Vec<MeasuredRun> {
+        traces.iter().map(|trace| MeasuredRun::of(trace, &classifier)).collect()
+    };
+    Comparison::of(measure(base), measure(candidate), options).report
+}
+
+/// What a comparison keeps of a run, small whatever the size of its trace.
+pub struct MeasuredRun {
+    run: Run,
+    report: Report,
+    gpus: BTreeSet<String>,
+}
+
+impl MeasuredRun {
+    /// Measures a run: a trace with all its ranks.
+    pub fn of(trace: &Trace, classifier: &Classifier) -> Self {
+        let gpus = trace.agents.iter().filter(|agent| agent.kind == AgentKind::Gpu);
+        let named = gpus.map(|gpu| if gpu.product.is_empty() { gpu.name } else { gpu.product });
+        let gpus = named.filter(|name| !name.is_empty()).map(|name| trace.strings.get(name).to_string());
+        Self { gpus: gpus.collect(), run: Run::of(trace, classifier), report: base::report("compare", trace) }
+    }
+}
+
 /// A comparison: its report, and what gates look at.
 pub struct Comparison {
     /// All tables.
@@ -78,29 +108,25 @@ pub struct Comparison {
     confidence: f64,
 }
 
-/// Compares runs; every trace is one run, with all its ranks.
-pub fn compare(base: &[Trace], candidate: &[Trace], options: &CompareOptions) -> Report {
-    Comparison::of(base, candidate, &Classifier::builtin(), options).report
-}
-
 impl Comparison {
-    /// Compares runs, with categories by these rules.
-    pub fn of(
-        base: &[Trace],
-        candidate: &[Trace],
-        classifier: &Classifier,
-        options: &CompareOptions,
-    ) -> Self {
-        let measure = |traces: &[Trace]| -> Vec<Run> {
-            traces.iter().map(|trace| Run::of(trace, classifier)).collect()
+    /// Compares runs, at least one on each side.
+    pub fn of(base: Vec<MeasuredRun>, candidate: Vec<MeasuredRun>, options: &CompareOptions) -> Self {
+        let mut report = Report { command: "compare".into(), ..Report::default() };
+        let mut split = |side: Vec<MeasuredRun>| -> (Vec<Run>, BTreeSet<String>) {
+            let mut gpus = BTreeSet::new();
+            let runs = side.into_iter().map(|measured| {
+                report.inputs.extend(measured.report.inputs);
+                report.health.extend(measured.report.health);
+                gpus.extend(measured.gpus);
+                measured.run
+            });
+            (runs.collect(), gpus)
         };
-        let (before, after) = (measure(base), measure(candidate));
-        let rows = if before.is_empty() || after.is_empty() {
-            Rows::default()
-        } else {
-            Rows::of(&before, &after, options)
+        let ((before, base_gpus), (after, candidate_gpus)) = (split(base), split(candidate));
+        let rows = match (before.is_empty(), after.is_empty()) {
+            (false, false) => Rows::of(&before, &after, options),
+            _ => Rows::default(),
         };
-        let mut report = start(base, candidate);
         report.tables = vec![
             tables::kernels(&rows),
             tables::end_to_end(&rows),
@@ -109,26 +135,28 @@ impl Comparison {
             tables::regions(&rows),
         ];
         report.tables.retain(|table| !table.rows.is_empty());
+        if base_gpus != candidate_gpus && !base_gpus.is_empty() && !candidate_gpus.is_empty() {
+            let list = |gpus: BTreeSet<String>| gpus.into_iter().collect::<Vec<_>>().join(", ");
+            let message = format!("different GPUs: {} → {}", list(base_gpus), list(candidate_gpus));
+            warn(&mut report, "different_gpus", None, message);
+        }
         caveats(&mut report, [&before, &after], &rows, options);
         Self { report, rows, confidence: options.confidence }
     }
 
-    /// The gates that failed. A gate fails when the lower bound of the change is above its limit, or with
-    /// `on_point` the change itself.
-    pub fn failures(&self, gates: &[Gate], on_point: bool) -> Result<Vec<GateFailure>, GateError> {
-        gates::failures(&self.rows, gates, self.confidence, on_point)
+    /// Looks at gates and puts them into the report. A gate fails when the lower bound of a change is above its
+    /// limit, or with `on_point` the change itself.
+    pub fn check(&mut self, gates: &[Gate], on_point: bool) -> Result<Vec<GateOutcome>, GateError> {
+        let outcomes = gates::outcomes(&self.rows, gates, self.confidence, on_point)?;
+        if !outcomes.is_empty() {
+            self.report.tables.push(gates::table(&outcomes));
+        }
+        Ok(outcomes)
     }
 }
 
-/// An empty report with the inputs and health of both sides.
-fn start(base: &[Trace], candidate: &[Trace]) -> Report {
-    let mut report = Report { command: "compare".into(), ..Report::default() };
-    for trace in base.iter().chain(candidate) {
-        let one = base::report("compare", trace);
-        report.inputs.extend(one.inputs);
-        report.health.extend(one.health);
-    }
-    report
+fn warn(report: &mut Report, id: &str, value: Option<f64>, message: String) {
+    report.health.push(HealthCheck { id: id.into(), status: HealthStatus::Warn, value, message });
 }
 
 /// More calls on one side than this ratio is remarked on.
@@ -136,13 +164,10 @@ const CALLS_RATIO: f64 = 1.02;
 
 fn caveats(report: &mut Report, sides: [&[Run]; 2], rows: &Rows, options: &CompareOptions) {
     let [base, candidate] = sides;
-    let mut warn = |id: &str, value: Option<f64>, message: String| {
-        let status = HealthStatus::Warn;
-        report.health.push(HealthCheck { id: id.into(), status, value, message });
-    };
     if base.len() == 1 && candidate.len() == 1 {
         let floor = options.single_run_floor_pct;
         warn(
+            report,
             "single_run",
             Some(1.0),
             format!(
@@ -161,6 +186,7 @@ fn caveats(report: &mut Report, sides: [&[Run]; 2], rows: &Rows, options: &Compa
         && !(1.0 / CALLS_RATIO..=CALLS_RATIO).contains(&ratio)
     {
         warn(
+            report,
             "calls",
             Some(ratio),
             format!(

@@ -2,6 +2,7 @@
 
 pub mod breakdown;
 pub mod capture;
+pub mod compare;
 pub mod convert;
 pub mod demo;
 pub mod info;
@@ -30,6 +31,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Breakdown(args) => args.run(output),
         Command::Overlap(args) => args.run(output),
         Command::PerfettoFix(args) => args.run(output),
+        Command::Compare(args) => args.run(output),
         Command::Synth(args) => args.run(output),
         Command::Completions(args) => args.run(),
         Command::Man(args) => args.run(),
