@@ -17,12 +17,12 @@ pub enum FilterError {
         end: Ns,
     },
     /// The window and the trace have no time in common.
-    #[error("the window from {start} ns to {end} ns lies outside the trace, which goes from {} ns to {} ns", bounds.0, bounds.1)]
+    #[error("the window {edge} at {at} ns, outside the trace, which goes from {} ns to {} ns", bounds.0, bounds.1)]
     OutsideTrace {
-        /// Where it starts.
-        start: Ns,
-        /// Where it ends.
-        end: Ns,
+        /// `starts`, after the trace, or `ends`, before it.
+        edge: &'static str,
+        /// When it does.
+        at: Ns,
         /// Of the trace.
         bounds: (Ns, Ns),
     },

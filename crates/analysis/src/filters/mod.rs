@@ -145,11 +145,15 @@ impl Filters {
         };
         let start = resolve(&self.start, bounds.0, |marker| marker.0)?;
         let end = resolve(&self.end, bounds.1, |marker| marker.1)?;
-        if end < start {
+        if end < start && self.start.is_some() && self.end.is_some() {
             return Err(FilterError::EndBeforeStart { start, end });
         }
-        if start > bounds.1 || end < bounds.0 {
-            return Err(FilterError::OutsideTrace { start, end, bounds });
+        let outside = |edge, at| FilterError::OutsideTrace { edge, at, bounds };
+        if start > bounds.1 {
+            return Err(outside("starts", start));
+        }
+        if end < bounds.0 {
+            return Err(outside("ends", end));
         }
         Ok(Some(Window { start, end, overlapping: self.overlapping }))
     }
