@@ -250,6 +250,48 @@ fn a_fused_kernel_is_told_as_such_and_not_suggested() {
 }
 
 #[test]
+fn only_so_many_small_kernels_may_lie_between() {
+    let path = "paths = [{ framework = 'any', rocm = 'yes', fused = 'x', switch = 'y', source = 'z' }]";
+    let text = format!(
+        "[[fusion]]\nid = 'loose'\ntitle = 't'\nsteps = 'rope cache_write'\nbetween = 1\nrationale = 'r'\n{path}"
+    );
+    let catalogue = FusionCatalogue::with_file("my.toml", &text).unwrap();
+    let found = |between: &[&str]| {
+        let mut made = Maker::new("transformers");
+        let names = [&["rope"], between, &["cache_write"]].concat();
+        for (i, name) in names.into_iter().enumerate() {
+            made.kernel(&samples()[name], 0, 1_000_000 + 1000 * i as i64, 1_000_900 + 1000 * i as i64);
+        }
+        made.fuse_with(&catalogue).1
+    };
+    let one = found(&["silu"]);
+    assert_eq!(ids(&one), ["loose"]);
+    assert_eq!(one.instances[0].rows.len(), 2, "what lies between takes no part");
+    assert_eq!((one.instances[0].related_ns, one.instances[0].gaps_ns), (1800, 100));
+    assert!(!ids(&found(&["silu", "neg"])).contains(&"loose".to_string()));
+    assert_eq!(ids(&found(&["gemm"])), [""; 0], "main work ends a sequence");
+}
+
+#[test]
+fn a_sequence_ends_with_its_step() {
+    let all = samples();
+    let made = |steps: &[(i64, i64)]| {
+        let mut made = Maker::new("vllm");
+        for layer in 0..3 {
+            let at = 1_000_000 + 5000 * layer;
+            made.kernel(&all["rope"], 0, at, at + 900);
+            made.kernel(&all["cache_write"], 0, at + 1000, at + 1900);
+            made.kernel(&separator(), 0, at + 2000, at + 2900);
+        }
+        // The host side of kernel i lies in [100 i, 100 i + 90].
+        steps.iter().for_each(|&(start, end)| made.annotation("step[DECODE bs=4]", start, end));
+        ids(&made.fuse().1)
+    };
+    assert_eq!(made(&[(-10, 895)]), ["rope_kv_cache"]);
+    assert_eq!(made(&[(-10, 95), (95, 395), (395, 695), (695, 895)]), [""; 0]);
+}
+
+#[test]
 fn a_file_adds_to_the_catalogue_and_its_mistakes_are_named() {
     let path = "paths = [{ framework = 'any', rocm = 'yes', fused = 'x', switch = 'y', source = 'z' }]";
     let good = format!(

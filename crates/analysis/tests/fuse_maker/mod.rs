@@ -73,6 +73,11 @@ impl Maker {
         self.trace.metadata.push(Metadata { source: SourceId(0), key, value });
     }
 
+    /// An annotation of the host's.
+    pub fn annotation(&mut self, name: &str, start: i64, end: i64) {
+        self.region("user_annotation", name, start, end, 0);
+    }
+
     fn region(&mut self, category: &str, name: &str, start: i64, end: i64, correlation: i64) {
         let (name, category) = (self.trace.strings.intern(name), self.trace.strings.intern(category));
         let (process, thread) = (ProcessId(0), ThreadId(0));
