@@ -174,6 +174,23 @@ fn ceilings_stay_below_what_is_exposed_and_their_sum_below_busy() {
 }
 
 #[test]
+fn ranks_gain_side_by_side_not_one_after_the_other() {
+    let simulation = quick("exposed-communication");
+    let mut both = trace::Trace::default();
+    for run in &simulation.runs {
+        let mut alone = run.trace.clone();
+        alone.links = Default::default();
+        both.append(alone);
+    }
+    both.finish();
+    let report = report(&both);
+    let table = report.table("overlap_opportunities").unwrap();
+    let exposed: Vec<i64> = simulation.truth.ranks.iter().map(|rank| rank.exposed_communication_ns).collect();
+    assert_eq!(int(table, 0, "exposed_ns"), exposed.iter().sum::<i64>());
+    assert_eq!(Some(int(table, 0, "gain_ceiling_ns")), exposed.iter().copied().max());
+}
+
+#[test]
 fn the_same_run_gives_the_same_table() {
     let simulation = quick("serving");
     let trace = &simulation.runs[0].trace;

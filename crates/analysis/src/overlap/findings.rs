@@ -50,7 +50,7 @@ fn finding(context: &Context, devices: &[Analysed], found: &Opportunity) -> Find
     let (analysed, rules) = (&devices[d], Rules::built_in());
     let (work, seen) = (&analysed.device.work[i as usize], &analysed.device.swept.seen[i as usize]);
     let raw = context.trace.strings.get(found.name);
-    let busy: i64 = devices.iter().map(|analysed| analysed.device.swept.busy).sum();
+    let busy = devices.iter().map(|analysed| analysed.device.swept.busy).max().unwrap_or(0);
     let gain_pct = percent(found.gain, busy);
     let severity = match gain_pct {
         pct if pct >= rules.severity.high_pct => Severity::High,
@@ -74,7 +74,12 @@ fn finding(context: &Context, devices: &[Analysed], found: &Opportunity) -> Find
     add("exposed_ns", Value::Int(found.exposed));
     add("beside_ns", Value::Int(found.beside));
     add("beside", Value::from(beside));
-    add("formula", Value::from("gain_ceiling_ns = sum over steps of min(exposed_ns, beside_ns) of the step"));
+    add(
+        "formula",
+        Value::from(
+            "gain_ceiling_ns = sum over steps of min(exposed_ns, beside_ns) of the step, on the GPU where that is most",
+        ),
+    );
     add("gain_share_of_busy_pct", Value::Float(gain_pct));
     add("free_gain_ns", Value::int_or(found.free_gain, "the order between streams is not recorded"));
     add("dependency_risk", Value::from(found.risk.name()));

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A gain ceiling is the most that could be won if the order may be changed: step by step the lesser of the
-//! exposed time and the computation it could hide beside. It never exceeds the exposed time, which is time on
+//! exposed time and the computation it could hide beside, on the GPU where that is most. It never exceeds the exposed time, which is time on
 //! the clock charged once, so all ceilings together never exceed the time the GPU was busy. What the recorded
 //! order leaves free without any change is told beside it.
 //!

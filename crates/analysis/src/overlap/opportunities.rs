@@ -61,7 +61,7 @@ pub(super) struct Opportunity {
     pub beside: i64,
     /// That part of it which the recorded order leaves free, no more than is exposed.
     pub free_gain: Option<i64>,
-    /// What could be won: by step, the lesser of exposed and beside.
+    /// What could be won: by step, the lesser of exposed and beside, on the GPU where that is most.
     pub gain: i64,
     /// GPU time of the stage, kernel by kernel.
     pub stage_total: i64,
@@ -193,14 +193,19 @@ fn opportunity(
         let (risk, why) = scene.risk(work, seen.exposed, free);
         risks.add(risk, why, seen.exposed, work.duration(), (d as usize, i));
     }
-    let (mut gain, mut free_gain, mut all_beside) = (0, 0, 0);
+    let mut all_beside = 0;
+    let mut by_device: BTreeMap<u32, (i64, i64)> = BTreeMap::new();
     for ((d, step), sum) in &steps {
         let pool = devices[*d as usize].pools.in_step(*step, kind);
         let beside = if kind == Kind::Compute { pool - sum.exposed } else { pool };
         all_beside += beside;
-        gain += sum.exposed.min(beside);
-        free_gain += sum.free.min(beside);
+        let (gain, free_gain) = by_device.entry(*d).or_default();
+        *gain += sum.exposed.min(beside);
+        *free_gain += sum.free.min(beside);
     }
+    // GPUs run side by side: a run gets shorter by what one of them gains, not by the sum.
+    let gain = by_device.values().map(|(gain, _)| *gain).max().unwrap_or(0);
+    let free_gain = by_device.values().map(|(_, free)| *free).max().unwrap_or(0);
     let (risk, why, representative) = risks.most();
     // Of sites with the same time the first known one.
     let site = sites.into_iter().max_by_key(|&(site, time)| (time, std::cmp::Reverse(site)));

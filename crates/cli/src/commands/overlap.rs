@@ -18,8 +18,9 @@ use crate::output::OutputArgs;
 
 `exclusive` is time with nothing on another stream, `exposed` is critical time: communication without computation,
 copies without either, computation alone. `gain ceiling` is the most that could be won if the order may be changed:
-step by step the lesser of the exposed time and the computation it could hide beside. `free gain` is the part that the
-recorded order (streams, events, blocking calls) allows as it is. `dependency risk` says how likely the order is needed.")]
+step by step the lesser of the exposed time and the computation it could hide beside, on the GPU where that is most.
+`free gain` is the part that the recorded order (streams, events, blocking calls) allows as it is. `dependency risk`
+says how likely the order is needed.")]
 pub struct OverlapArgs {
     #[command(flatten)]
     input: InputArgs,
