@@ -5,6 +5,8 @@
 
 pub mod output;
 pub mod perfetto_fix;
+pub mod pftrace;
 pub mod rocpd;
 pub mod rocprofv3;
+mod timeline;
 pub mod torch;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use convert::{rocpd, rocprofv3::csv, torch};
+use convert::{pftrace, rocpd, rocprofv3::csv, torch};
 use report::{Column, InputFact, Report, Table, Unit, Value};
 use trace::{Needs, Trace};
 
@@ -57,6 +57,10 @@ pub struct ConvertArgs {
     #[arg(long)]
     gzip: bool,
 
+    /// In pftrace, tracks of HSA queues instead of HIP streams
+    #[arg(long)]
+    group_by_queue: bool,
+
     /// Replace files that are already there
     #[arg(long)]
     force: bool,
@@ -67,6 +71,9 @@ pub struct ConvertArgs {
 enum Target {
     /// rocprofv3's CSV files, with the columns of rocpd
     Csv,
+    /// Perfetto's protobuf, with flows, counters and annotations
+    #[value(alias = "perfetto")]
+    Pftrace,
     /// Chrome JSON for Perfetto, chrome://tracing and torch's tools
     #[value(alias = "json")]
     Chrome,
@@ -79,6 +86,7 @@ impl Target {
     fn name(self) -> &'static str {
         match self {
             Target::Csv => "csv",
+            Target::Pftrace => "pftrace",
             Target::Chrome => "chrome",
             Target::Rocpd => "rocpd",
         }
@@ -88,13 +96,14 @@ impl Target {
     fn ending(self) -> Option<&'static str> {
         match self {
             Target::Csv => None,
+            Target::Pftrace => Some("_results.pftrace"),
             Target::Chrome => Some("_results.json"),
             Target::Rocpd => Some("_results.db"),
         }
     }
 
     fn can_gzip(self) -> bool {
-        self == Target::Chrome
+        matches!(self, Target::Pftrace | Target::Chrome)
     }
 }
 
@@ -103,6 +112,7 @@ struct Job {
     target: Target,
     path: PathBuf,
     gzip: bool,
+    by_queue: bool,
 }
 
 /// A file that was written.
@@ -138,12 +148,13 @@ impl ConvertArgs {
             return Err(Failure::input("`--gzip` compresses pftrace and chrome, neither is asked for"));
         }
         let own_name = || base_name(inputs);
+        let finish = |job: Job| Job { by_queue: self.group_by_queue, ..job };
         let (folder, name) = match (&self.out, &self.output_path) {
             (Some(name), Some(folder)) => (folder.clone(), name.to_string_lossy().into_owned()),
             (Some(out), None) if is_folder(out) => (out.clone(), own_name()),
             (Some(out), None) => match &targets[..] {
                 [target] if target.ending().is_some() => {
-                    return Ok(vec![Job::exact(*target, out, self.gzip)]);
+                    return Ok(vec![finish(Job::exact(*target, out, self.gzip))]);
                 }
                 _ => (out.clone(), own_name()),
             },
@@ -151,7 +162,8 @@ impl ConvertArgs {
                 (folder.clone().unwrap_or_default(), self.output_file.clone().unwrap_or_else(own_name))
             }
         };
-        Ok(targets.into_iter().map(|target| Job::named(target, &folder, &name, self.gzip)).collect())
+        let job = |target| finish(Job::named(target, &folder, &name, self.gzip));
+        Ok(targets.into_iter().map(job).collect())
     }
 }
 
@@ -159,7 +171,7 @@ impl Job {
     /// Writes to the file the user named.
     fn exact(target: Target, path: &Path, gzip: bool) -> Self {
         let compressed = path.extension().is_some_and(|ending| ending == "gz");
-        Self { target, path: path.into(), gzip: target.can_gzip() && (gzip || compressed) }
+        Self { target, path: path.into(), gzip: target.can_gzip() && (gzip || compressed), by_queue: false }
     }
 
     /// Writes to the file that a run of this name has.
@@ -167,7 +179,7 @@ impl Job {
         let gzip = gzip && target.can_gzip();
         let ending = target.ending().unwrap_or("");
         let path = folder.join(format!("{name}{ending}{}", if gzip { ".gz" } else { "" }));
-        Self { target, path, gzip }
+        Self { target, path, gzip, by_queue: false }
     }
 
     /// Files that may come to be.
@@ -205,6 +217,12 @@ impl Job {
                 let files = csv::write(trace, &self.path, &options).map_err(failed)?;
                 let written = |(path, bytes)| Written { target: self.target, path, bytes };
                 Ok(files.into_iter().map(written).collect())
+            }
+            Target::Pftrace => {
+                let options = pftrace::Options { gzip: self.gzip, by_queue: self.by_queue };
+                let written = pftrace::write(trace, &self.path, &options).map_err(failed)?;
+                notes.extend(written.remarks.iter().map(|remark| format!("pftrace: {remark}")));
+                Ok(one(written.bytes))
             }
             Target::Chrome => {
                 let options = torch::Options { gzip: self.gzip, ..Default::default() };

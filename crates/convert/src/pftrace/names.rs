@@ -1,0 +1,102 @@
+//! Names sent once and referred to by number from then on.
+
+use trace::{StrId, Trace};
+
+use super::annotations::OWN;
+use super::wire::{self, interned};
+
+/// Categories as AMD's own Perfetto output has them, by how the source's begin.
+const CATEGORIES: [(&str, &str); 8] = [
+    ("HIP_", "hip_api"),
+    ("HSA_", "hsa_api"),
+    ("MARKER_", "marker_api"),
+    ("RCCL_", "rccl_api"),
+    ("ROCDECODE_", "rocdecode_api"),
+    ("ROCJPEG_", "rocjpeg_api"),
+    ("OMPT", "openmp"),
+    ("", "none"),
+];
+
+/// Names known to the reader of the stream, and those it will know by the next packet.
+pub(super) struct Interned<'a> {
+    trace: &'a Trace,
+    names: Vec<bool>,
+    arguments: Vec<bool>,
+    /// The id of each category of regions, by its string.
+    categories: Vec<u64>,
+    known_categories: Vec<String>,
+    /// Entries that the next packet brings.
+    pub fresh: Vec<u8>,
+}
+
+impl<'a> Interned<'a> {
+    pub fn new(trace: &'a Trace) -> Self {
+        let strings = trace.strings.len();
+        let mut fresh = Vec::new();
+        for (id, name) in OWN.iter().enumerate().skip(1) {
+            entry(&mut fresh, interned::ANNOTATIONS, id as u64, name);
+        }
+        Self {
+            trace,
+            names: vec![false; strings],
+            arguments: vec![false; strings],
+            categories: Vec::new(),
+            known_categories: Vec::new(),
+            fresh,
+        }
+    }
+
+    /// The id of an event's name.
+    #[inline]
+    pub fn name(&mut self, name: StrId) -> u64 {
+        let id = u64::from(name.0) + 1;
+        if !std::mem::replace(&mut self.names[name.0 as usize], true) {
+            entry(&mut self.fresh, interned::NAMES, id, self.trace.strings.get(name));
+        }
+        id
+    }
+
+    /// The id of an annotation that the source named.
+    pub fn argument(&mut self, name: StrId) -> u64 {
+        let id = OWN.len() as u64 + u64::from(name.0);
+        if !std::mem::replace(&mut self.arguments[name.0 as usize], true) {
+            entry(&mut self.fresh, interned::ANNOTATIONS, id, self.trace.strings.get(name));
+        }
+        id
+    }
+
+    pub fn category(&mut self, category: &str) -> u64 {
+        if let Some(known) = self.known_categories.iter().position(|known| known == category) {
+            return known as u64 + 1;
+        }
+        self.known_categories.push(category.to_string());
+        let id = self.known_categories.len() as u64;
+        entry(&mut self.fresh, interned::CATEGORIES, id, category);
+        id
+    }
+
+    /// The id of a category of regions or samples.
+    #[inline]
+    pub fn category_of(&mut self, category: StrId) -> u64 {
+        let slot = category.0 as usize;
+        if slot >= self.categories.len() {
+            self.categories.resize(slot + 1, 0);
+        }
+        if self.categories[slot] == 0 {
+            let own = self.trace.strings.get(category);
+            let fits = |(begins, _): &&(&str, &str)| {
+                if begins.is_empty() { own.is_empty() } else { own.starts_with(begins) }
+            };
+            let name = CATEGORIES.iter().find(fits).map_or(own, |(_, name)| name);
+            self.categories[slot] = self.category(name);
+        }
+        self.categories[slot]
+    }
+}
+
+fn entry(out: &mut Vec<u8>, field: u32, id: u64, text: &str) {
+    wire::message(out, field, |out| {
+        wire::uint(out, interned::ID, id);
+        wire::bytes(out, interned::TEXT, text.as_bytes());
+    });
+}

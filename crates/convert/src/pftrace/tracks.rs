@@ -1,0 +1,219 @@
+//! Tracks: processes, threads, devices, lanes and counters, each described before its first event.
+
+use trace::{AgentId, Map, ProcessId, StrId, Trace};
+
+use super::wire::{self, counter, packet, process, thread, trace_file, track};
+use crate::timeline::{Lane, Names, Place};
+
+/// A track of numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Series {
+    /// Samples of a monitor, by name and unit.
+    Sample(ProcessId, AgentId, StrId, StrId),
+    /// Values of a hardware counter.
+    Counter(ProcessId, AgentId, StrId, StrId),
+    /// Bytes in use.
+    Memory(ProcessId, AgentId),
+}
+
+/// The tracks of a file, described as they come into use.
+pub(super) struct Tracks<'a> {
+    trace: &'a Trace,
+    names: Names<'a>,
+    /// Numbers of tracks are unique over traces that are read together: some bits tell the trace.
+    base: u64,
+    next: u64,
+    /// A number for each process that is its pid unless another process has that too.
+    pids: Vec<i64>,
+    processes: Map<ProcessId, u64>,
+    agents: Map<(ProcessId, AgentId), u64>,
+    threads: Map<Place, u64>,
+    lanes: Vec<u64>,
+    series: Map<Series, u64>,
+}
+
+impl<'a> Tracks<'a> {
+    pub fn new(trace: &'a Trace) -> Self {
+        let guids = trace.processes.iter().map(|p| trace.strings.get(p.guid));
+        let identity: String = guids.collect();
+        Self {
+            trace,
+            names: Names::of(trace),
+            base: (rapidhash::v3::rapidhash_v3(identity.as_bytes()) & 0x3f_ffff) << 20,
+            next: 1,
+            pids: unique_pids(trace),
+            processes: Map::default(),
+            agents: Map::default(),
+            threads: Map::default(),
+            lanes: Vec::new(),
+            series: Map::default(),
+        }
+    }
+
+    fn fresh(&mut self) -> u64 {
+        self.next += 1;
+        self.base + self.next
+    }
+
+    /// The track of a lane, described in `out` when it is new.
+    #[inline]
+    pub fn lane(&mut self, out: &mut Vec<u8>, lane: &Lane) -> u64 {
+        match self.lanes.get(lane.number) {
+            Some(&uuid) => uuid,
+            None => self.new_lane(out, lane),
+        }
+    }
+
+    fn new_lane(&mut self, out: &mut Vec<u8>, lane: &Lane) -> u64 {
+        let uuid = match lane.place {
+            Place::Thread(..) if lane.beside == 0 => self.thread(out, lane.place),
+            // Crossing slices of a thread are shown right below it.
+            Place::Thread(..) => {
+                let parent = self.thread(out, lane.place);
+                self.child(out, parent, &self.names.lane(lane))
+            }
+            place => {
+                let parent = self.holder(out, place.process(), place.agent().unwrap_or(AgentId::NONE));
+                self.child(out, parent, &self.names.lane(lane))
+            }
+        };
+        debug_assert_eq!(self.lanes.len(), lane.number);
+        self.lanes.push(uuid);
+        uuid
+    }
+
+    /// The track of a thread.
+    pub fn thread(&mut self, out: &mut Vec<u8>, place: Place) -> u64 {
+        if let Some(&uuid) = self.threads.get(&place) {
+            return uuid;
+        }
+        let Place::Thread(whose, row) = place else { return self.process(out, place.process()) };
+        let parent = self.process(out, whose);
+        let name = self.names.thread(whose, row);
+        let tid = row.get().map(|t| self.trace.threads[t].tid);
+        let uuid = match tid.filter(|tid| i32::try_from(*tid).is_ok_and(|tid| tid > 0)) {
+            Some(tid) => {
+                let pid = whose.get().map_or(0, |p| self.pids[p]);
+                let uuid = self.fresh();
+                describe(out, uuid, parent, |out| {
+                    wire::message(out, track::THREAD, |out| {
+                        wire::int(out, thread::PID, pid);
+                        wire::int(out, thread::TID, tid);
+                        wire::bytes(out, thread::NAME, name.as_bytes());
+                    });
+                });
+                uuid
+            }
+            // Perfetto takes only small numbers as those of threads.
+            None => {
+                let named = row.get().is_none_or(|t| !self.trace.threads[t].name.is_empty());
+                let number = tid.filter(|_| !named).map_or(String::new(), |tid| format!(" {tid}"));
+                self.child(out, parent, &format!("{name}{number}"))
+            }
+        };
+        self.threads.insert(place, uuid);
+        uuid
+    }
+
+    /// The track of a process.
+    fn process(&mut self, out: &mut Vec<u8>, id: ProcessId) -> u64 {
+        if let Some(&uuid) = self.processes.get(&id) {
+            return uuid;
+        }
+        let uuid = self.fresh();
+        let name = self.names.process(id);
+        let about = id.get().map(|p| (&self.trace.processes[p], self.pids[p]));
+        describe(out, uuid, 0, |out| {
+            wire::message(out, track::PROCESS, |out| {
+                let Some((about, pid)) = about else {
+                    wire::bytes(out, process::NAME, name.as_bytes());
+                    return;
+                };
+                wire::int(out, process::PID, pid);
+                for word in self.trace.strings.get(about.command).split_whitespace() {
+                    wire::bytes(out, process::COMMAND_LINE, word.as_bytes());
+                }
+                wire::bytes(out, process::NAME, name.as_bytes());
+                if let Some(start) = about.start {
+                    wire::int(out, process::START, start);
+                }
+            });
+        });
+        self.processes.insert(id, uuid);
+        uuid
+    }
+
+    /// The track that holds those of a device, or the process where there is none.
+    pub fn holder(&mut self, out: &mut Vec<u8>, process: ProcessId, agent: AgentId) -> u64 {
+        if !agent.is_some() {
+            return self.process(out, process);
+        }
+        if let Some(&uuid) = self.agents.get(&(process, agent)) {
+            return uuid;
+        }
+        let parent = self.process(out, process);
+        let uuid = self.child(out, parent, &self.names.agent(agent));
+        self.agents.insert((process, agent), uuid);
+        uuid
+    }
+
+    fn child(&mut self, out: &mut Vec<u8>, parent: u64, name: &str) -> u64 {
+        let uuid = self.fresh();
+        describe(out, uuid, parent, |out| wire::bytes(out, track::NAME, name.as_bytes()));
+        uuid
+    }
+
+    /// A track of numbers.
+    pub fn series(&mut self, out: &mut Vec<u8>, series: Series) -> u64 {
+        if let Some(&uuid) = self.series.get(&series) {
+            return uuid;
+        }
+        let strings = &self.trace.strings;
+        let (process, agent, name, unit) = match series {
+            Series::Sample(process, agent, name, unit) => {
+                (process, agent, strings.get(name).to_string(), unit)
+            }
+            Series::Counter(process, agent, name, unit) => {
+                (process, agent, format!("PMC {}", strings.get(name)), unit)
+            }
+            Series::Memory(process, agent) => (process, agent, "Memory in use".into(), StrId::EMPTY),
+        };
+        let parent = self.holder(out, process, agent);
+        let uuid = self.fresh();
+        describe(out, uuid, parent, |out| {
+            wire::bytes(out, track::NAME, name.as_bytes());
+            wire::message(out, track::COUNTER, |out| match series {
+                Series::Memory(..) => wire::uint(out, counter::UNIT, counter::SIZE_BYTES),
+                _ if unit.is_empty() => {}
+                _ => wire::bytes(out, counter::UNIT_NAME, strings.get(unit).as_bytes()),
+            });
+        });
+        self.series.insert(series, uuid);
+        uuid
+    }
+}
+
+/// A packet with the description of a track. Tracks belong to no sequence.
+fn describe(out: &mut Vec<u8>, uuid: u64, parent: u64, fill: impl FnOnce(&mut Vec<u8>)) {
+    wire::message(out, trace_file::PACKET, |out| {
+        wire::uint(out, packet::SEQUENCE, super::events::SEQUENCE);
+        wire::message(out, packet::TRACK_DESCRIPTOR, |out| {
+            wire::uint(out, track::UUID, uuid);
+            if parent != 0 {
+                wire::uint(out, track::PARENT, parent);
+            }
+            fill(out);
+        });
+    });
+}
+
+/// Perfetto takes processes of one pid as one, so ranks of several nodes need numbers of their own.
+fn unique_pids(trace: &Trace) -> Vec<i64> {
+    const MADE_UP: i64 = 1 << 30;
+    let pids: Vec<i64> = trace.processes.iter().map(|process| process.pid).collect();
+    let usable = |i: usize| {
+        i32::try_from(pids[i]).is_ok_and(|pid| pid > 0)
+            && pids.iter().position(|pid| *pid == pids[i]) == Some(i)
+    };
+    (0..pids.len()).map(|i| if usable(i) { pids[i] } else { MADE_UP + i as i64 }).collect()
+}

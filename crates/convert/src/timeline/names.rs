@@ -1,0 +1,95 @@
+//! Names of processes, threads, devices and lanes as users of AMD's tools know them.
+
+use std::path::Path;
+
+use trace::{AgentId, AgentKind, ProcessId, ThreadId, Trace};
+
+use super::{Lane, Place};
+
+/// Names from a trace's facts.
+#[derive(Clone, Copy)]
+pub(crate) struct Names<'a> {
+    trace: &'a Trace,
+}
+
+impl<'a> Names<'a> {
+    /// Names of things of this trace.
+    pub fn of(trace: &'a Trace) -> Self {
+        Self { trace }
+    }
+
+    /// The program's file name, `python` of `/usr/bin/python train.py`.
+    fn program(self, process: ProcessId) -> &'a str {
+        let command = process.get().map_or("", |p| self.trace.strings.get(self.trace.processes[p].command));
+        let word = command.split_whitespace().next().unwrap_or("");
+        Path::new(word).file_name().and_then(|name| name.to_str()).unwrap_or(word)
+    }
+
+    /// A process: its rank and its program.
+    pub fn process(self, process: ProcessId) -> String {
+        let program = match self.program(process) {
+            "" => "process",
+            program => program,
+        };
+        match self.trace.rank_of(process) {
+            Some(rank) => format!("rank {rank}: {program}"),
+            None => program.to_string(),
+        }
+    }
+
+    /// A thread: its name, the program for the main thread, its number among the process's threads.
+    pub fn thread(self, process: ProcessId, thread: ThreadId) -> String {
+        let Some(row) = thread.get() else { return "no thread".into() };
+        let about = &self.trace.threads[row];
+        let name = self.trace.strings.get(about.name);
+        let pid = process.get().map(|p| self.trace.processes[p].pid);
+        if !name.is_empty() {
+            name.to_string()
+        } else if pid == Some(about.tid) && !self.program(process).is_empty() {
+            self.program(process).to_string()
+        } else {
+            let before = self.trace.threads[..row].iter().filter(|other| other.process == about.process);
+            format!("THREAD {}", before.count())
+        }
+    }
+
+    /// A device: `GPU 0 AMD Instinct MI300X [Agent 1]`.
+    pub fn agent(self, agent: AgentId) -> String {
+        let Some(about) = agent.get().map(|a| &self.trace.agents[a]) else { return "no device".into() };
+        let kind = if about.kind == AgentKind::Unknown { "Agent" } else { about.kind.name() };
+        let index = about.type_index.get().or(about.absolute_index.get());
+        let index = index.map_or(String::new(), |index| format!(" {index}"));
+        let known = [about.product, about.name].into_iter().find(|name| !name.is_empty());
+        let product = known.map_or(String::new(), |name| format!(" {}", self.trace.strings.get(name)));
+        let absolute = about.type_index.get().and(about.absolute_index.get());
+        let absolute = absolute.map_or(String::new(), |index| format!(" [Agent {index}]"));
+        format!("{kind}{index}{product}{absolute}")
+    }
+
+    /// A lane; its device and process have tracks of their own.
+    pub fn lane(self, lane: &Lane) -> String {
+        let strings = &self.trace.strings;
+        let given = |name, id: i64, what: &str| match strings.get(name) {
+            "" => format!("{what} {id}"),
+            name => name.to_string(),
+        };
+        let name = match lane.place {
+            Place::Thread(process, thread) => self.thread(process, thread),
+            Place::Stream(_, _, stream) => stream.get().map_or("Kernels".into(), |s| {
+                let stream = &self.trace.streams[s];
+                given(stream.name, stream.id, "Stream")
+            }),
+            Place::Queue(_, _, queue) => queue.get().map_or("Kernels".into(), |q| {
+                let queue = &self.trace.queues[q];
+                given(queue.name, queue.id, "Queue")
+            }),
+            Place::Copies(..) => "Copies".into(),
+            Place::Allocations(..) => "Allocations".into(),
+            Place::Waits(_, stream) => match stream.get() {
+                Some(s) => format!("Waits of stream {}", self.trace.streams[s].id),
+                None => "Waits".into(),
+            },
+        };
+        if lane.beside == 0 { name } else { format!("{name} ({})", lane.beside + 1) }
+    }
+}

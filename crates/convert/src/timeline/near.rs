@@ -1,0 +1,49 @@
+//! Look-ups that walk: rows are asked for in nearly the order of what they are looked up in.
+
+use std::ops::Range;
+
+/// A place in a sorted list that stays where the last look-up ended.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Near {
+    at: usize,
+}
+
+impl Near {
+    /// Starts at a place.
+    pub fn at(place: usize) -> Self {
+        Self { at: place }
+    }
+
+    /// The entries with that key among `len` entries sorted by `key_of`.
+    #[inline]
+    pub fn range<K: Ord>(&mut self, len: usize, key_of: impl Fn(usize) -> K, key: K) -> Range<usize> {
+        while self.at > 0 && key_of(self.at - 1) >= key {
+            self.at -= 1;
+        }
+        while self.at < len && key_of(self.at) < key {
+            self.at += 1;
+        }
+        let from = self.at;
+        while self.at < len && key_of(self.at) == key {
+            self.at += 1;
+        }
+        from..self.at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_order_of_asking_finds_the_same() {
+        let keys = [1, 1, 3, 3, 3, 7];
+        for asked in [[1, 3, 7, 4], [7, 4, 3, 1], [3, 1, 4, 7]] {
+            let mut near = Near::default();
+            for key in asked {
+                let expected: Vec<usize> = (0..keys.len()).filter(|&i| keys[i] == key).collect();
+                assert_eq!(near.range(keys.len(), |i| keys[i], key).collect::<Vec<_>>(), expected);
+            }
+        }
+    }
+}
