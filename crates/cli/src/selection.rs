@@ -5,7 +5,7 @@ use analysis::stages::Stage;
 use analysis::{Classifier, FilterError};
 use clap::Args;
 use clap::builder::BoolishValueParser;
-use trace::{Moment, Needs, Trace};
+use trace::{Moment, Needs, Selection, Trace};
 
 use crate::failure::Failure;
 
@@ -93,6 +93,36 @@ impl SelectionArgs {
         Ok(())
     }
 
+    /// The part that is asked for, named in the trace's health while the trace stays whole.
+    pub fn mark(
+        &self,
+        trace: &mut Trace,
+        classifier: &dyn Fn() -> Classifier,
+    ) -> Result<Option<Selection>, Failure> {
+        let filters = self.filters()?;
+        if filters.is_empty() {
+            return Ok(None);
+        }
+        let selection = filters.select(trace, classifier)?;
+        trace.mark(&selection);
+        Ok(Some(selection))
+    }
+
+    /// The only rank that is asked for, when one is.
+    pub fn only_rank(&self) -> Result<Option<u32>, Failure> {
+        only("rank", &self.rank)
+    }
+
+    /// The only stage that is asked for, when one is.
+    pub fn only_stage(&self) -> Result<Option<Stage>, Failure> {
+        only("stage", &self.stage)
+    }
+
+    /// The same without rank and stage, for commands that choose those themselves.
+    pub fn without_rank_and_stage(&self) -> Self {
+        Self { rank: Vec::new(), stage: Vec::new(), ..self.clone() }
+    }
+
     fn touching(&self) -> bool {
         self.overlapping || self.inclusive == Some(false)
     }
@@ -124,6 +154,14 @@ impl SelectionArgs {
     }
 }
 
+fn only<T: Copy>(what: &str, values: &[T]) -> Result<Option<T>, Failure> {
+    match values {
+        [] => Ok(None),
+        [one] => Ok(Some(*one)),
+        _ => Err(Failure::input(format!("this command looks at one {what}, and several are given"))),
+    }
+}
+
 fn edge(option: &str, time: &Option<String>, marker: &Option<String>) -> Result<Option<Edge>, Failure> {
     let Some(time) = time else { return Ok(marker.clone().map(Edge::Marker)) };
     let moment = time.parse::<Moment>().map_err(|reason| {
@@ -133,7 +171,7 @@ fn edge(option: &str, time: &Option<String>, marker: &Option<String>) -> Result<
 }
 
 /// The stage of that name.
-pub fn stage(name: &str) -> Result<Stage, String> {
+fn stage(name: &str) -> Result<Stage, String> {
     Stage::from_name(name).ok_or_else(|| "one of prefill, decode, mixed, other is needed".into())
 }
 

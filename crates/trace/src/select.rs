@@ -101,6 +101,15 @@ impl Selection {
             && self.memory_copies.has(row)
     }
 
+    /// Whether a row of GPU work is wanted.
+    pub fn wants_work(&self, trace: &Trace, row: RowRef) -> bool {
+        match row.get() {
+            Some((Table::Kernels, row)) => self.wants_kernel(trace, row),
+            Some((Table::MemoryCopies, row)) => self.wants_copy(trace, row),
+            _ => false,
+        }
+    }
+
     /// Whether any row besides GPU work is wanted.
     pub fn wants_host_row(&self, trace: &Trace) -> bool {
         let host = [
@@ -193,9 +202,21 @@ impl Trace {
     /// in the number of rows.
     pub fn restrict(&mut self, selection: &Selection) -> Kept {
         let moves = self.moves(selection);
-        let kept = self.measure(&moves);
+        let kept = self.report_part(selection, &moves);
         self.drop_rows(&moves);
         self.drop_references(selection, &moves);
+        kept
+    }
+
+    /// Says in the health what share a selection is, and drops nothing: for analyses that look at some rows and
+    /// need the others to understand them.
+    pub fn mark(&mut self, selection: &Selection) -> Kept {
+        let moves = self.moves(selection);
+        self.report_part(selection, &moves)
+    }
+
+    fn report_part(&mut self, selection: &Selection, moves: &Moves) -> Kept {
+        let kept = self.measure(moves);
         self.health.report("selection", Status::Pass, kept.gpu_ns.pct(), kept.message(selection));
         kept
     }
@@ -369,7 +390,7 @@ fn grouped(count: i64) -> String {
     let digits = count.to_string();
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && digit != '-' && (digits.len() - i) % 3 == 0 && !text.ends_with('-') {
+        if i > 0 && digit != '-' && (digits.len() - i).is_multiple_of(3) && !text.ends_with('-') {
             text.push(',');
         }
         text.push(digit);

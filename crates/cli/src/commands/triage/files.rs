@@ -9,6 +9,7 @@ use trace::{Needs, Source, Trace};
 use crate::failure::Failure;
 use crate::input::with_progress;
 use crate::output::OutputArgs;
+use crate::selection::SelectionArgs;
 
 /// The files of one run.
 pub struct Run {
@@ -56,11 +57,15 @@ impl Run {
     }
 
     /// Reads the run, and the trace to locate its kernels by.
-    pub fn read(&self, output: &OutputArgs) -> Result<(Trace, Option<Trace>), Failure> {
+    pub fn read(
+        &self,
+        part: &SelectionArgs,
+        output: &OutputArgs,
+    ) -> Result<(Trace, Option<Trace>), Failure> {
         let read = |files: &[PathBuf], needs: &Needs| {
             with_progress("reading", output, |progress| ingest::read(files, needs, progress))
         };
-        let trace = read(&self.formal, &triage::needs())?;
+        let trace = read(&self.formal, &part.widen(&triage::needs())?)?;
         let mapping = match &self.mapping[..] {
             [] => None,
             files => Some(read(files, &attribution::needs())?),

@@ -13,8 +13,9 @@ use trace::Trace;
 
 use super::breakdown::classifier;
 use crate::failure::Failure;
-use crate::input::PathArgs;
+use crate::input::InputArgs;
 use crate::output::OutputArgs;
+use crate::selection::SelectionArgs;
 
 pub use artifacts::{Folder, ProfileArgs};
 use files::Run;
@@ -34,7 +35,7 @@ capture trace, or a graph-off trace of the same model, given with `--mapping`. O
 fuse_opportunities.json and kernel_map.json; what is not known of the profile is null there, with the reason.")]
 pub struct TriageArgs {
     #[command(flatten)]
-    input: PathArgs,
+    input: InputArgs,
 
     /// The same as INPUT, for people who come from the pair of `--mapping-input` and `--formal-input`
     #[arg(long, value_name = "PATH", hide = true, num_args = 1..)]
@@ -47,14 +48,6 @@ pub struct TriageArgs {
     /// Leave out kernels below this share of their stage's GPU time
     #[arg(long, value_name = "PCT", default_value_t = 1.0, value_parser = share)]
     min_share: f64,
-
-    /// The rank to look at [default: the lowest]
-    #[arg(long, value_name = "N")]
-    rank: Option<u32>,
-
-    /// Only this stage: prefill (extend), decode, mixed, other
-    #[arg(long, value_name = "NAME", value_parser = stage)]
-    stage: Option<Stage>,
 
     /// Leave out the steps before the run settled
     #[arg(long)]
@@ -79,12 +72,13 @@ pub struct TriageArgs {
 impl TriageArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         let mut input = self.input.clone();
-        input.more.extend(self.formal_input.iter().cloned());
+        input.files.more.extend(self.formal_input.iter().cloned());
         let request = Request {
             inputs: input.paths()?,
             mapping: self.mapping.clone(),
-            rank: self.rank,
-            stage: self.stage,
+            rank: input.selection.only_rank()?,
+            stage: input.selection.only_stage()?,
+            part: input.selection.without_rank_and_stage(),
             skip_warm_up: self.skip_warm_up,
             min_share: self.min_share,
             rules: self.rules.clone(),
@@ -106,6 +100,8 @@ pub struct Request {
     pub rank: Option<u32>,
     /// The stage to look at.
     pub stage: Option<Stage>,
+    /// The rest of what to look at.
+    pub part: SelectionArgs,
     /// Whether to leave out the first steps.
     pub skip_warm_up: bool,
     /// Least share of a row, in percent.
@@ -129,12 +125,17 @@ impl Request {
         let classifier = classifier(self.rules.as_ref())?;
         self.folder.as_ref().map_or(Ok(()), Folder::check)?;
         let run = Run::find(&self.inputs, &self.mapping, self.rank, output)?;
-        let (trace, mapping) = run.read(output)?;
+        let (mut trace, mapping) = run.read(&self.part, output)?;
+        let part = self.part.mark(&mut trace, &|| classifier.clone())?;
         let context = Context::new(&trace, mapping.as_ref(), &classifier, self.min_share);
         let mut context = context.map_err(|error| {
             Failure::input(error.to_string())
                 .with_help("the mapping trace must be of the same model, run with the same kernels")
         })?;
+        // The rest of the trace still tells where the part comes from.
+        if let Some(part) = &part {
+            context.rows.retain(|&row| part.wants_work(&trace, row));
+        }
         let selection = Selection { rank: run.rank, stage: self.stage, skip_warm_up: self.skip_warm_up };
         let notes = context.select(&selection).map_err(|nothing| nothing_left(&nothing, &run))?;
         let mut report = triage(&context);
@@ -185,10 +186,6 @@ fn add_inputs(report: &mut Report, mapping: &Trace) {
         bytes: source.bytes,
         rank: source.rank,
     }));
-}
-
-fn stage(name: &str) -> Result<Stage, String> {
-    Stage::from_name(name).ok_or_else(|| "one of prefill, decode, mixed, other is needed".into())
 }
 
 /// A share in percent.
