@@ -338,7 +338,7 @@ fn what_does_not_fit_is_refused_with_what_would() {
 
 #[test]
 fn commands_that_lose_nothing_or_read_nothing_take_no_part() {
-    for command in ["info", "summary", "query", "convert", "breakdown", "overlap"] {
+    for command in ["info", "summary", "query", "convert", "triage", "breakdown", "overlap"] {
         let help = stdout(&[command, "--help"]);
         assert!(help.contains("--start-marker") && help.contains("--kernel"), "{command}");
     }
