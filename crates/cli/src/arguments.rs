@@ -31,7 +31,7 @@ pub enum Command {
     Summary(commands::summary::SummaryArgs),
     /// Run SQL with rocpd's table and view names on any trace
     Query(commands::query::QueryArgs),
-    /// Write a trace in other formats: csv, Perfetto, chrome JSON, rocpd
+    /// Write a trace in other formats: csv, Perfetto, OTF2, chrome JSON, rocpd
     Convert(commands::convert::ConvertArgs),
     /// Show which kernels cost most and where they come from, what could overlap and what could be fused
     Triage(Box<commands::triage::TriageArgs>),

@@ -68,15 +68,46 @@ impl Write for OutputFile {
 
 impl Drop for OutputFile {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.partial);
+        remove(&self.partial);
         PARTIAL.lock().unwrap_or_else(|e| e.into_inner()).retain(|p| *p != self.partial);
     }
+}
+
+/// A folder filled beside its target and renamed into place by [`OutputFolder::commit`]; dropped without it,
+/// it leaves nothing behind.
+pub struct OutputFolder {
+    output: OutputFile,
+}
+
+impl OutputFolder {
+    /// Makes an empty partial folder beside `target`.
+    pub fn create(target: &Path) -> io::Result<Self> {
+        let output = OutputFile::reserve(target)?;
+        remove(output.partial());
+        std::fs::create_dir(output.partial())?;
+        Ok(Self { output })
+    }
+
+    /// Where the files go until `commit`.
+    pub fn partial(&self) -> &Path {
+        self.output.partial()
+    }
+
+    /// Gives the folder its name, in place of one that had it. Its files are durable already.
+    pub fn commit(self) -> io::Result<()> {
+        remove(&self.output.target);
+        std::fs::rename(&self.output.partial, &self.output.target)
+    }
+}
+
+fn remove(path: &Path) {
+    let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
 }
 
 /// Removes every partial file of this process; for the handler of Ctrl-C.
 pub fn remove_partial_files() {
     for path in PARTIAL.lock().unwrap_or_else(|e| e.into_inner()).drain(..) {
-        let _ = std::fs::remove_file(path);
+        remove(&path);
     }
 }
 

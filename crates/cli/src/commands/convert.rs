@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use convert::{pftrace, rocpd, rocprofv3::csv, torch};
+use convert::{otf2, pftrace, rocpd, rocprofv3::csv, torch};
 use report::{Column, InputFact, Report, Table, Unit, Value};
 use trace::{Needs, Trace};
 
@@ -21,8 +21,8 @@ const DEFAULT_NAME: &str = "out";
   rocm-perf convert ranks/ --to csv,chrome --gzip --out converted/
   rocm-perf convert -i 4711_results.db -f csv pftrace -d out -o run   # as rocpd spells it
 
-Files are named as rocpd names them: NAME_kernel_trace.csv and so on, NAME_results.pftrace, NAME_results.json (chrome),
-NAME_results.db. Times are exact in every format; what a format cannot hold is said.")]
+Files are named as rocpd names them: NAME_kernel_trace.csv and so on, NAME_results.pftrace, NAME_results.otf2 (with
+NAME_results.def and NAME_results/), NAME_results.json (chrome), NAME_results.db. Times are exact in every format; what a format cannot hold is said.")]
 pub struct ConvertArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -74,6 +74,8 @@ enum Target {
     /// Perfetto's protobuf, with flows, counters and annotations
     #[value(alias = "perfetto")]
     Pftrace,
+    /// OTF2 archive for Vampir and other HPC tools
+    Otf2,
     /// Chrome JSON for Perfetto, chrome://tracing and torch's tools
     #[value(alias = "json")]
     Chrome,
@@ -87,6 +89,7 @@ impl Target {
         match self {
             Target::Csv => "csv",
             Target::Pftrace => "pftrace",
+            Target::Otf2 => "otf2",
             Target::Chrome => "chrome",
             Target::Rocpd => "rocpd",
         }
@@ -97,6 +100,7 @@ impl Target {
         match self {
             Target::Csv => None,
             Target::Pftrace => Some("_results.pftrace"),
+            Target::Otf2 => Some("_results.otf2"),
             Target::Chrome => Some("_results.json"),
             Target::Rocpd => Some("_results.db"),
         }
@@ -186,6 +190,7 @@ impl Job {
     fn files(&self) -> Vec<PathBuf> {
         match self.target {
             Target::Csv => csv::stems().map(|stem| csv::path(&self.path, stem)).collect(),
+            Target::Otf2 => otf2::paths(&self.path).into_iter().chain([self.path.clone()]).collect(),
             _ => vec![self.path.clone()],
         }
     }
@@ -222,6 +227,11 @@ impl Job {
                 let options = pftrace::Options { gzip: self.gzip, by_queue: self.by_queue };
                 let written = pftrace::write(trace, &self.path, &options).map_err(failed)?;
                 notes.extend(written.remarks.iter().map(|remark| format!("pftrace: {remark}")));
+                Ok(one(written.bytes))
+            }
+            Target::Otf2 => {
+                let written = otf2::write(trace, &self.path).map_err(failed)?;
+                notes.extend(written.remarks.iter().map(|remark| format!("otf2: {remark}")));
                 Ok(one(written.bytes))
             }
             Target::Chrome => {

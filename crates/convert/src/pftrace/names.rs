@@ -4,18 +4,7 @@ use trace::{StrId, Trace};
 
 use super::annotations::OWN;
 use super::wire::{self, interned};
-
-/// Categories as AMD's own Perfetto output has them, by how the source's begin.
-const CATEGORIES: [(&str, &str); 8] = [
-    ("HIP_", "hip_api"),
-    ("HSA_", "hsa_api"),
-    ("MARKER_", "marker_api"),
-    ("RCCL_", "rccl_api"),
-    ("ROCDECODE_", "rocdecode_api"),
-    ("ROCJPEG_", "rocjpeg_api"),
-    ("OMPT", "openmp"),
-    ("", "none"),
-];
+use crate::timeline::category_name;
 
 /// Names known to the reader of the stream, and those it will know by the next packet.
 pub(super) struct Interned<'a> {
@@ -84,10 +73,7 @@ impl<'a> Interned<'a> {
         }
         if self.categories[slot] == 0 {
             let own = self.trace.strings.get(category);
-            let fits = |(begins, _): &&(&str, &str)| {
-                if begins.is_empty() { own.is_empty() } else { own.starts_with(begins) }
-            };
-            let name = CATEGORIES.iter().find(fits).map_or(own, |(_, name)| name);
+            let name = category_name(own);
             self.categories[slot] = self.category(name);
         }
         self.categories[slot]

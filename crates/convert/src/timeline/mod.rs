@@ -1,11 +1,13 @@
 //! What timeline formats share: all rows in the order of time, each on a lane where slices never cross.
 
+mod categories;
 mod lanes;
 mod memory;
 mod names;
 mod near;
 mod order;
 
+pub(crate) use categories::category_name;
 pub(crate) use lanes::{Lane, Lanes, Place};
 pub(crate) use memory::InUse;
 pub(crate) use names::Names;
