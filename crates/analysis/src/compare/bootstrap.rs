@@ -1,8 +1,9 @@
 //! How sure a change is: a two-level bootstrap over runs and the calls in them.
 //!
-//! A replicate draws runs with replacement, and in each drawn run the calls again. The interval is the
-//! replicates' percentile interval, stretched for few runs (√(R/(R−1)) on each side, t instead of normal
-//! quantiles); the p-value is that of t = ln(ratio) / (standard error of the replicates).
+//! A replicate draws runs with replacement, and in each drawn run the calls again. Runs differ by their own noise
+//! and by that of their calls; what the calls explain is taken off the first level, lest it count twice. The
+//! interval is the replicates' percentile interval, stretched for few runs (√(R/(R−1)) on each side, t instead of
+//! normal quantiles); the p-value is that of t = ln(ratio) / (standard error of the replicates).
 
 use std::sync::LazyLock;
 
@@ -16,7 +17,7 @@ const REPLICATES: usize = 2000;
 const ENDLESS: f64 = 1e9;
 
 /// One run's value of a row.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Point<'a> {
     pub value: f64,
     /// Of the value, by chance within the run.
@@ -27,10 +28,10 @@ pub(crate) struct Point<'a> {
 }
 
 impl<'a> Point<'a> {
-    /// The total of a series, or its mean per call, divided by the run's own factor.
-    pub fn of(series: Option<&'a Series>, per_call: bool, factor: f64) -> Self {
+    /// The total of a series, or its mean per call.
+    pub fn of(series: Option<&'a Series>, per_call: bool) -> Self {
         let Some(series) = series else { return Self::default() };
-        let scale = if per_call { 1.0 / series.calls.max(1) as f64 } else { 1.0 } / factor;
+        let scale = if per_call { 1.0 / series.calls.max(1) as f64 } else { 1.0 };
         Self {
             value: series.total as f64 * scale,
             variance: series.variance * scale * scale,
@@ -38,6 +39,13 @@ impl<'a> Point<'a> {
             residuals: &series.residuals,
             scale,
         }
+    }
+}
+
+impl Point<'_> {
+    /// The same in units so many times as large.
+    pub fn divided(&self, by: f64) -> Self {
+        Self { value: self.value / by, variance: self.variance / (by * by), scale: self.scale / by, ..*self }
     }
 }
 
@@ -119,17 +127,28 @@ pub(crate) fn estimate(
 struct Side<'a> {
     runs: &'a [Point<'a>],
     mean: f64,
-    /// Spread between runs as a share of the mean; zero for one run.
+    /// Spread between runs that their calls do not explain, as a share of the mean; zero for one run.
     between: f64,
+    /// What is left of a run's distance from the mean when the calls' own noise is taken off.
+    kept: f64,
 }
 
 impl<'a> Side<'a> {
     fn of(runs: &'a [Point<'a>]) -> Self {
         let n = runs.len() as f64;
         let mean = runs.iter().map(|run| run.value).sum::<f64>() / n;
-        let squares: f64 = runs.iter().map(|run| (run.value - mean).powi(2)).sum();
-        let between = if runs.len() > 1 && mean > 0.0 { (squares / (n - 1.0)).sqrt() / mean } else { 0.0 };
-        Self { runs, mean, between }
+        let mut side = Self { runs, mean, between: 0.0, kept: 0.0 };
+        if runs.len() < 2 || mean <= 0.0 {
+            return side;
+        }
+        let seen = runs.iter().map(|run| (run.value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        let explained = runs.iter().map(|run| run.variance).sum::<f64>() / n;
+        let rest = (seen - explained).max(0.0);
+        if rest > 0.0 {
+            side.between = rest.sqrt() / mean;
+            side.kept = (rest / seen).sqrt();
+        }
+        side
     }
 
     /// Of this side's own noise.
@@ -150,13 +169,15 @@ impl<'a> Side<'a> {
             let run = &self.runs[0];
             return within(run, random) / self.mean + lent * random.normal();
         }
-        let mut sum = 0.0;
+        let (mut between, mut inside) = (0.0, 0.0);
         for _ in 0..n {
             let run = &self.runs[random.below(n)];
-            sum += run.value + within(run, random);
+            between += run.value - self.mean;
+            inside += within(run, random);
         }
         // Drawing from R runs shows only (R−1)/R of their variance.
-        (sum / n as f64 / self.mean - 1.0) * (n as f64 / (n as f64 - 1.0)).sqrt()
+        let scale = self.kept * (n as f64 / (n as f64 - 1.0)).sqrt();
+        (between * scale + inside) / n as f64 / self.mean
     }
 }
 
@@ -261,7 +282,7 @@ mod tests {
     }
 
     fn points(series: &[Series]) -> Vec<Point<'_>> {
-        series.iter().map(|series| Point::of(Some(series), false, 1.0)).collect()
+        series.iter().map(|series| Point::of(Some(series), false)).collect()
     }
 
     /// Independent truth: Welch's interval for means of runs, worked out by hand.

@@ -1,10 +1,11 @@
 //! The factor that all kernels of a run share: clocks and temperature, not code.
 
-use super::bootstrap::{Estimate, Point};
+use super::bootstrap::{Estimate, Point, estimate};
+use super::spread::{Prior, Spread};
 use super::student;
 
 /// With fewer kernels the middle one is no measure of what is common.
-const LEAST_KERNELS: usize = 5;
+pub(super) const LEAST_KERNELS: usize = 5;
 
 /// How fast each run was as a whole, and by how much the candidate's runs differ from the base's.
 #[derive(Clone, Debug)]
@@ -19,6 +20,8 @@ pub(crate) struct Drift {
     pub error: f64,
     /// Whether the shift is more than runs differ among themselves.
     pub real: bool,
+    /// How much kernels differ between runs beside the runs' factors; none without repeats.
+    prior: Option<Prior>,
 }
 
 /// The drift of runs, from kernels that are in all of them. Absent where there are too few.
@@ -59,8 +62,17 @@ pub(crate) fn drift(kernels: &[(Vec<Point>, Vec<Point>)], alpha: f64, run_noise:
     // A median is √(π/2) times as uncertain as a mean.
     let error = (std::f64::consts::FRAC_PI_2 * squares).sqrt() / total;
     let real = is_real(shift, &base, &candidate, error, alpha, run_noise);
-    let exp = |logs: Vec<f64>| logs.into_iter().map(f64::exp).collect();
-    Some(Drift { base: exp(base), candidate: exp(candidate), shift, error, real })
+    let exp = |logs: Vec<f64>| -> Vec<f64> { logs.into_iter().map(f64::exp).collect() };
+    let (base, candidate) = (exp(base), exp(candidate));
+    let steadied =
+        |(b, c): &&(Vec<Point>, Vec<Point>)| Spread::of(&without(b, &base), &without(c, &candidate));
+    let spreads: Vec<Spread> = kernels.iter().filter_map(steadied).collect();
+    Some(Drift { prior: Prior::of(&spreads), base, candidate, shift, error, real })
+}
+
+/// The points of runs without the runs' factors.
+fn without<'a>(points: &[Point<'a>], factors: &[f64]) -> Vec<Point<'a>> {
+    points.iter().zip(factors).map(|(point, &factor)| point.divided(factor)).collect()
 }
 
 fn is_real(shift: f64, base: &[f64], candidate: &[f64], error: f64, alpha: f64, run_noise: f64) -> bool {
@@ -82,20 +94,45 @@ fn is_real(shift: f64, base: &[f64], candidate: &[f64], error: f64, alpha: f64, 
 }
 
 impl Drift {
-    /// The change of a kernel beyond what all kernels show, from its estimate without the runs' factors.
-    pub fn beyond(&self, steadied: &Estimate) -> Estimate {
-        let error = steadied.error.hypot(self.error);
-        let log = steadied.ratio.ln() - self.shift;
-        let ratio = log.exp();
-        let t = if log == 0.0 { 0.0 } else { log.abs() / error };
-        let grown = if steadied.error > 0.0 { error / steadied.error } else { 1.0 };
-        let bounds = steadied.bounds.map(|(low, high)| {
-            let part = |bound: f64| 1.0 + (bound / steadied.ratio - 1.0) * grown;
-            (ratio * part(low), ratio * part(high))
-        });
-        // One call on each side tells no spread, and so no chance.
-        let p = if steadied.bounds.is_some() { student::two_sided(t, steadied.freedom) } else { 1.0 };
-        Estimate { ratio, bounds, error, p, ..*steadied }
+    /// The change of a kernel beyond what all kernels share. None where the kernel took no time.
+    pub fn beyond(
+        &self,
+        base: &[Point],
+        candidate: &[Point],
+        confidence: f64,
+        seed: u64,
+    ) -> Option<Estimate> {
+        let (base, candidate) = (without(base, &self.base), without(candidate, &self.candidate));
+        let mean =
+            |points: &[Point]| points.iter().map(|point| point.value).sum::<f64>() / points.len() as f64;
+        let ratio = mean(&candidate) / mean(&base);
+        if !(ratio > 0.0 && ratio.is_finite()) {
+            return None;
+        }
+        let log = ratio.ln() - self.shift;
+        let spread = self.prior.and_then(|prior| Some(prior.steadied(&Spread::of(&base, &candidate)?)));
+        let (error, freedom) = match spread {
+            Some((variance, freedom)) => {
+                let runs = 1.0 / base.len() as f64 + 1.0 / candidate.len() as f64;
+                ((variance * runs).sqrt(), freedom)
+            }
+            None => {
+                let drawn = estimate(&base, &candidate, confidence, 0.0, seed)?;
+                // One call on each side tells no spread, and so no chance.
+                drawn.bounds?;
+                (drawn.error, drawn.freedom)
+            }
+        };
+        let error = error.hypot(self.error);
+        let half = student::two_sided_quantile(1.0 - confidence, freedom) * error;
+        let p = if log == 0.0 { 1.0 } else { student::two_sided(log.abs() / error, freedom) };
+        Some(Estimate {
+            ratio: log.exp(),
+            bounds: Some(((log - half).exp(), (log + half).exp())),
+            error,
+            freedom,
+            p,
+        })
     }
 }
 

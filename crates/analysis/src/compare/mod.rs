@@ -11,12 +11,14 @@
 mod bootstrap;
 pub mod comparability;
 mod drift;
+mod gamma;
 mod gates;
 mod matching;
 mod measure;
 mod repeats;
 mod rows;
 mod series;
+mod spread;
 mod student;
 mod tables;
 mod verdict;
@@ -67,7 +69,7 @@ impl Default for CompareOptions {
         Self {
             min_effect_pct: 1.0,
             confidence: 0.95,
-            single_run_floor_pct: 3.0,
+            single_run_floor_pct: 5.0,
             metric: Metric::Total,
             seed: 1,
         }

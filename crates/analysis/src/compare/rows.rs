@@ -117,7 +117,7 @@ impl Judge<'_> {
         let both = figures.is_some() && others.is_some();
         let seed = seed_of(&[table, group, name]) ^ self.options.seed;
         let estimate = both.then(|| {
-            let (base, candidate) = (self.points(base, None), self.points(candidate, None));
+            let (base, candidate) = (self.points(base), self.points(candidate));
             estimate(&base, &candidate, self.options.confidence, self.floor(), seed)
         });
         Row {
@@ -144,7 +144,7 @@ impl Judge<'_> {
             sides.push((before, after, kernel_series(base, before), kernel_series(candidate, after)));
         }
         let both = sides.iter().filter(|(before, after, ..)| before.is_some() && after.is_some());
-        let points: Vec<_> = both.map(|(_, _, b, c)| (self.points(b, None), self.points(c, None))).collect();
+        let points: Vec<_> = both.map(|(_, _, b, c)| (self.points(b), self.points(c))).collect();
         rows.drift = drift(&points, 1.0 - self.options.confidence, self.floor());
         for ((before, after, b, c), pair) in sides.iter().zip(&pairs) {
             let name = before.or(*after).unwrap_or_default();
@@ -158,18 +158,15 @@ impl Judge<'_> {
         }
     }
 
-    fn points<'a>(&self, runs: &[Option<&'a Series>], factors: Option<&[f64]>) -> Vec<Point<'a>> {
+    fn points<'a>(&self, runs: &[Option<&'a Series>]) -> Vec<Point<'a>> {
         let per_call = self.options.metric == Metric::Mean;
-        let factor = |run: usize| factors.map_or(1.0, |factors| factors[run]);
-        runs.iter().enumerate().map(|(run, series)| Point::of(*series, per_call, factor(run))).collect()
+        runs.iter().map(|series| Point::of(*series, per_call)).collect()
     }
 
     fn beyond(&self, drift: &Drift, row: &Row, base: &Runs, candidate: &Runs) -> Option<Estimate> {
         row.estimate?;
-        let (b, c) = (self.points(base, Some(&drift.base)), self.points(candidate, Some(&drift.candidate)));
         let seed = seed_of(&["beyond", &row.name]) ^ self.options.seed;
-        let steadied = estimate(&b, &c, self.options.confidence, 0.0, seed)?;
-        (steadied.ratio > 0.0).then(|| drift.beyond(&steadied))
+        drift.beyond(&self.points(base), &self.points(candidate), self.options.confidence, seed)
     }
 
     fn categories(&self, base: &[Run], candidate: &[Run]) -> Vec<Row> {
@@ -256,7 +253,8 @@ impl Judge<'_> {
     /// The same for the change beyond what all kernels share, where it points the same way as the change itself.
     fn beyond_chance(&self, row: &Row, beyond: &Estimate) -> f64 {
         let Some(estimate) = row.estimate else { return 1.0 };
-        let least = if self.single { self.options.single_run_floor_pct } else { 0.0 };
+        // What all kernels share is out of it already, and with it most of what single runs differ by.
+        let least = if self.single { self.options.single_run_floor_pct / 2.0 } else { 0.0 };
         let least = least.max(self.options.min_effect_pct);
         let matters = percent(beyond.ratio).abs() >= least;
         let too = percent(estimate.ratio).abs() >= self.options.min_effect_pct;

@@ -1,5 +1,7 @@
 //! Student's t: the distribution of a mean whose spread is itself estimated from few runs.
 
+use super::gamma::ln_gamma;
+
 /// Chance that |t| is at least this large when nothing changed.
 pub(crate) fn two_sided(t: f64, freedom: f64) -> f64 {
     if t.is_infinite() {
@@ -55,18 +57,6 @@ fn continued_fraction(x: f64, a: f64, b: f64) -> f64 {
         }
     }
     h
-}
-
-/// Logarithm of the gamma function of a positive number: Stirling's series after shifting it up.
-fn ln_gamma(x: f64) -> f64 {
-    let (mut x, mut shift) = (x, 0.0);
-    while x < 10.0 {
-        shift -= x.ln();
-        x += 1.0;
-    }
-    let inverse = 1.0 / (x * x);
-    let series = (1.0 / 12.0 - inverse * (1.0 / 360.0 - inverse * (1.0 / 1260.0 - inverse / 1680.0))) / x;
-    shift + (x - 0.5) * x.ln() - x + 0.5 * (2.0 * std::f64::consts::PI).ln() + series
 }
 
 #[cfg(test)]

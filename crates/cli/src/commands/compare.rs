@@ -51,7 +51,7 @@ pub struct CompareArgs {
     confidence: f64,
 
     /// What two single runs may differ by without any change
-    #[arg(long, value_name = "PCT", default_value_t = 3.0, value_parser = effect)]
+    #[arg(long, value_name = "PCT", default_value_t = 5.0, value_parser = effect)]
     single_run_floor: f64,
 
     /// Compare totals of a run, or means of a call (for runs of different length)
