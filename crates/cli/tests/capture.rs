@@ -56,6 +56,19 @@ fn both_frameworks_give_traces_that_can_be_read() {
         let rows = info["tables"]["contents"].as_array().unwrap();
         let kernels = rows.iter().find(|row| row["table"] == "kernels").unwrap();
         assert!(kernels["rows"].as_i64().unwrap() >= 8, "{kernels}");
+        let triaged = report["tables"]["kernel_table"].as_array().unwrap();
+        assert!(["prefill", "decode"].iter().all(|stage| triaged.iter().any(|row| row["stage"] == *stage)));
+        let metadata = std::fs::read_to_string(folder.path().join("profile_metadata.json")).unwrap();
+        let metadata: Value = serde_json::from_str(&metadata).unwrap();
+        assert!(metadata["model_name"].is_string() && metadata["server_flags"]["api_key"].is_null());
+        for name in [
+            "profile_summary.md",
+            "kernel_table.json",
+            "overlap_opportunities.json",
+            "fuse_opportunities.json",
+        ] {
+            assert!(folder.path().join(name).is_file(), "{name}");
+        }
     }
 }
 

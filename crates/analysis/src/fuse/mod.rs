@@ -19,7 +19,7 @@
 mod catalogue;
 mod lanes;
 mod matching;
-mod program;
+pub(crate) mod program;
 mod regular;
 mod saving;
 mod sizes;

@@ -18,8 +18,13 @@ const FRAMEWORKS: &[(&str, &str)] = &[
     ("diffusers/", "diffusers"),
 ];
 
+/// The framework of that name, among those that are known.
+pub fn framework_named(name: &str) -> Option<&'static str> {
+    FRAMEWORKS.iter().map(|(_, framework)| *framework).find(|framework| *framework == name)
+}
+
 /// The program that was traced.
-pub(super) struct Program {
+pub(crate) struct Program {
     /// `sglang`, `vllm`, …; `None` when nothing tells.
     pub framework: Option<&'static str>,
     /// Names of the model, its modules and files, in small letters; empty when nothing tells.
@@ -38,9 +43,11 @@ impl Program {
         }
         let by_time = votes.into_iter().max_by_key(|&(framework, time)| (time, framework));
         Self {
-            framework: by_time.map(|(framework, _)| framework).or_else(|| by_backend(context)),
+            framework: (context.told.framework)
+                .or_else(|| by_time.map(|(framework, _)| framework))
+                .or_else(|| by_backend(context)),
             model: model_words(context),
-            ranks: ranks(context.trace),
+            ranks: context.told.ranks.or_else(|| ranks(context.trace)),
             platform: Platform::of(context.trace),
         }
     }
@@ -76,7 +83,7 @@ fn by_backend(context: &Context<'_>) -> Option<&'static str> {
 }
 
 fn model_words(context: &Context<'_>) -> String {
-    let mut words = String::new();
+    let mut words = context.told.model.as_ref().map(|model| model.to_lowercase() + "\n").unwrap_or_default();
     let strings = &context.trace.strings;
     for fact in &context.trace.metadata {
         if strings.get(fact.key).contains("model") {

@@ -1,5 +1,7 @@
 //! The work of each GPU as the overlap analysis looks at it: by stream, in order, with stage and step.
 
+use std::collections::HashSet;
+
 use trace::{Map, ProcessId, RowRef, StrId, Table, Trace};
 
 use super::rules::{Kind, Rules};
@@ -94,7 +96,13 @@ fn process_of(trace: &Trace, row: RowRef) -> ProcessId {
 /// The GPUs of a run, swept.
 pub(super) fn devices(context: &Context) -> Vec<Device> {
     let launches = GpuRows::of(context.trace);
-    lanes(context.trace, &context.classes).into_iter().map(|lane| device(context, lane, &launches)).collect()
+    let mut lanes = lanes(context.trace, &context.classes);
+    if context.rows.len() < context.trace.kernels.len() + context.trace.memory_copies.len() {
+        let kept: HashSet<RowRef> = context.rows.iter().copied().collect();
+        lanes.iter_mut().for_each(|lane| lane.rows.retain(|gpu| kept.contains(&gpu.row)));
+        lanes.retain(|lane| !lane.rows.is_empty());
+    }
+    lanes.into_iter().map(|lane| device(context, lane, &launches)).collect()
 }
 
 fn device(context: &Context, lane: Lane, launches: &GpuRows) -> Device {

@@ -20,6 +20,19 @@ pub struct Context<'a> {
     pub min_share_pct: f64,
     /// Every row of GPU work in time order: kernels, copies and fills.
     pub rows: Vec<RowRef>,
+    /// What the caller knows of the program, which wins over what the trace shows.
+    pub told: ToldProgram,
+}
+
+/// What a caller may know of the program that was traced.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToldProgram {
+    /// `sglang`, `vllm` …, as [`super::framework_named`] gives it.
+    pub framework: Option<&'static str>,
+    /// Name of the model.
+    pub model: Option<String>,
+    /// Ranks that take part.
+    pub ranks: Option<u64>,
 }
 
 impl<'a> Context<'a> {
@@ -33,7 +46,8 @@ impl<'a> Context<'a> {
         let attribution = attribute(trace, mapping)?;
         let stages = Stages::of(trace, Some(&attribution));
         let classes = Classes::of(trace, classifier);
-        Ok(Self { trace, classes, attribution, stages, min_share_pct, rows: in_time_order(trace) })
+        let (rows, told) = (in_time_order(trace), ToldProgram::default());
+        Ok(Self { trace, classes, attribution, stages, min_share_pct, rows, told })
     }
 
     /// (start, end) of a row.

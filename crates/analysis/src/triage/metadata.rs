@@ -4,8 +4,8 @@ use serde_json::{Map as JsonMap, Value as Json, json};
 
 use super::Context;
 use super::architecture::Architecture;
-use super::framework::Framework;
 use super::secrets::without_secrets;
+use crate::fuse::program::Program;
 use crate::stages::Stage;
 
 /// Version of the artifacts; a change of meaning bumps it.
@@ -111,8 +111,7 @@ pub fn metadata(context: &Context, told: &Told) -> Result<Json, WrongField> {
     }
     document.append(&mut known.values);
     document.insert("target_arch".into(), told.target_arch.as_deref().unwrap_or(TARGET_ARCH).into());
-    let framework = Framework::of(context);
-    document.insert("framework".into(), framework.map_or(Json::Null, |framework| framework.name().into()));
+    document.insert("framework".into(), Program::of(context).framework.map_or(Json::Null, Json::from));
     document.insert("source_trace_paths".into(), told.source_paths.clone().into());
     let mut removed = Vec::new();
     for (name, value) in told.file.iter().filter(|(name, _)| !document_has(name)) {

@@ -10,7 +10,6 @@ mod architecture;
 mod artifacts;
 mod context;
 mod coverage;
-mod framework;
 mod kernel_map;
 mod kernel_table;
 mod metadata;
@@ -23,8 +22,7 @@ mod summary;
 
 pub use architecture::{ArchMatch, Architecture};
 pub use artifacts::{Artifact, SCHEMAS, artifacts};
-pub use context::Context;
-pub use framework::Framework;
+pub use context::{Context, ToldProgram};
 pub use metadata::{TARGET_ARCH, Told, WrongField};
 pub use run::{NoRun, OneRun};
 pub use selection::{Nothing, Selection};
@@ -35,6 +33,7 @@ use trace::Needs;
 
 use crate::base;
 use crate::fuse::fuse;
+pub use crate::fuse::program::framework_named;
 use crate::overlap::{overlap, overlap_needs};
 
 /// What a run must be read with; a mapping trace needs [`crate::attribution::needs`].

@@ -57,11 +57,7 @@ impl Run {
     }
 
     /// Reads the run, and the trace to locate its kernels by.
-    pub fn read(
-        &self,
-        part: &SelectionArgs,
-        output: &OutputArgs,
-    ) -> Result<(Trace, Option<Trace>), Failure> {
+    pub fn read(&self, part: &SelectionArgs, output: &OutputArgs) -> Result<(Trace, Option<Trace>), Failure> {
         let read = |files: &[PathBuf], needs: &Needs| {
             with_progress("reading", output, |progress| ingest::read(files, needs, progress))
         };

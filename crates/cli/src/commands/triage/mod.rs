@@ -1,12 +1,12 @@
 //! `triage`
 
-mod artifacts;
 mod files;
+mod profile;
 
 use std::path::PathBuf;
 
 use analysis::stages::Stage;
-use analysis::triage::{Context, Nothing, Selection, triage};
+use analysis::triage::{Context, Nothing, Selection, artifacts, framework_named, triage};
 use clap::Args;
 use report::{InputFact, Report};
 use trace::Trace;
@@ -17,8 +17,8 @@ use crate::input::InputArgs;
 use crate::output::OutputArgs;
 use crate::selection::SelectionArgs;
 
-pub use artifacts::{Folder, ProfileArgs};
 use files::Run;
+pub use profile::{Folder, ProfileArgs};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -57,6 +57,10 @@ pub struct TriageArgs {
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
 
+    /// The serving framework: sglang, vllm …; `auto` is what the trace shows
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = framework)]
+    framework: Framework,
+
     /// Folder for the artifacts; they replace those of an earlier run as a set
     #[arg(short, long, visible_alias = "output-dir", value_name = "DIR")]
     out: Option<PathBuf>,
@@ -82,6 +86,7 @@ impl TriageArgs {
             skip_warm_up: self.skip_warm_up,
             min_share: self.min_share,
             rules: self.rules.clone(),
+            framework: self.framework.0,
             profile: self.profile.clone(),
             folder: self.out.clone().map(|path| Folder { path, perfetto_fix: self.perfetto_fix }),
         };
@@ -108,6 +113,8 @@ pub struct Request {
     pub min_share: f64,
     /// Rules for kernel names.
     pub rules: Option<PathBuf>,
+    /// The framework, when it is told.
+    pub framework: Option<&'static str>,
     /// What is known of the profile.
     pub profile: ProfileArgs,
     /// Where artifacts go, if anywhere.
@@ -137,6 +144,8 @@ impl Request {
             context.rows.retain(|&row| part.wants_work(&trace, row));
         }
         let selection = Selection { rank: run.rank, stage: self.stage, skip_warm_up: self.skip_warm_up };
+        let server_args = self.profile.server_args(&run.formal)?;
+        context.told = self.profile.program(self.framework, server_args.as_ref());
         let notes = context.select(&selection).map_err(|nothing| nothing_left(&nothing, &run))?;
         let mut report = triage(&context);
         report.notes.splice(0..0, run.notes.iter().cloned().chain(notes));
@@ -144,25 +153,12 @@ impl Request {
             add_inputs(&mut report, mapping);
         }
         if let Some(folder) = &self.folder {
-            self.write(folder, &context, &run, &mut report, output)?;
+            let told = self.profile.told(folder, &run.formal, server_args, self.stage)?;
+            let files = artifacts(&context, &report, &told)
+                .map_err(|wrong| Failure::input(format!("the metadata is wrong: {wrong}")))?;
+            report.notes.push(folder.write(&files, &run.formal, output)?);
         }
         Ok(report)
-    }
-
-    fn write(
-        &self,
-        folder: &Folder,
-        context: &Context,
-        run: &Run,
-        report: &mut Report,
-        output: &OutputArgs,
-    ) -> Result<(), Failure> {
-        let told = self.profile.told(folder, &run.formal, self.stage)?;
-        let files = analysis::triage::artifacts(context, report, &told)
-            .map_err(|wrong| Failure::input(format!("the metadata is wrong: {wrong}")))?;
-        let note = folder.write(&files, &run.formal, output)?;
-        report.notes.push(note);
-        Ok(())
     }
 }
 
@@ -186,6 +182,21 @@ fn add_inputs(report: &mut Report, mapping: &Trace) {
         bytes: source.bytes,
         rank: source.rank,
     }));
+}
+
+/// A framework, none for `auto`.
+#[derive(Clone, Copy, Debug)]
+struct Framework(Option<&'static str>);
+
+fn framework(name: &str) -> Result<Framework, String> {
+    let name = name.to_lowercase();
+    let name = match name.as_str() {
+        "auto" => return Ok(Framework(None)),
+        "tllm" | "tensorrt-llm" => "trtllm",
+        other => other,
+    };
+    let known = framework_named(name).map(|name| Framework(Some(name)));
+    known.ok_or_else(|| "it is not known; `auto` takes what the trace shows".into())
 }
 
 /// A share in percent.

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 
 use analysis::stages::Stage;
-use analysis::triage::{Artifact, TARGET_ARCH, Told};
+use analysis::triage::{Artifact, TARGET_ARCH, Told, ToldProgram, framework_named};
 use clap::Args;
 use convert::output::OutputFile;
 use convert::perfetto_fix;
@@ -17,6 +17,9 @@ use crate::output::OutputArgs;
 
 /// Where the server's arguments are, beside the trace or above its folder.
 const SERVER_ARGS: &str = "server_args.json";
+
+/// The name of a file and the server's arguments in it.
+pub type ServerArgs = (String, Map<String, Value>);
 
 /// What is known of the profile.
 #[derive(Args, Clone, Debug, Default)]
@@ -80,16 +83,39 @@ pub struct ProfileArgs {
 }
 
 impl ProfileArgs {
-    /// All that is told of the profile.
-    pub fn told(&self, folder: &Folder, traces: &[PathBuf], stage: Option<Stage>) -> Result<Told, Failure> {
-        let server_args = match &self.server_args {
+    /// The server's arguments and the name of their file: as told, or beside the traces.
+    pub fn server_args(&self, traces: &[PathBuf]) -> Result<Option<ServerArgs>, Failure> {
+        let found = match &self.server_args {
             Some(path) => Some((path.clone(), object(path)?)),
             None => beside(traces),
         };
+        Ok(found.map(|(path, args)| (file_name(&path), args)))
+    }
+
+    /// What is known of the program.
+    pub fn program(&self, framework: Option<&'static str>, server_args: Option<&ServerArgs>) -> ToldProgram {
+        let args = server_args.map(|(_, args)| args);
+        let number = |key: &str| args.and_then(|args| args.get(key)).and_then(Value::as_u64);
+        let text = |key: &str| args.and_then(|args| args.get(key)).and_then(Value::as_str).map(String::from);
+        ToldProgram {
+            framework: framework.or_else(|| framework_named(&text("framework")?)),
+            model: self.model.clone().or_else(|| text("model_path")).or_else(|| text("model")),
+            ranks: number("tp_size").map(|tp| tp * number("pp_size").unwrap_or(1).max(1)),
+        }
+    }
+
+    /// All that is told of the profile.
+    pub fn told(
+        &self,
+        folder: &Folder,
+        traces: &[PathBuf],
+        server_args: Option<ServerArgs>,
+        stage: Option<Stage>,
+    ) -> Result<Told, Failure> {
         Ok(Told {
             flags: self.flags()?,
             file: self.metadata.as_ref().map(|path| object(path)).transpose()?.unwrap_or_default(),
-            server_args: server_args.map(|(path, args)| (file_name(&path), args)),
+            server_args,
             machine: if self.this_machine { machine() } else { Vec::new() },
             target_arch: self.target_arch.clone(),
             source_paths: traces.iter().map(|path| relative(path, &folder.path)).collect(),
