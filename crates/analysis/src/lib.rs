@@ -8,6 +8,7 @@ mod base;
 mod breakdown;
 mod classify;
 pub mod compare;
+pub mod explain;
 pub mod filters;
 mod fuse;
 mod info;

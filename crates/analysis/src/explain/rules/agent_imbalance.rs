@@ -1,0 +1,86 @@
+//! GPUs of one process with unequal work.
+
+use report::Value;
+use trace::{Map, StrId, Table};
+
+use crate::explain::facts::{Facts, Gpu};
+use crate::explain::rule::{Draft, Rule, Verdict, duration, shown};
+use crate::statistics::percent;
+
+pub(super) const RULE: Rule = Rule {
+    id: "agent-imbalance",
+    finds: "GPUs of one process of which one has much more work than the others",
+    needs: "several GPUs in one process or rank",
+    judge,
+};
+
+fn judge(facts: &Facts) -> Verdict {
+    let mut findings = Vec::new();
+    let mut judged = false;
+    // GPUs come by rank, so those of one rank are neighbours.
+    for group in facts.gpus.chunk_by(|a, b| a.lane.rank == b.lane.rank) {
+        let gpus: Vec<&Gpu> = group.iter().filter(|gpu| gpu.lane.agent.is_some()).collect();
+        if gpus.len() < 2 {
+            continue;
+        }
+        judged = true;
+        let sum: i64 = gpus.iter().map(|gpu| gpu.busy).sum();
+        let mean = sum / gpus.len() as i64;
+        let Some(busiest) = gpus.iter().max_by_key(|gpu| gpu.busy) else { continue };
+        let gain = busiest.busy - mean;
+        let total = gpus.iter().map(|gpu| gpu.last).max().unwrap_or(0)
+            - gpus.iter().map(|gpu| gpu.first).min().unwrap_or(0);
+        if percent(gain, total) < facts.limits.agent_imbalance.min_pct {
+            continue;
+        }
+        let name = most_uneven(facts, busiest, &gpus);
+        let busy: Vec<serde_json::Value> = gpus.iter().map(|gpu| gpu.busy.into()).collect();
+        let draft = Draft {
+            id: RULE.id,
+            title: format!(
+                "{} is busy {} longer than the GPUs of its process on average",
+                busiest.lane.label(facts.trace()),
+                duration(gain)
+            ),
+            gain,
+            total,
+            formula: "gain_ceiling_ns = busy time of the busiest GPU - mean of all",
+            recommendation: match name {
+                Some(name) => format!("share the work evenly, first of all that of `{}`", shown(facts, name)),
+                None => "share the work evenly".into(),
+            },
+            evidence: vec![
+                (
+                    "name",
+                    name.map_or_else(|| Value::absent("no kernel"), |name| Value::from(facts.text(name))),
+                ),
+                ("rank", busiest.lane.rank_value()),
+                ("agent", busiest.lane.agent_value(facts.trace())),
+                ("first_ns", Value::Int(busiest.first)),
+                ("last_ns", Value::Int(busiest.last)),
+                ("busy_ns", Value::Int(busiest.busy)),
+                ("mean_busy_ns", Value::Int(mean)),
+                ("busy_of_each_ns", Value::Json(busy.into())),
+            ],
+        };
+        findings.push(draft.finding(facts));
+    }
+    if judged { Verdict::Judged(findings) } else { Verdict::CannotJudge("one GPU only, per process".into()) }
+}
+
+/// The kernel of which the busiest GPU has most beyond the mean.
+fn most_uneven(facts: &Facts, busiest: &Gpu, gpus: &[&Gpu]) -> Option<StrId> {
+    let kernels = &facts.trace().kernels;
+    let mut beyond: Map<StrId, i64> = Map::default();
+    let count = gpus.len() as i64;
+    for gpu in gpus {
+        // Times the number of GPUs, to stay with whole numbers: n·own − sum.
+        let weight = if std::ptr::eq(*gpu, busiest) { count - 1 } else { -1 };
+        for row in &gpu.rows {
+            if let Some(kernel) = row.row.row_of(Table::Kernels) {
+                *beyond.entry(kernels.name[kernel]).or_default() += weight * (row.work.end - row.work.start);
+            }
+        }
+    }
+    beyond.into_iter().max_by_key(|&(name, ns)| (ns, std::cmp::Reverse(name))).map(|(name, _)| name)
+}

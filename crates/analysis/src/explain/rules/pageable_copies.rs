@@ -1,0 +1,62 @@
+//! Copies from or to host memory that is not pinned.
+
+use report::Value;
+
+use crate::explain::facts::{Facts, Tally};
+use crate::explain::rule::{Draft, Rule, Verdict, duration, evidence};
+use crate::statistics::percent;
+
+pub(super) const RULE: Rule = Rule {
+    id: "pageable-copies",
+    finds: "copies from or to pageable host memory, which pinned memory would speed up",
+    needs: "copies whose name tells the kind of host memory (torch traces)",
+    judge,
+};
+
+/// How names of copies tell the kind of memory.
+const KINDS: [&str; 4] = ["Pageable", "Pinned", "Host ->", "-> Host"];
+
+fn judge(facts: &Facts) -> Verdict {
+    let limits = &facts.limits.pageable_copies;
+    let (mut tally, mut told, mut copies) = (Tally::default(), false, 0);
+    for (number, gpu) in facts.gpus.iter().enumerate() {
+        for copy in facts.copies(gpu) {
+            copies += 1;
+            let name = facts.text(copy.name);
+            told |= KINDS.iter().any(|kind| name.contains(kind));
+            if name.contains("Pageable") {
+                let needed = copy.bytes.map_or(0, |bytes| (bytes as f64 / limits.reference_gbps) as i64);
+                let gain = (copy.duration() - needed).clamp(0, copy.exposed);
+                tally.add(number, copy.name, (copy.start, copy.end), gain);
+            }
+        }
+    }
+    if !told {
+        return Verdict::CannotJudge(match copies {
+            0 => "no copy is recorded".into(),
+            _ => "the names of copies do not tell the kind of host memory".into(),
+        });
+    }
+    let worth = tally
+        .by_name()
+        .into_iter()
+        .filter(|sum| percent(sum.gain, facts.gpus[sum.gpu].total()) >= limits.min_pct);
+    let findings = worth.map(|sum| {
+        let mut evidence = evidence(facts, &sum);
+        evidence.push(("reference_gbps", Value::Float(limits.reference_gbps)));
+        let draft = Draft {
+            id: RULE.id,
+            title: format!("{} copies `{}` use pageable memory", sum.calls, facts.text(sum.name)),
+            gain: sum.gain,
+            total: facts.gpus[sum.gpu].total(),
+            formula: "gain_ceiling_ns = sum of min(duration - bytes / reference_gbps, time without a kernel beside it)",
+            recommendation: format!(
+                "pin the host memory (`pin_memory`, `hipHostMalloc`) and copy asynchronously: up to {} faster",
+                duration(sum.gain)
+            ),
+            evidence,
+        };
+        draft.finding(facts)
+    });
+    Verdict::Judged(findings.collect())
+}

@@ -1,0 +1,113 @@
+//! A rank that the others wait for in collectives.
+//!
+//! Clocks of ranks differ, durations do not: whoever is in a collective for the shortest time came last, and the
+//! others are in it longer by the time they waited.
+
+use report::Value;
+use trace::{Map, StrId, Table};
+
+use crate::breakdown::sweep::Bucket;
+use crate::explain::facts::{Facts, Gpu};
+use crate::explain::rule::{Draft, Rule, Verdict, duration, shown};
+use crate::statistics::percent;
+
+pub(super) const RULE: Rule = Rule {
+    id: "straggler",
+    finds: "a rank that comes last to most collectives, so that all others wait for it",
+    needs: "several ranks with the same collectives in the same order",
+    judge,
+};
+
+fn judge(facts: &Facts) -> Verdict {
+    let limits = &facts.limits.straggler;
+    let ranks: Vec<&Gpu> = facts.gpus.iter().filter(|gpu| gpu.lane.rank.is_some()).collect();
+    let mut numbers: Vec<Option<u32>> = ranks.iter().map(|gpu| gpu.lane.rank).collect();
+    numbers.dedup();
+    if numbers.len() < 2 {
+        return Verdict::CannotJudge("one rank only".into());
+    }
+    if numbers.len() < ranks.len() {
+        return Verdict::CannotJudge("ranks have several GPUs each".into());
+    }
+    let collectives: Vec<Vec<i64>> = ranks.iter().map(|gpu| times_of_collectives(gpu)).collect();
+    let count = collectives[0].len();
+    if collectives.iter().any(|times| times.len() != count) {
+        return Verdict::CannotJudge("ranks have different numbers of collectives".into());
+    }
+    if count < limits.min_collectives {
+        return Verdict::CannotJudge(format!(
+            "fewer than {} collectives are recorded",
+            limits.min_collectives
+        ));
+    }
+    let (mut last, mut waited) = (vec![0usize; ranks.len()], vec![0i64; ranks.len()]);
+    for number in 0..count {
+        let mut times: Vec<(i64, usize)> =
+            collectives.iter().enumerate().map(|(rank, times)| (times[number], rank)).collect();
+        times.sort_unstable();
+        let (shortest, rank) = times[0];
+        last[rank] += 1;
+        waited[rank] += times[1].0 - shortest;
+    }
+    let slowest = (0..ranks.len()).max_by_key(|&rank| waited[rank]).unwrap_or(0);
+    let (gpu, gain) = (ranks[slowest], waited[slowest]);
+    let share_last = 100.0 * last[slowest] as f64 / count as f64;
+    if share_last < limits.last_pct || percent(gain, gpu.total()) < limits.min_pct {
+        return Verdict::Judged(Vec::new());
+    }
+    let name = slowest_kernel(facts, gpu, &ranks);
+    let rank = gpu.lane.rank.unwrap_or(0);
+    let draft = Draft {
+        id: RULE.id,
+        title: format!("all ranks wait {} for rank {rank} in collectives", duration(gain)),
+        gain,
+        total: gpu.total(),
+        formula: "gain_ceiling_ns = sum over collectives at which the rank is last (its call is the shortest) of the \
+                  wait of the one that came before it",
+        recommendation: match name {
+            Some(name) => format!(
+                "look at `{}` on rank {rank}: it takes longer than on other ranks",
+                shown(facts, name)
+            ),
+            None => format!("look at what the host of rank {rank} does between collectives"),
+        },
+        evidence: vec![
+            (
+                "name",
+                name.map_or_else(
+                    || Value::absent("no kernel takes longer than on other ranks"),
+                    |name| Value::from(facts.text(name)),
+                ),
+            ),
+            ("rank", Value::Int(i64::from(rank))),
+            ("collectives", Value::from(count)),
+            ("last_at", Value::from(last[slowest])),
+            ("last_at_pct", Value::Float(share_last)),
+            ("first_ns", Value::Int(gpu.first)),
+            ("last_ns", Value::Int(gpu.last)),
+        ],
+    };
+    Verdict::Judged(vec![draft.finding(facts)])
+}
+
+fn times_of_collectives(gpu: &Gpu) -> Vec<i64> {
+    let collectives = gpu.rows.iter().filter(|row| row.work.bucket == Bucket::Communication);
+    collectives.map(|row| row.work.end - row.work.start).collect()
+}
+
+/// The kernel that takes most time beyond the mean of the ranks.
+fn slowest_kernel(facts: &Facts, gpu: &Gpu, ranks: &[&Gpu]) -> Option<StrId> {
+    let kernels = &facts.trace().kernels;
+    let mut beyond: Map<StrId, i64> = Map::default();
+    let count = ranks.len() as i64;
+    for rank in ranks {
+        let weight = if std::ptr::eq(*rank, gpu) { count - 1 } else { -1 };
+        for row in rank.rows.iter().filter(|row| row.work.bucket == Bucket::Compute) {
+            if let Some(kernel) = row.row.row_of(Table::Kernels) {
+                *beyond.entry(kernels.name[kernel]).or_default() += weight * (row.work.end - row.work.start);
+            }
+        }
+    }
+    let most = beyond.into_iter().max_by_key(|&(name, ns)| (ns, std::cmp::Reverse(name)));
+    most.filter(|&(_, ns)| ns > 0).map(|(name, _)| name)
+}

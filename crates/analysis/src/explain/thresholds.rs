@@ -1,0 +1,98 @@
+//! Thresholds of the rules, read from `rules/explain.toml`.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+macro_rules! sections {
+    ($($(#[$doc:meta])* $name:ident { $($field:ident: $ty:ty,)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub(super) struct $name { $(pub $field: $ty,)* }
+    )*};
+}
+
+sections! {
+    Severities { high_pct: f64, medium_pct: f64, }
+    GapLimits { long_ns: i64, tolerance_ns: i64, }
+    CallNames {
+        block: Vec<String>,
+        blocking_copy: Vec<String>,
+        memory: Vec<String>,
+        wait_event: Vec<String>,
+    }
+    /// For rules that ask for a share only.
+    Share { min_pct: f64, }
+    Repeated { min_pct: f64, min_calls: usize, }
+    TinyKernels { longest_ns: i64, min_calls: usize, min_pct: f64, }
+    PageableCopies { reference_gbps: f64, min_pct: f64, }
+    SmallCopies { largest_bytes: i64, min_calls: usize, min_pct: f64, }
+    SlowCopies { smallest_bytes: i64, reference_gbps: f64, slow_pct: f64, min_pct: f64, }
+    KernelVariance {
+        factor: f64,
+        core_spread: f64,
+        most_outliers_pct: f64,
+        min_calls: usize,
+        min_pct: f64,
+    }
+    FirstCall { factor: f64, beyond_longest: f64, min_calls: usize, min_pct: f64, }
+    Straggler { last_pct: f64, min_collectives: usize, min_pct: f64, }
+    SlowKernel { main: Vec<String>, shortest_ns: i64, times_typical: f64, min_pct: f64, }
+}
+
+/// All thresholds; a section per rule.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Thresholds {
+    pub severity: Severities,
+    pub gaps: GapLimits,
+    pub calls: CallNames,
+    pub idle_gpu: Share,
+    pub launch_bound: Repeated,
+    pub tiny_kernels: TinyKernels,
+    pub blocking_sync: Repeated,
+    pub allocation_churn: Repeated,
+    pub pageable_copies: PageableCopies,
+    pub small_copies: SmallCopies,
+    pub slow_copies: SlowCopies,
+    pub serialised_streams: Share,
+    pub exposed_communication: Share,
+    pub fusable_chain: Share,
+    pub agent_imbalance: Share,
+    pub kernel_variance: KernelVariance,
+    pub first_call: FirstCall,
+    pub straggler: Straggler,
+    pub slow_kernel: SlowKernel,
+}
+
+static BUILT_IN: LazyLock<Thresholds> = LazyLock::new(|| {
+    toml::from_str(include_str!("../../rules/explain.toml")).expect("the table is checked by a test")
+});
+
+impl Thresholds {
+    pub fn built_in() -> &'static Self {
+        &BUILT_IN
+    }
+}
+
+/// Whether `name` is one of these calls of HIP or CUDA.
+pub(super) fn is_call(names: &[String], name: &str) -> bool {
+    let bare = name.strip_prefix("hip").or_else(|| name.strip_prefix("cuda"));
+    bare.or_else(|| name.strip_prefix("cu")).is_some_and(|bare| names.iter().any(|known| known == bare))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_told_by_their_whole_name() {
+        let calls = &Thresholds::built_in().calls;
+        assert!(is_call(&calls.block, "hipDeviceSynchronize"));
+        assert!(is_call(&calls.memory, "cudaMalloc"));
+        assert!(is_call(&calls.blocking_copy, "hipMemcpyWithStream"));
+        assert!(!is_call(&calls.blocking_copy, "hipMemcpyAsync"));
+        assert!(!is_call(&calls.memory, "aten::Malloc"));
+    }
+}
