@@ -3,6 +3,7 @@
 //! One folder or file per format. Every writer writes beside its target and renames at the end, so that
 //! nobody ever finds half a file ([`output::OutputFile`]).
 
+pub mod merge;
 pub mod otf2;
 pub mod output;
 pub mod perfetto_fix;

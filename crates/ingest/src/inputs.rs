@@ -30,6 +30,12 @@ pub fn find_inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
     Ok(find(paths)?.inputs.into_iter().map(|found| found.input).collect())
 }
 
+/// The inputs behind files and folders, and what looks like a trace in a folder and cannot be used.
+pub fn find_usable_inputs(paths: &[PathBuf]) -> Result<(Vec<Input>, Vec<Error>), Error> {
+    let Finds { inputs, unusable } = find(paths)?;
+    Ok((inputs.into_iter().map(|found| found.input).collect(), unusable))
+}
+
 /// An input and how it was named.
 #[derive(Debug)]
 pub(crate) struct Found {

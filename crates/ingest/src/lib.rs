@@ -25,7 +25,7 @@ pub mod torch;
 
 pub use detect::{Format, detect};
 pub use error::Error;
-pub use inputs::{Input, find_inputs};
+pub use inputs::{Input, find_inputs, find_usable_inputs};
 pub use progress::Progress;
 pub use rank::{rank_of_path, role_of_path};
 

@@ -1,0 +1,79 @@
+//! One database to merge, opened so that nothing is ever written to it or beside it.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use trace::{Health, Status};
+
+use super::Error;
+use crate::output::OutputFolder;
+
+/// A database and the address under which SQLite attaches it.
+pub(super) struct Source {
+    pub path: PathBuf,
+    uri: String,
+    /// Where it was copied to because its journal or log must be played back first; goes away with this.
+    _copy: Option<OutputFolder>,
+}
+
+impl Source {
+    /// Finds out how a file can be read: as it is when nothing lies beside it, otherwise as a copy near `target`,
+    /// in which SQLite may play back the journal of an interrupted writer or the write-ahead log.
+    pub fn find(path: &Path, number: usize, target: &Path, health: &mut Health) -> Result<Self, Error> {
+        let companions = companions(path);
+        if companions.is_empty() {
+            let uri = uri(path, "mode=ro&immutable=1");
+            return Ok(Self { path: path.into(), uri, _copy: None });
+        }
+        let failed = |e: std::io::Error| Error::input(path, &e);
+        let name = path.file_name().unwrap_or_default();
+        // Inputs of several folders have equal names.
+        let copy = OutputFolder::create(&target.with_file_name(format!("input-{number}"))).map_err(failed)?;
+        let folder = copy.partial().to_path_buf();
+        for original in companions.iter().map(PathBuf::as_path).chain([path]) {
+            let copied = folder.join(original.file_name().unwrap_or_default());
+            std::fs::copy(original, copied).map_err(failed)?;
+        }
+        if companions.iter().any(|file| file.to_string_lossy().ends_with("-journal")) {
+            let message =
+                format!("`{}` was left by an interrupted writer; a repaired copy is merged", path.display());
+            health.report("journal", Status::Warn, None, message);
+        }
+        Ok(Self { path: path.into(), uri: uri(&folder.join(name), "mode=rw"), _copy: Some(copy) })
+    }
+
+    /// Attaches it under a name; `detach` ends that.
+    pub fn attach(&self, connection: &Connection, name: &str) -> Result<(), Error> {
+        let attached = connection.execute("ATTACH ?1 AS ?2", (&self.uri, name));
+        attached.map(|_| ()).map_err(|e| Error::input(&self.path, &e))
+    }
+
+    /// Undoes `attach`.
+    pub fn detach(&self, connection: &Connection, name: &str) -> Result<(), Error> {
+        connection.execute("DETACH ?1", [name]).map(|_| ()).map_err(|e| Error::input(&self.path, &e))
+    }
+}
+
+/// Files beside a database that belong to it.
+pub(super) fn companions(path: &Path) -> Vec<PathBuf> {
+    let beside = |ending: &str| {
+        let mut name = path.as_os_str().to_os_string();
+        name.push(ending);
+        let companion = PathBuf::from(name);
+        std::fs::metadata(&companion).is_ok_and(|m| m.len() > 0).then_some(companion)
+    };
+    ["-wal", "-journal"].into_iter().filter_map(beside).collect()
+}
+
+/// `file:` address of a path; every byte that could mean something in one is escaped.
+fn uri(path: &Path, options: &str) -> String {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let mut uri = String::from("file:");
+    for &byte in absolute.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => uri.push(byte as char),
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri + "?" + options
+}
