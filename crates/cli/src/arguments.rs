@@ -33,6 +33,8 @@ pub enum Command {
     Query(commands::query::QueryArgs),
     /// Write a trace in other formats: csv, Perfetto, OTF2, chrome JSON, rocpd
     Convert(commands::convert::ConvertArgs),
+    /// Join rocpd databases of many ranks and nodes into one, or into a folder package, without secrets
+    Merge(commands::merge::MergeArgs),
     /// Show which kernels cost most and where they come from, what could overlap and what could be fused
     Triage(Box<commands::triage::TriageArgs>),
     /// Show how the GPUs spent their time: timeline, categories and backends, what ran together

@@ -6,6 +6,7 @@ pub mod compare;
 pub mod convert;
 pub mod demo;
 pub mod info;
+pub mod merge;
 pub mod overlap;
 pub mod perfetto_fix;
 pub mod query;
@@ -27,6 +28,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Summary(args) => args.run(output),
         Command::Query(args) => args.run(output),
         Command::Convert(args) => args.run(output),
+        Command::Merge(args) => args.run(output),
         Command::Triage(args) => args.run(output),
         Command::Breakdown(args) => args.run(output),
         Command::Overlap(args) => args.run(output),
