@@ -37,7 +37,7 @@ struct Setting {
     drift: f64,
 }
 
-const ISSUE: Setting = Setting { kernels: 20, calls: 200, repeats: 5, cv: 0.05, drift: 0.01 };
+const ISSUE: Setting = Setting { kernels: 12, calls: 200, repeats: 5, cv: 0.05, drift: 0.01 };
 const SLOWED: usize = 7;
 
 fn run(setting: Setting, noise: &mut Noise, slowdown: f64) -> Trace {
@@ -126,4 +126,50 @@ fn five_percent_is_found_in_noise_and_nothing_else() {
     println!("flagged alone in {found} of 100, false rows in {false_rows} of 100");
     assert!(found >= 95, "{found} of 100");
     assert!(false_rows <= 5, "{false_rows} of 100");
+}
+
+fn verdict(report: &Report, table: &str, name: &str) -> String {
+    let table = report.table(table).expect("the table is there");
+    let (at, verdict) = (table.column("name").expect("a name"), table.column("verdict").expect("a verdict"));
+    let row = table.rows.iter().find(|row| row[at] == Value::from(name)).expect("the row");
+    match &row[verdict] {
+        Value::Text(text) => text.clone(),
+        other => panic!("{other:?} is no text"),
+    }
+}
+
+/// What all kernels share is taken for drift only while it is no more than runs differ.
+#[test]
+fn a_change_of_everything_is_not_hidden_as_drift() {
+    let setting = Setting { kernels: 8, drift: 0.005, ..ISSUE };
+    let mut noise = Noise(77);
+    let base = runs(setting, &mut noise, 1.0);
+    let mut slower = runs(setting, &mut noise, 1.0);
+    for trace in &mut slower {
+        let kernels = &mut trace.kernels;
+        for row in 0..kernels.len() {
+            kernels.end[row] += (kernels.end[row] - kernels.start[row]) / 10;
+        }
+    }
+    let report = compare(&base, &slower, &CompareOptions::default());
+    assert_eq!(flagged(&report, "kernels").len(), 8, "every kernel is slower");
+    assert_eq!(verdict(&report, "end_to_end", "kernels"), "slower");
+    assert!(
+        report.notes.iter().any(|note| note.contains("the middle kernel changed by +")),
+        "{:?}",
+        report.notes
+    );
+}
+
+/// Without repeats a small change may be the run's own; a large one of a single kernel is not.
+#[test]
+fn single_runs_tell_only_what_is_beyond_their_floor() {
+    let setting = Setting { repeats: 1, ..ISSUE };
+    let mut noise = Noise(5);
+    let base = runs(setting, &mut noise, 1.0);
+    for (slowdown, expected) in [(1.015, "inconclusive"), (1.10, "slower")] {
+        let report = compare(&base, &runs(setting, &mut noise, slowdown), &CompareOptions::default());
+        assert_eq!(verdict(&report, "kernels", "kernel_h"), expected, "{slowdown}");
+        assert!(report.health.iter().any(|check| check.id == "single_run"), "the caveat is told");
+    }
 }

@@ -128,7 +128,7 @@ mod tests {
         let one =
             facts(r#"{"base_image": "a:1", "resource_class": "single-gpu", "observed_arch": "gfx942"}"#);
         let two = facts(r#"{"base_image": "a:2", "resource_class": null, "observed_arch": "unknown"}"#);
-        let found = comparability(&[one.clone()], &[two.clone()]);
+        let found = comparability(std::slice::from_ref(&one), std::slice::from_ref(&two));
         let expected = [
             "base_image (`a:1` → `a:2`)",
             "resource_class (`single-gpu` → unknown)",

@@ -36,7 +36,7 @@ pub fn repeats(trace: &Trace) -> Result<Vec<Vec<usize>>, Uneven> {
         return Err(Uneven { counts: kinds.iter().map(Kind::count).collect() });
     }
     let run = |number: usize| {
-        let mut places: Vec<usize> = kinds.iter().flat_map(|kind| kind.runs[number].0.clone()).collect();
+        let mut places: Vec<usize> = kinds.iter().flat_map(|kind| kind.runs[number].places.clone()).collect();
         places.sort_unstable();
         places
     };
@@ -47,22 +47,28 @@ pub fn repeats(trace: &Trace) -> Result<Vec<Vec<usize>>, Uneven> {
 struct Kind {
     rank: Option<u32>,
     stage: Option<Stage>,
-    /// Places of files and when they ran.
-    runs: Vec<(Vec<usize>, Option<(Ns, Ns)>)>,
+    runs: Vec<Files>,
+}
+
+/// Files of one run.
+struct Files {
+    places: Vec<usize>,
+    /// When they ran, where that is recorded.
+    times: Option<(Ns, Ns)>,
 }
 
 impl Kind {
     fn add(&mut self, place: usize, times: Option<(Ns, Ns)>) {
-        let together = |run: &&mut (Vec<usize>, Option<(Ns, Ns)>)| match (run.1, times) {
+        let together = |run: &&mut Files| match (run.times, times) {
             (Some((start, end)), Some((other_start, other_end))) => start < other_end && other_start < end,
             _ => false,
         };
         match self.runs.iter_mut().find(together) {
             Some(run) => {
-                run.0.push(place);
-                run.1 = run.1.zip(times).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)));
+                run.places.push(place);
+                run.times = run.times.zip(times).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)));
             }
-            None => self.runs.push((vec![place], times)),
+            None => self.runs.push(Files { places: vec![place], times }),
         }
     }
 

@@ -193,7 +193,7 @@ impl Judge<'_> {
 
     /// Figures of whole runs; those of GPUs are means over the run's GPUs.
     fn end_to_end(&self, base: &[Run], candidate: &[Run]) -> Vec<Row> {
-        let row = |(name, figure): &(&str, fn(&Run) -> Option<Series>)| {
+        let row = |(name, figure): &(&str, Figure)| {
             let (b, c): (Vec<_>, Vec<_>) =
                 (base.iter().map(figure).collect(), candidate.iter().map(figure).collect());
             let (b, c): (Runs, Runs) =
@@ -281,8 +281,11 @@ impl Judge<'_> {
 /// The interval of single runs is as wide as the floor at least; this much more is still within it.
 const SAME_SLACK: f64 = 1.1;
 
+/// A figure of a whole run, where the run has it.
+type Figure = fn(&Run) -> Option<Series>;
+
 /// (name, figure of a run) in the order of the table.
-const END_TO_END: &[(&str, fn(&Run) -> Option<Series>)] = &[
+const END_TO_END: &[(&str, Figure)] = &[
     ("span", |run| per_gpu(run, |gpus| gpus.span, true)),
     ("busy", |run| per_gpu(run, |gpus| gpus.span - gpus.idle, true)),
     ("idle", |run| per_gpu(run, |gpus| gpus.idle, false)),
