@@ -45,6 +45,8 @@ pub enum Command {
     PerfettoFix(commands::perfetto_fix::PerfettoFixArgs),
     /// Say what got slower or faster from one run to another, beyond noise, and what explains it
     Compare(Box<commands::compare::CompareArgs>),
+    /// Say what is wrong with a run and what it could win: ranked findings of rules, your own included
+    Explain(commands::explain::ExplainArgs),
     /// Simulate a run with known truth and write it as trace files
     Synth(commands::synth::SynthArgs),
     /// Print shell completions

@@ -11,7 +11,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["demo", "info"]),
     ("Collect", &["capture"]),
     ("Read", &["summary", "query", "convert", "merge"]),
-    ("Analyse", &["triage", "breakdown", "overlap", "perfetto-fix", "compare"]),
+    ("Analyse", &["triage", "breakdown", "overlap", "perfetto-fix", "compare", "explain"]),
     ("Test data", &["synth"]),
     ("Set up", &["completions", "man"]),
 ];

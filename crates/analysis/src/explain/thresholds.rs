@@ -24,6 +24,7 @@ sections! {
     }
     /// For rules that ask for a share only.
     Share { min_pct: f64, }
+    IdleGpu { min_pct: f64, cut_pct: f64, }
     Repeated { min_pct: f64, min_calls: usize, }
     TinyKernels { longest_ns: i64, min_calls: usize, min_pct: f64, }
     PageableCopies { reference_gbps: f64, min_pct: f64, }
@@ -48,7 +49,7 @@ pub(super) struct Thresholds {
     pub severity: Severities,
     pub gaps: GapLimits,
     pub calls: CallNames,
-    pub idle_gpu: Share,
+    pub idle_gpu: IdleGpu,
     pub launch_bound: Repeated,
     pub tiny_kernels: TinyKernels,
     pub blocking_sync: Repeated,

@@ -5,6 +5,7 @@ pub mod capture;
 pub mod compare;
 pub mod convert;
 pub mod demo;
+pub mod explain;
 pub mod info;
 pub mod merge;
 pub mod overlap;
@@ -34,6 +35,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Overlap(args) => args.run(output),
         Command::PerfettoFix(args) => args.run(output),
         Command::Compare(args) => args.run(output),
+        Command::Explain(args) => args.run(output),
         Command::Synth(args) => args.run(output),
         Command::Completions(args) => args.run(),
         Command::Man(args) => args.run(),

@@ -2,7 +2,7 @@
 
 use crate::explain::facts::{Facts, Tally};
 use crate::explain::gaps::Cause;
-use crate::explain::rule::{Draft, Rule, Verdict, duration, evidence, shown};
+use crate::explain::rule::{Draft, Rule, Verdict, duration, evidence, times};
 use crate::statistics::percent;
 use trace::StrId;
 
@@ -32,17 +32,29 @@ fn judge(facts: &Facts) -> Verdict {
     let findings = worth.map(|sum| {
         let during = match sum.name {
             StrId::EMPTY => "the host is in code that was not recorded".to_string(),
-            name => format!("the host is in `{}`", shown(facts, name)),
+            name => format!("the host is in `{}`", facts.text(name)),
+        };
+        let total = facts.gpus[sum.gpu].total();
+        let advice =
+            "move this work to another thread, or prepare the next step while the GPU still has work";
+        let cut = percent(sum.worst_gain, total) > facts.limits.idle_gpu.cut_pct;
+        let recommendation = match cut {
+            true => format!(
+                "one gap is most of the time: if the trace was cut there it is not real; else {advice}"
+            ),
+            false => advice.into(),
         };
         let draft = Draft {
             id: RULE.id,
-            title: format!("the GPU is idle for {} while {during} ({} times)", duration(sum.gain), sum.calls),
+            title: format!(
+                "the GPU is idle for {} while {during} ({})",
+                duration(sum.gain),
+                times(sum.calls)
+            ),
             gain: sum.gain,
-            total: facts.gpus[sum.gpu].total(),
+            total,
             formula: "gain_ceiling_ns = sum of the gaps whose next work was launched after this host code",
-            recommendation:
-                "move this work to another thread, or prepare the next step while the GPU still has work"
-                    .into(),
+            recommendation,
             evidence: evidence(facts, &sum),
         };
         draft.finding(facts)

@@ -29,10 +29,14 @@ fn judge(facts: &Facts) -> Verdict {
     if numbers.len() < ranks.len() {
         return Verdict::CannotJudge("ranks have several GPUs each".into());
     }
-    let collectives: Vec<Vec<i64>> = ranks.iter().map(|gpu| times_of_collectives(gpu)).collect();
+    let collectives: Vec<Vec<(StrId, i64)>> = ranks.iter().map(|gpu| collectives(facts, gpu)).collect();
     let count = collectives[0].len();
     if collectives.iter().any(|times| times.len() != count) {
         return Verdict::CannotJudge("ranks have different numbers of collectives".into());
+    }
+    let alike = |number: usize| collectives.iter().all(|times| times[number].0 == collectives[0][number].0);
+    if !(0..count).all(alike) {
+        return Verdict::CannotJudge("ranks have collectives in different orders".into());
     }
     if count < limits.min_collectives {
         return Verdict::CannotJudge(format!(
@@ -43,7 +47,7 @@ fn judge(facts: &Facts) -> Verdict {
     let (mut last, mut waited) = (vec![0usize; ranks.len()], vec![0i64; ranks.len()]);
     for number in 0..count {
         let mut times: Vec<(i64, usize)> =
-            collectives.iter().enumerate().map(|(rank, times)| (times[number], rank)).collect();
+            collectives.iter().enumerate().map(|(rank, times)| (times[number].1, rank)).collect();
         times.sort_unstable();
         let (shortest, rank) = times[0];
         last[rank] += 1;
@@ -90,9 +94,10 @@ fn judge(facts: &Facts) -> Verdict {
     Verdict::Judged(vec![draft.finding(facts)])
 }
 
-fn times_of_collectives(gpu: &Gpu) -> Vec<i64> {
+/// Name and duration of each collective, in time order.
+fn collectives(facts: &Facts, gpu: &Gpu) -> Vec<(StrId, i64)> {
     let collectives = gpu.rows.iter().filter(|row| row.work.bucket == Bucket::Communication);
-    collectives.map(|row| row.work.end - row.work.start).collect()
+    collectives.map(|row| (facts.context.name(row.row), row.work.end - row.work.start)).collect()
 }
 
 /// The kernel that takes most time beyond the mean of the ranks.
