@@ -220,6 +220,7 @@ impl Job {
             Target::Csv => {
                 let options = csv::Options { columns: csv::ColumnSet::Rocpd };
                 let files = csv::write(trace, &self.path, &options).map_err(failed)?;
+                notes.extend(csv::left_out(trace).iter().map(|what| format!("csv: {what}")));
                 let written = |(path, bytes)| Written { target: self.target, path, bytes };
                 Ok(files.into_iter().map(written).collect())
             }
@@ -236,7 +237,9 @@ impl Job {
             }
             Target::Chrome => {
                 let options = torch::Options { gzip: self.gzip, ..Default::default() };
-                torch::write(trace, &self.path, &options).map(one).map_err(failed)
+                let bytes = torch::write(trace, &self.path, &options).map_err(failed)?;
+                notes.extend(torch::left_out(trace).iter().map(|what| format!("chrome: {what}")));
+                Ok(one(bytes))
             }
             Target::Rocpd => {
                 let written = rocpd::write(trace, &self.path, &rocpd::Options::default())

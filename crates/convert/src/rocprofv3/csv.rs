@@ -110,6 +110,19 @@ pub fn write(trace: &Trace, prefix: &Path, options: &Options) -> io::Result<Vec<
     Ok(written)
 }
 
+/// What a trace has and the files cannot hold, a line each.
+pub fn left_out(trace: &Trace) -> Vec<String> {
+    let marks = trace.samples.kind.iter().filter(|kind| trace.strings.get(**kind).starts_with("MARKER_"));
+    let sizes = trace.memory_copies.bytes.iter().filter(|bytes| bytes.get().is_some());
+    let counts = [
+        (trace.samples.len() - marks.count(), "samples have no file"),
+        (sizes.count(), "sizes of copies have no column"),
+        (trace.args.len(), "arguments of calls have no column"),
+        (trace.syncs.len(), "synchronisations have no file (their calls are in the traces of APIs)"),
+    ];
+    counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect()
+}
+
 /// A file whose bytes are written and which has no name yet.
 struct Pending {
     output: OutputFile,

@@ -47,6 +47,13 @@ pub fn write(trace: &Trace, target: &Path, options: &Options) -> io::Result<u64>
     file.finish()
 }
 
+/// What a trace has and the JSON does not hold, a line each.
+pub fn left_out(trace: &Trace) -> Vec<String> {
+    let counters = trace.counters.len();
+    let line = format!("{counters} values of hardware counters were left out: pftrace holds them");
+    (counters > 0).then_some(line).into_iter().collect()
+}
+
 /// A [`Writer`] into a file, compressed or not.
 pub enum FileWriter {
     /// Plain JSON.

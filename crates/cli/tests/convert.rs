@@ -1,0 +1,151 @@
+//! `convert` end to end: files where they are asked for, nothing replaced unasked, nothing left by a failure.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{files, json, rocm_perf, run, stdout, synth};
+
+fn database(folder: &Path) -> PathBuf {
+    synth(folder, &["--scenario", "training", "--ranks", "1", "--steps", "2", "--to", "rocpd"]);
+    files(folder, ".db").remove(0)
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).map(|entries| entries.flatten().collect()).unwrap_or_default();
+    let entries: Vec<std::fs::DirEntry> = entries;
+    let mut names: Vec<String> =
+        entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn several_formats_at_once_under_the_names_of_rocpd() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = database(&folder.path().join("run"));
+    let out = folder.path().join("out");
+    let report = json(
+        "convert",
+        &[&database],
+        &["--to", "csv,pftrace,otf2,chrome,rocpd", "-o", &out.to_string_lossy()],
+    );
+    let written = names(&out);
+    for name in [
+        "2000_agent_info.csv",
+        "2000_hip_api_trace.csv",
+        "2000_kernel_trace.csv",
+        "2000_results",
+        "2000_results.db",
+        "2000_results.def",
+        "2000_results.json",
+        "2000_results.otf2",
+        "2000_results.pftrace",
+    ] {
+        assert!(written.contains(&name.to_string()), "{name} in {written:?}");
+    }
+    let rows = report["tables"]["files"].as_array().expect("a table");
+    for row in rows {
+        let path = Path::new(row["path"].as_str().expect("a path"));
+        assert!(path.exists(), "{path:?}");
+        assert!(row["bytes"].as_i64().expect("a size") > 0);
+    }
+    let kernels = |path: &Path| {
+        let contents = json("info", &[path], &["--table", "contents"])["tables"]["contents"].clone();
+        let rows = contents.as_array().expect("a table").clone();
+        rows.into_iter().find(|row| row["table"] == "kernels").expect("kernels")
+    };
+    let expected = kernels(&database);
+    for name in ["2000_results.db", "2000_results.json", "2000_kernel_trace.csv"] {
+        assert_eq!(kernels(&out.join(name)), expected, "{name}");
+    }
+    let header = std::fs::read_to_string(out.join("2000_kernel_trace.csv")).expect("a file");
+    assert!(header.starts_with("Guid,Kind,Agent_Id,Queue_Id,Stream_Id,"), "{}", &header[..100]);
+}
+
+#[test]
+fn rocpd_spellings_are_understood() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = database(&folder.path().join("run")).display().to_string();
+    let out = folder.path().join("out").display().to_string();
+    stdout(&["convert", "-i", &database, "-f", "csv", "perfetto", "-d", &out, "-o", "mine"]);
+    let written = names(&folder.path().join("out"));
+    assert!(written.contains(&"mine_kernel_trace.csv".into()), "{written:?}");
+    assert!(written.contains(&"mine_results.pftrace".into()), "{written:?}");
+}
+
+#[test]
+fn a_file_is_written_where_it_is_named_and_compressed_by_its_ending() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = database(&folder.path().join("run")).display().to_string();
+    let target = folder.path().join("deep/trace.json.gz");
+    stdout(&["convert", &database, "--to", "chrome", "-o", &target.to_string_lossy()]);
+    assert_eq!(std::fs::read(&target).expect("a file")[..2], [0x1f, 0x8b]);
+    assert_eq!(names(&folder.path().join("deep")), ["trace.json.gz"]);
+}
+
+#[test]
+fn what_is_there_is_kept_unless_forced_and_the_input_always() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = database(&folder.path().join("run")).display().to_string();
+    let out = folder.path().join("out");
+    std::fs::create_dir(&out).expect("a folder");
+    for (format, name) in [
+        ("csv", "2000_kernel_trace.csv"),
+        ("pftrace", "2000_results.pftrace"),
+        ("otf2", "2000_results.def"),
+        ("rocpd", "2000_results.db"),
+    ] {
+        std::fs::write(out.join(name), b"mine").expect("a file");
+        let arguments = ["convert", &database, "--to", format, "--out", &out.to_string_lossy()];
+        let refused = run(&arguments);
+        let errors = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(2), "{errors}");
+        assert!(errors.contains(name) && errors.contains("already"), "{errors}");
+        assert_eq!(std::fs::read(out.join(name)).expect("kept"), b"mine");
+        let forced = rocm_perf().args(arguments).arg("--force").output().expect("it runs");
+        assert!(forced.status.success(), "{}", String::from_utf8_lossy(&forced.stderr));
+        assert_ne!(std::fs::read(out.join(name)).expect("replaced"), b"mine");
+    }
+    let before = std::fs::read(&database).expect("the input");
+    let same = run(&["convert", &database, "--to", "rocpd", "--out", &database, "--force"]);
+    assert_eq!(same.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&same.stderr).contains("is the input"));
+    assert!(std::fs::read(&database).expect("the input") == before);
+}
+
+#[test]
+fn a_failure_is_one_line_and_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = database(&folder.path().join("run")).display().to_string();
+    let file = folder.path().join("file");
+    std::fs::write(&file, b"no folder").expect("a file");
+    // A limit of one block on files stands for a full disk.
+    let limited = "trap '' XFSZ; ulimit -f 1; exec \"$@\"";
+    for format in ["csv", "pftrace", "otf2", "chrome", "rocpd"] {
+        let blocked = file.join("out/").display().to_string();
+        let output = run(&["convert", &database, "--to", format, "--out", &blocked]);
+        check_failure(&output, format);
+        let full = folder.path().join("full");
+        let output = std::process::Command::new("bash")
+            .args(["-c", limited, "bash", env!("CARGO_BIN_EXE_rocm-perf")])
+            .args(["convert", &database, "--to", format, "--out"])
+            .arg(full.join(""))
+            .output()
+            .expect("it runs");
+        check_failure(&output, format);
+        assert_eq!(names(&full), Vec::<String>::new(), "{format}");
+    }
+    let gzip = run(&["convert", &database, "--to", "csv", "--gzip"]);
+    check_failure(&gzip, "csv");
+    let unknown = run(&["convert", &database, "--to", "nonsense"]);
+    assert_eq!(unknown.status.code(), Some(2));
+}
+
+fn check_failure(output: &std::process::Output, format: &str) {
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{format}: {errors}");
+    assert!(errors.starts_with("error: ") && !errors.contains("panicked"), "{format}: {errors}");
+    assert_eq!(errors.lines().filter(|line| !line.starts_with(" help:")).count(), 1, "{format}: {errors}");
+    assert!(output.stdout.is_empty());
+}
