@@ -141,8 +141,8 @@ fn archives_of_many_chunks_are_read() {
         let name = trace.strings.intern(&format!("region {i} {}", "x".repeat(200)));
         trace.regions.push(trace::Region {
             name,
-            start: 1 << 40 | i * 10,
-            end: 1 << 40 | (i * 10 + 7),
+            start: (1 << 40) + i * 10,
+            end: (1 << 40) + i * 10 + 7,
             ..Default::default()
         });
     }
