@@ -93,6 +93,26 @@ fn every_injected_truth_is_found() {
     }
 }
 
+/// A profiler's own files have neither frames nor the kind of host memory, and names of copies of their own.
+#[test]
+fn a_profilers_own_traces_tell_as_much() {
+    for (scenario, low, high) in SCENARIOS {
+        let simulation = run(scenario, 1, Dialect::Rocprof);
+        let injected = &simulation.truth.injected[0];
+        let report = explained(&simulation.runs[0].trace);
+        if scenario == "pageable-copies" {
+            assert!(
+                report.findings.iter().any(|finding| finding.id == "slow-copies"),
+                "{}",
+                listing(&report)
+            );
+            continue;
+        }
+        let unnamed = Injected { name: None, ..injected.clone() };
+        check(scenario, &unnamed, &report, low, high);
+    }
+}
+
 #[test]
 fn a_clean_run_has_nothing_to_find() {
     for seed in SEEDS {
