@@ -120,6 +120,17 @@ fn mistakes_in_own_rules_are_told_with_their_place() {
 }
 
 #[test]
+fn several_runs_are_not_taken_for_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for seed in ["1", "2"] {
+        let out = folder.path().join(seed);
+        synth(&out, &["--scenario", "clean", "--steps", "2", "--to", "torch", "--seed", seed]);
+    }
+    let error = error(&["explain", &folder.path().display().to_string()]);
+    assert!(error.contains("there are 2 runs and explain looks at one"), "{error}");
+}
+
+#[test]
 fn real_traces_are_judged() {
     let Some(data) = shared_data() else { return };
     let mut judged = 0;

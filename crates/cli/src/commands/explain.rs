@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use analysis::Classifier;
 use analysis::explain::{RULES, explain, explain_needs, rank, rule_row};
-use analysis::triage::Context;
+use analysis::triage::{Context, NoRun, OneRun};
 use clap::Args;
 use query::Session;
-use trace::Needs;
+use trace::{Needs, Source};
 
 use self::sql_rules::SqlRule;
 use crate::failure::Failure;
@@ -59,6 +59,7 @@ impl ExplainArgs {
             own.iter().filter(|rule| self.rule.is_empty() || self.rule.contains(&rule.id)).collect();
         let needs = if asked.is_empty() { explain_needs() } else { Needs::everything() };
         let trace = self.input.read(&needs, output)?;
+        check_one_run(&trace.sources)?;
         let mapping = match &self.mapping {
             Some(path) => Some(with_progress("reading", output, |progress| {
                 ingest::read(std::slice::from_ref(path), &needs, progress)
@@ -98,4 +99,18 @@ impl ExplainArgs {
             None => Ok(()),
         }
     }
+}
+
+/// Ranks and stages of one run are looked at together; the same of several runs would be taken for each other.
+fn check_one_run(sources: &[Source]) -> Result<(), Failure> {
+    let mut ranks: Vec<Option<u32>> = sources.iter().map(|source| source.rank).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    for rank in ranks {
+        if let Err(NoRun::Several { paths }) = OneRun::choose(sources, rank) {
+            let message = format!("there are {} runs and explain looks at one", paths.len());
+            return Err(Failure::input(message).with_help(format!("give one of `{}`", paths.join("`, `"))));
+        }
+    }
+    Ok(())
 }

@@ -17,8 +17,9 @@ pub(super) const RULE: Rule = Rule {
 fn judge(facts: &Facts) -> Verdict {
     let mut findings = Vec::new();
     let mut judged = false;
-    // GPUs come by rank, so those of one rank are neighbours.
-    for group in facts.gpus.chunk_by(|a, b| a.lane.rank == b.lane.rank) {
+    // GPUs come by rank, so those of one process are neighbours; files of several stages are several processes.
+    let process = |gpu: &Gpu| gpu.lane.agent.get().map(|agent| facts.trace().agents[agent].process);
+    for group in facts.gpus.chunk_by(|a, b| a.lane.rank == b.lane.rank && process(a) == process(b)) {
         let gpus: Vec<&Gpu> = group.iter().filter(|gpu| gpu.lane.agent.is_some()).collect();
         if gpus.len() < 2 {
             continue;
