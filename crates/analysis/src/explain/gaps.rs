@@ -92,7 +92,8 @@ pub(super) fn explain(trace: &Trace, calls: &HostCalls, limits: &Thresholds, gpu
                 gap.cause = Cause::Memory(name);
                 continue;
             }
-            let waited = calls.during(thread, gap.start, tolerance, CallKind::Block);
+            let waiting = |kind| calls.during(thread, gap.start, tolerance, kind);
+            let waited = waiting(CallKind::Block).or_else(|| waiting(CallKind::BlockingCopy));
             if waited.is_some_and(|call| call.end - gap.start >= limits.gaps.long_ns) {
                 gap.cause = Cause::Elsewhere;
                 continue;
