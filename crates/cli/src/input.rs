@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use analysis::Classifier;
+use analysis::triage::{NoRun, OneRun};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ingest::Progress;
@@ -136,4 +137,18 @@ fn new_bar(doing: &'static str) -> ProgressBar {
     }
     bar.set_prefix(doing);
     bar
+}
+
+/// Ranks and stages of one run are looked at together; the same of several runs would be taken for each other.
+pub fn one_run(trace: &Trace, command: &str) -> Result<(), Failure> {
+    let mut ranks: Vec<Option<u32>> = trace.sources.iter().map(|source| source.rank).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    for rank in ranks {
+        if let Err(NoRun::Several { paths }) = OneRun::choose(&trace.sources, rank) {
+            let message = format!("there are {} runs and {command} looks at one", paths.len());
+            return Err(Failure::input(message).with_help(format!("give one of `{}`", paths.join("`, `"))));
+        }
+    }
+    Ok(())
 }

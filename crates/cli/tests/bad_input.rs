@@ -107,3 +107,21 @@ fn strict_turns_a_failed_check_into_exit_1() {
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(!output.stdout.is_empty(), "the report is still printed");
 }
+
+#[test]
+fn several_runs_are_listed_by_analyses_of_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, start) in [("one", "100"), ("two", "107")] {
+        let text = common::SMALL_TORCH.replace("\"ts\": 100", &format!("\"ts\": {start}"));
+        written(folder.path(), &format!("{name}.rank0.json"), text.as_bytes());
+    }
+    let folder = folder.path().to_str().expect("a path");
+    for command in ["breakdown", "overlap", "explain", "triage"] {
+        let errors = refused(&[command, folder]);
+        assert!(
+            errors.contains("one.rank0.json") && errors.contains("two.rank0.json"),
+            "{command}: {errors}"
+        );
+    }
+    assert!(run(&["summary", folder]).status.success(), "what adds up takes them all");
+}

@@ -8,7 +8,7 @@ use clap::Args;
 use trace::{Needs, RowRef};
 
 use crate::failure::Failure;
-use crate::input::InputArgs;
+use crate::input::{InputArgs, one_run};
 use crate::output::OutputArgs;
 
 #[derive(Args, Debug)]
@@ -43,6 +43,7 @@ impl BreakdownArgs {
         let classifier = classifier(self.rules.as_ref())?;
         let needs = Needs { memory_allocations: false, ..Needs::summary() };
         let trace = self.input.read_classified(&needs, output, || classifier.clone())?;
+        one_run(&trace, "breakdown")?;
         let classes = Classes::of(&trace, &classifier);
         let stages = Stages::of(&trace, None);
         let stage_of = |row: RowRef| stages.stage(row).name();

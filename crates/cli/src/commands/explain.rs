@@ -6,14 +6,14 @@ use std::path::PathBuf;
 
 use analysis::Classifier;
 use analysis::explain::{RULES, explain, explain_needs, rank, rule_row};
-use analysis::triage::{Context, NoRun, OneRun};
+use analysis::triage::Context;
 use clap::Args;
 use query::Session;
-use trace::{Needs, Source};
+use trace::Needs;
 
 use self::sql_rules::SqlRule;
 use crate::failure::Failure;
-use crate::input::{InputArgs, with_progress};
+use crate::input::{InputArgs, one_run, with_progress};
 use crate::output::OutputArgs;
 
 #[derive(Args, Debug)]
@@ -59,7 +59,7 @@ impl ExplainArgs {
             own.iter().filter(|rule| self.rule.is_empty() || self.rule.contains(&rule.id)).collect();
         let needs = if asked.is_empty() { explain_needs() } else { Needs::everything() };
         let trace = self.input.read(&needs, output)?;
-        check_one_run(&trace.sources)?;
+        one_run(&trace, "explain")?;
         let mapping = match &self.mapping {
             Some(path) => Some(with_progress("reading", output, |progress| {
                 ingest::read(std::slice::from_ref(path), &needs, progress)
@@ -99,18 +99,4 @@ impl ExplainArgs {
             None => Ok(()),
         }
     }
-}
-
-/// Ranks and stages of one run are looked at together; the same of several runs would be taken for each other.
-fn check_one_run(sources: &[Source]) -> Result<(), Failure> {
-    let mut ranks: Vec<Option<u32>> = sources.iter().map(|source| source.rank).collect();
-    ranks.sort_unstable();
-    ranks.dedup();
-    for rank in ranks {
-        if let Err(NoRun::Several { paths }) = OneRun::choose(sources, rank) {
-            let message = format!("there are {} runs and explain looks at one", paths.len());
-            return Err(Failure::input(message).with_help(format!("give one of `{}`", paths.join("`, `"))));
-        }
-    }
-    Ok(())
 }

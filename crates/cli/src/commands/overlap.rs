@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::breakdown::classifier;
 use crate::failure::Failure;
-use crate::input::{InputArgs, with_progress};
+use crate::input::{InputArgs, one_run, with_progress};
 use crate::output::OutputArgs;
 
 #[derive(Args, Debug)]
@@ -43,6 +43,7 @@ impl OverlapArgs {
         let classifier = classifier(self.rules.as_ref())?;
         let needs = analysis::overlap_needs();
         let trace = self.input.read(&needs, output)?;
+        one_run(&trace, "overlap")?;
         let mapping = match &self.mapping {
             Some(path) => Some(with_progress("reading", output, |progress| {
                 ingest::read(std::slice::from_ref(path), &needs, progress)
