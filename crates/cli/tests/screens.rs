@@ -122,3 +122,23 @@ fn completions_and_man_pages_are_made() {
     assert!(output.status.success());
     assert!(files(folder.path(), ".1").iter().any(|page| page.ends_with("rocm-perf-summary.1")));
 }
+
+#[test]
+fn tables_of_analyses_fit_80_columns() {
+    let folder = small_run();
+    let tables = [
+        ("triage", "kernel_table"),
+        ("triage", "overlap_opportunities"),
+        ("triage", "fuse_opportunities"),
+        ("breakdown", "timeline"),
+        ("breakdown", "categories"),
+        ("overlap", "concurrency"),
+    ];
+    for (command, table) in tables {
+        let text =
+            screen(folder.path(), 80, &[command, "run/serving.rank0.json", "--quiet", "--table", table]);
+        let rows = text.lines().take_while(|line| !line.is_empty() && !line.starts_with("not shown"));
+        let wide: Vec<&str> = rows.filter(|line| line.chars().count() > 80).collect();
+        assert!(wide.is_empty() && text.lines().count() > 2, "{command} {table}: {wide:?}");
+    }
+}

@@ -24,7 +24,7 @@ pub(super) fn timeline(trace: &Trace, lanes: &[(Lane, Timeline)]) -> Table {
     let mut columns = lane_columns();
     columns.extend([
         Column::int("total_ns", Unit::Ns).key(),
-        Column::int("busy_ns", Unit::Ns).key(),
+        Column::int("busy_ns", Unit::Ns),
         Column::int("idle_ns", Unit::Ns).key(),
         Column::int("compute_ns", Unit::Ns).key(),
         Column::int("communication_ns", Unit::Ns),
