@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use trace::{Map, RowRef, StrId, Table, Trace};
 
 use super::calls::HostCalls;
-use super::gaps::{self, Gap};
+use super::gaps::{self, Cause, Gap};
 use super::thresholds::Thresholds;
 use crate::breakdown::lanes::{GpuRow, Lane, lanes};
 use crate::breakdown::sweep::Bucket;
@@ -172,6 +172,19 @@ pub(super) struct Sum {
 }
 
 impl Tally {
+    /// The gaps that a call is behind, by call; `call` tells which, from a gap's cause.
+    pub fn of_gaps(facts: &Facts, call: impl Fn(Cause) -> Option<StrId>) -> Self {
+        let mut tally = Self::default();
+        for (number, gpu) in facts.gpus.iter().enumerate() {
+            for gap in &gpu.gaps {
+                if let Some(call) = call(gap.cause) {
+                    tally.add(number, call, (gap.start, gap.end), gap.length());
+                }
+            }
+        }
+        tally
+    }
+
     pub fn add(&mut self, gpu: usize, name: StrId, time: (i64, i64), gain: i64) {
         let sum = self.sums.entry((name, gpu)).or_insert(Sum {
             name,

@@ -17,14 +17,10 @@ fn judge(facts: &Facts) -> Verdict {
         return Verdict::CannotJudge("no launch is recorded".into());
     }
     let limits = &facts.limits.blocking_sync;
-    let mut tally = Tally::default();
-    for (number, gpu) in facts.gpus.iter().enumerate() {
-        for gap in &gpu.gaps {
-            if let Cause::Sync(call) = gap.cause {
-                tally.add(number, call, (gap.start, gap.end), gap.length());
-            }
-        }
-    }
+    let tally = Tally::of_gaps(facts, |cause| match cause {
+        Cause::Sync(call) => Some(call),
+        _ => None,
+    });
     let worth = tally.by_name().into_iter().filter(|sum| {
         sum.calls >= limits.min_calls && percent(sum.gain, facts.gpus[sum.gpu].total()) >= limits.min_pct
     });
