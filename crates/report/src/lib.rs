@@ -1,4 +1,4 @@
-//! Reports: what an analysis found, as typed tables and findings, and how they are shown.
+//! Reports: what an analysis found, as typed tables, findings and charts, and how they are shown.
 //!
 //! ```text
 //! analysis ──► Report ──► render::{terminal, json, csv, markdown}
@@ -17,12 +17,14 @@
 //! assert!(text.contains("1.500 ms"));
 //! ```
 
+pub mod chart;
 mod finding;
 mod layout;
 mod number;
 pub mod render;
 mod table;
 
+pub use chart::Chart;
 pub use finding::{Finding, Severity};
 pub use table::{Column, Importance, Table, Unit, Value};
 
@@ -88,6 +90,8 @@ pub struct Report {
     pub tables: Vec<Table>,
     /// Findings, most important first.
     pub findings: Vec<Finding>,
+    /// Pictures, in the order to show them.
+    pub charts: Vec<chart::Chart>,
     /// Remarks for a person, such as what was left out and how to see it.
     pub notes: Vec<String>,
 }

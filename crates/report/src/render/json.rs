@@ -36,6 +36,10 @@ pub fn json(report: &Report, version: &str) -> String {
     if !report.notes.is_empty() {
         object.insert("notes".into(), report.notes.clone().into());
     }
+    if !report.charts.is_empty() {
+        object
+            .insert("charts".into(), report.charts.iter().map(crate::chart::json).collect::<Vec<_>>().into());
+    }
     let mut text = serde_json::to_string_pretty(&Json::Object(object)).unwrap_or_default();
     text.push('\n');
     text

@@ -1,0 +1,139 @@
+//! Colours by meaning, for light pages, dark pages, and pages that decide themselves.
+
+use std::fmt::Write;
+
+/// A colour by what it is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ink {
+    /// Main text.
+    Text,
+    /// Text and marks that stand back.
+    Muted,
+    /// Lines of a grid.
+    Grid,
+    /// Axes and borders.
+    Axis,
+    /// The page.
+    Surface,
+    /// Areas a little apart from the page.
+    Raised,
+    /// A kind of thing, by number; from [`Ink::SERIES`] on they repeat.
+    Series(usize),
+    /// What is left when the kinds are told.
+    Rest,
+    /// Better.
+    Good,
+    /// Worse.
+    Bad,
+}
+
+impl Ink {
+    /// How many kinds have colours of their own.
+    pub const SERIES: usize = 8;
+
+    fn place(self) -> usize {
+        match self {
+            Ink::Text => 0,
+            Ink::Muted => 1,
+            Ink::Grid => 2,
+            Ink::Axis => 3,
+            Ink::Surface => 4,
+            Ink::Raised => 5,
+            Ink::Rest => 6,
+            Ink::Good => 7,
+            Ink::Bad => 8,
+            Ink::Series(number) => 9 + number % Ink::SERIES,
+        }
+    }
+}
+
+/// (name of the CSS variable, colour on light, colour on dark), by [`Ink::place`].
+///
+/// The kinds keep their hue in both themes and differ in lightness too, so that they stay apart in grey and for
+/// people who do not tell red from green.
+const COLORS: [(&str, &str, &str); 17] = [
+    ("--text", "#1c2128", "#e4e7eb"),
+    ("--muted", "#5c6672", "#9aa5b1"),
+    ("--grid", "#e7eaee", "#2a3038"),
+    ("--axis", "#b9c0c8", "#4b5560"),
+    ("--surface", "#ffffff", "#14181d"),
+    ("--raised", "#f5f7f9", "#1c2127"),
+    ("--rest", "#a7b0ba", "#69737f"),
+    ("--good", "#2f8f5b", "#5dbb86"),
+    ("--bad", "#c8453b", "#e8776d"),
+    ("--series-1", "#2f67b1", "#6ba2ea"),
+    ("--series-2", "#dd8a2e", "#eba556"),
+    ("--series-3", "#3f9a6b", "#68bd90"),
+    ("--series-4", "#b9405a", "#e07690"),
+    ("--series-5", "#7b62b8", "#a894e0"),
+    ("--series-6", "#2b9db0", "#5fc3d3"),
+    ("--series-7", "#a58a1f", "#cdb650"),
+    ("--series-8", "#cf6fa8", "#e298c4"),
+];
+
+/// For which page a chart is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Theme {
+    /// Dark on light; also for paper.
+    #[default]
+    Light,
+    /// Light on dark.
+    Dark,
+    /// Colours are CSS variables of the page the chart is part of, and pointing is left to its script.
+    Page,
+}
+
+impl Theme {
+    /// The colour as SVG has it.
+    pub(crate) fn color(self, ink: Ink) -> String {
+        let (variable, light, dark) = COLORS[ink.place()];
+        match self {
+            Theme::Light => light.into(),
+            Theme::Dark => dark.into(),
+            Theme::Page => format!("var({variable})"),
+        }
+    }
+}
+
+/// The declarations that give the variables of [`Theme::Page`] the colours of a theme.
+pub fn page_variables(dark: bool) -> String {
+    let mut text = String::new();
+    for (variable, on_light, on_dark) in COLORS {
+        _ = write!(text, "{variable}:{};", if dark { on_dark } else { on_light });
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Relative luminance as WCAG defines it.
+    fn luminance(color: &str) -> f64 {
+        let channel = |at: usize| {
+            let value = f64::from(u8::from_str_radix(&color[at..at + 2], 16).unwrap()) / 255.0;
+            if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
+    }
+
+    fn contrast(a: &str, b: &str) -> f64 {
+        let (a, b) = (luminance(a), luminance(b));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    #[test]
+    fn text_and_kinds_stand_out_from_the_page() {
+        for (theme, page) in [(Theme::Light, "#ffffff"), (Theme::Dark, "#14181d")] {
+            assert_eq!(theme.color(Ink::Surface), page);
+            assert!(contrast(&theme.color(Ink::Text), page) > 12.0);
+            assert!(contrast(&theme.color(Ink::Muted), page) > 4.5);
+            for number in 0..Ink::SERIES {
+                let found = contrast(&theme.color(Ink::Series(number)), page);
+                assert!(found > 2.3, "kind {number} in {theme:?}: {found:.2}");
+            }
+        }
+        assert_eq!(Theme::Page.color(Ink::Series(8)), Theme::Page.color(Ink::Series(0)));
+        assert!(page_variables(true).contains("--series-8:#e298c4;"));
+    }
+}
