@@ -1,9 +1,9 @@
 //! What a database holds: recordings (groups of tables with one suffix), and whatever else somebody put into it.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use rusqlite::{Connection, Result};
+use trace::Map;
 
+use crate::rocpd::recordings::{Suffixes, guids, quoted};
 use crate::rocpd::schema::{self, SchemaVersion};
 use crate::rocpd::views;
 
@@ -51,9 +51,6 @@ pub(super) struct Object {
     pub sql: String,
 }
 
-/// So many tables with one ending make it a suffix; a metadata table alone does too.
-const ENOUGH_TABLES: usize = 3;
-
 impl Table {
     /// A column by its name in any case.
     pub fn column(&self, name: &str) -> Option<&str> {
@@ -95,7 +92,8 @@ pub(super) fn contents(connection: &Connection, database: &str) -> Result<Conten
             _ => found.views.push(object),
         }
     }
-    let suffixes = suffixes(tables.iter().map(|table| table.name.as_str()));
+    let suffixes = Suffixes::of(tables.iter().map(|table| table.name.as_str()));
+    let mut group_of: Map<String, usize> = Map::default();
     let mut columns = connection.prepare("SELECT name, hidden FROM pragma_table_xinfo(?1, ?2)")?;
     for Object { name, sql, .. } in tables {
         let listed: Vec<(String, i64)> = columns
@@ -103,29 +101,28 @@ pub(super) fn contents(connection: &Connection, database: &str) -> Result<Conten
             .collect::<Result<_>>()?;
         let computed = listed.iter().any(|(_, hidden)| *hidden != 0);
         let columns = listed.into_iter().filter(|(_, hidden)| *hidden == 0).map(|(name, _)| name).collect();
-        // The longest suffix that fits: the empty one fits everything.
-        let fits = |suffix: &&String| name.starts_with("rocpd_") && name.ends_with(suffix.as_str());
-        let suffix = suffixes.iter().filter(fits).max_by_key(|suffix| suffix.len());
-        let plain = name[..name.len() - suffix.map_or(0, String::len)].to_string();
-        let table = Table { plain, name, sql, columns, computed };
-        match suffix {
-            None => found.others.push(table),
-            Some(suffix) => match found.groups.iter_mut().find(|group| group.suffix == *suffix) {
-                Some(group) => group.tables.push(table),
-                None => found.groups.push(Group {
-                    suffix: suffix.clone(),
-                    tables: vec![table],
-                    ..Group::default()
-                }),
-            },
+        let split = suffixes.split(&name).map(|(plain, suffix)| (plain.to_string(), suffix.to_string()));
+        match split {
+            None => found.others.push(Table { plain: name.clone(), name, sql, columns, computed }),
+            Some((plain, suffix)) => {
+                let number = *group_of.entry(suffix.clone()).or_insert_with(|| {
+                    found.groups.push(Group { suffix, ..Group::default() });
+                    found.groups.len() - 1
+                });
+                found.groups[number].tables.push(Table { plain, name, sql, columns, computed });
+            }
         }
     }
     for group in &mut found.groups {
-        group.guids = guids(connection, database, group)?;
+        group.guids = guids(connection, database, &|plain, columns| {
+            let table = group.table(plain)?;
+            columns.iter().all(|column| table.column(column).is_some()).then_some(table.name.as_str())
+        })?;
     }
+    let known = schema::tables(SchemaVersion::NEWEST);
     let own = |name: &str| {
         views::known().iter().any(|view| view.name == name)
-            || schema::tables(SchemaVersion::NEWEST).iter().any(|table| table.name == name)
+            || known.iter().any(|table| table.name == name)
             || found.groups.iter().any(|group| group.table(name).is_some())
     };
     found.views = std::mem::take(&mut found.views).into_iter().filter(|view| !own(&view.name)).collect();
@@ -134,70 +131,6 @@ pub(super) fn contents(connection: &Connection, database: &str) -> Result<Conten
 
 fn is_virtual(sql: &str) -> bool {
     sql.get(..14).is_some_and(|start| start.eq_ignore_ascii_case("CREATE VIRTUAL"))
-}
-
-/// The endings by which tables belong together: those of metadata tables, and those that several tables share.
-fn suffixes<'n>(names: impl Iterator<Item = &'n str>) -> BTreeSet<String> {
-    let known = schema::tables(SchemaVersion::NEWEST);
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for name in names {
-        let plain =
-            known.iter().map(|t| t.name).filter(|plain| name.starts_with(plain)).max_by_key(|p| p.len());
-        if let Some(plain) = plain {
-            let count = counts.entry(&name[plain.len()..]).or_default();
-            *count += if plain == "rocpd_metadata" { ENOUGH_TABLES } else { 1 };
-        }
-    }
-    let enough = counts.values().copied().max().unwrap_or(0).min(ENOUGH_TABLES);
-    counts.into_iter().filter(|(_, count)| *count >= enough).map(|(suffix, _)| suffix.to_string()).collect()
-}
-
-/// The guids that rows carry; that of the metadata may be an unfilled placeholder.
-fn guids(connection: &Connection, database: &str, group: &Group) -> Result<Vec<String>> {
-    let small = ["rocpd_info_process", "rocpd_info_node", "rocpd_info_agent"];
-    let large = ["rocpd_kernel_dispatch", "rocpd_region", "rocpd_string"];
-    let selects = small.map(|t| (t, "DISTINCT", "")).into_iter().chain(large.map(|t| (t, "", " LIMIT 1")));
-    for (plain, distinct, limit) in selects {
-        let Some(table) = group.table(plain) else { continue };
-        let Some(guid) = table.column("guid") else { continue };
-        let sql =
-            format!("SELECT {distinct} {} FROM {}{limit}", quoted(guid), qualified(database, &table.name));
-        let found = texts(connection, &sql)?;
-        if !found.is_empty() {
-            return Ok(found);
-        }
-    }
-    let told =
-        group.table("rocpd_metadata").filter(|t| t.column("tag").is_some() && t.column("value").is_some());
-    let Some(metadata) = told else { return Ok(Vec::new()) };
-    let sql = format!("SELECT value FROM {} WHERE tag = 'guid'", qualified(database, &metadata.name));
-    texts(connection, &sql)
-}
-
-/// Texts of a query's first column; what is no text, empty or an unfilled placeholder is passed over.
-pub(super) fn texts(connection: &Connection, sql: &str) -> Result<Vec<String>> {
-    let mut statement = connection.prepare(sql)?;
-    let mut rows = statement.query([])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        if let Ok(text) = row.get_ref(0)?.as_str()
-            && !text.is_empty()
-            && !text.starts_with("{{")
-        {
-            found.push(text.to_string());
-        }
-    }
-    Ok(found)
-}
-
-/// `"source"."rocpd_region_0000"`
-pub(super) fn qualified(database: &str, table: &str) -> String {
-    format!("{}.{}", quoted(database), quoted(table))
-}
-
-/// A name in double quotes.
-pub(super) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 #[cfg(test)]

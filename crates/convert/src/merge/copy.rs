@@ -5,9 +5,10 @@
 
 use rusqlite::{Connection, Result};
 
-use super::contents::{Object, Table, qualified, quoted};
+use super::contents::{Object, Table};
 use super::environment::{COMMAND_FUNCTION, ENVIRONMENT_FUNCTION};
 use super::rename::renamed;
+use crate::rocpd::recordings::{qualified, quoted};
 
 /// The table of processes, whose environment and command line are looked through.
 pub(super) const PROCESSES: &str = "rocpd_info_process";

@@ -28,9 +28,11 @@ use rusqlite::{Connection, ErrorCode};
 use trace::{Health, Map, Status};
 
 use crate::output::OutputFile;
+use crate::rocpd::recordings::{qualified, quoted, texts};
 use crate::rocpd::schema::{self, SchemaVersion};
+use crate::rocpd::set_aside::SetAside;
 use crate::rocpd::views;
-use contents::{Contents, Object, Table, contents, qualified, texts};
+use contents::{Contents, Object, Table, contents};
 pub use package::{PackageOptions, files_of_package, is_package, package};
 use plan::{Planned, SOURCE};
 use union::Unions;
@@ -188,6 +190,7 @@ fn write(
         names: HashSet::default(),
         others: Map::default(),
         later: Vec::new(),
+        aside: SetAside::default(),
         merged: Merged { health, ..Merged::default() },
     };
     for input in planned {
@@ -212,6 +215,8 @@ struct Writer<'a> {
     others: Map<String, Table>,
     /// Views and triggers that inputs have of their own, and whose they are.
     later: Vec<(Object, PathBuf)>,
+    /// Definitions of recordings that are done.
+    aside: SetAside,
     merged: Merged,
 }
 
@@ -230,7 +235,11 @@ impl Writer<'_> {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => unreadable(e),
             _ => Error::output(self.target, &e),
         })?;
-        input.source.detach(&self.connection, SOURCE)
+        input.source.detach(&self.connection, SOURCE)?;
+        // Tables of no recording are looked at again, when another input has one of the same name.
+        let others = &self.others;
+        let taken = self.aside.take(&self.connection, &|table| others.contains_key(&table.to_ascii_lowercase()));
+        taken.map_err(|e| Error::output(self.target, &e))
     }
 
     fn copy_all(&mut self, input: &Planned, found: Contents) -> rusqlite::Result<()> {
@@ -344,7 +353,7 @@ impl Writer<'_> {
             };
             let from = qualified("main", &format!("{plain}{}", recording.suffix));
             let mut found =
-                texts(&self.connection, &format!("SELECT {} FROM {from}{rest}", contents::quoted(column)))?;
+                texts(&self.connection, &format!("SELECT {} FROM {from}{rest}", quoted(column)))?;
             found.sort();
             found.dedup();
             Ok(found)
@@ -362,6 +371,7 @@ impl Writer<'_> {
     /// Makes the views over all recordings, and those of the inputs.
     fn finish(mut self) -> Result<Merged, Error> {
         let failed = |e: rusqlite::Error| Error::output(self.target, &e);
+        std::mem::take(&mut self.aside).put_back(&self.connection).map_err(failed)?;
         self.connection.execute_batch("BEGIN").map_err(failed)?;
         let names = &self.names;
         self.unions

@@ -1,6 +1,6 @@
 //! Definitions under other names: tables that would clash get another suffix, and so do their indexes.
 
-use super::contents::quoted;
+use crate::rocpd::recordings::quoted;
 
 /// Words before the name of a table or index.
 const BEFORE_NAMES: [&str; 4] = ["TABLE", "INDEX", "REFERENCES", "ON"];

@@ -2,8 +2,9 @@
 
 use rusqlite::{Connection, Result, Statement};
 
-use super::contents::{Group, Table, qualified};
+use super::contents::{Group, Table};
 use super::copy::columns_to_copy;
+use crate::rocpd::recordings::qualified;
 
 /// A table, the database that it is attached in, and the rank that the file's name tells.
 pub(super) type Place<'a> = (&'a str, &'a Table, Option<u32>);

@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, Result};
 
-use super::contents::{Table, quoted};
+use super::contents::Table;
+use crate::rocpd::recordings::{quoted, united};
 use crate::rocpd::schema::{self, SchemaVersion};
 use crate::rocpd::views;
-
-/// SQLite joins at most 500 SELECTs into one; more are joined in two steps.
-const MOST_SELECTS: usize = 500;
 
 /// Tables of all recordings by their plain names.
 #[derive(Default)]
@@ -97,11 +95,7 @@ impl Parts {
             .iter()
             .map(|(name, layout)| format!("SELECT {} FROM {}", lists[*layout], quoted(name)))
             .collect();
-        if selects.len() <= MOST_SELECTS {
-            return selects.join("\nUNION ALL ");
-        }
-        let joined = |some: &[String]| format!("SELECT * FROM ({})", some.join("\nUNION ALL "));
-        selects.chunks(MOST_SELECTS).map(joined).collect::<Vec<_>>().join("\nUNION ALL ")
+        united(&selects)
     }
 }
 

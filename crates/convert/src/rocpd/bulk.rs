@@ -1,5 +1,6 @@
 //! A database written in bulk: schema and small tables through SQLite, the tables of events page by page.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -9,7 +10,9 @@ use rusqlite::{Connection, ToSql, params_from_iter};
 use trace::Map;
 
 use super::pages::{PAGE, PageFile, TreeWriter, Value};
+use super::recordings::united;
 use super::schema::{self, SchemaVersion, TableDef};
+use super::set_aside::SetAside;
 use super::{Error, Flavour, Options, Written, views};
 use crate::output::OutputFile;
 
@@ -121,18 +124,21 @@ impl BulkWriter {
         let connection = Connection::open(output.partial()).map_err(|e| fail(&e))?;
         connection
             .execute_batch(&format!(
-                "PRAGMA page_size = {PAGE}; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; BEGIN"
+                "PRAGMA page_size = {PAGE}; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF"
             ))
             .map_err(|e| fail(&e))?;
+        let mut aside = SetAside::default();
+        let mut suffixes: BTreeSet<String> = BTreeSet::new();
         let mut groups: Vec<Group> = Vec::new();
         for guid in guids {
             let guid = options.flavour.guid(guid);
             let suffix = format!("_{}", guid.replace(|c: char| !c.is_ascii_alphanumeric(), "_"));
-            if groups.iter().any(|g| g.suffix == suffix) {
+            if !suffixes.insert(suffix.clone()) {
                 return Err(fail(&format!("guid `{guid}` occurs twice")));
             }
             let default = if options.flavour == Flavour::RocprofSys { "{{guid}}" } else { &guid };
             let mut big: Vec<Option<BigTable>> = BIG.iter().map(|_| None).collect();
+            connection.execute_batch("BEGIN").map_err(|e| fail(&e))?;
             for table in &tables {
                 connection.execute_batch(&table.create(&suffix, default)).map_err(|e| fail(&e))?;
                 let Some(number) = BIG.iter().position(|name| *name == table.name) else { continue };
@@ -147,12 +153,18 @@ impl BulkWriter {
                 let keep = full.iter().map(|column| table.columns.contains(column)).collect();
                 big[number] = Some(BigTable { tree: TreeWriter::new(root), keep });
             }
+            connection.execute_batch("COMMIT").map_err(|e| fail(&e))?;
+            if guids.len() > 1 {
+                aside.take(&connection, &|_| false).map_err(|e| fail(&e))?;
+            }
             let mut group =
                 Group { guid, suffix, big, strings: Map::default(), texts: Vec::new(), small: Vec::new() };
             group.string("");
             groups.push(group);
         }
-        connection.execute_batch("COMMIT").map_err(|e| fail(&e))?;
+        if guids.len() > 1 {
+            aside.put_back(&connection).map_err(|e| fail(&e))?;
+        }
         drop(connection);
         let file = File::options().read(true).write(true).open(output.partial()).map_err(|e| fail(&e))?;
         let pages = PageFile::append_to(file).map_err(|e| fail(&e))?;
@@ -269,6 +281,7 @@ fn write_small(
 ) -> rusqlite::Result<()> {
     connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; BEGIN")?;
     connection.set_prepared_statement_cache_capacity(64);
+    let mut aside = SetAside::default();
     for (guid, suffix, texts, small) in groups {
         let metadata = format!("INSERT INTO \"rocpd_metadata{suffix}\" (tag, value) VALUES (?1, ?2)");
         let tags = options.flavour.metadata(version, guid, suffix);
@@ -293,7 +306,9 @@ fn write_small(
             let values = guid.into_iter().chain(values.iter().map(|v| v as &dyn ToSql));
             connection.prepare_cached(&sql)?.execute(params_from_iter(values))?;
         }
+        aside.take_last_ids(connection)?;
     }
+    aside.put_back_last_ids(connection)?;
     let mut statement = connection.prepare("INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)")?;
     for sequence in sequences {
         statement.execute((&sequence.0, sequence.1))?;
@@ -317,7 +332,7 @@ fn write_views(
             .map(|(_, suffix, ..)| format!("SELECT * FROM \"{}{suffix}\"", table.name))
             .collect();
         if !selects.is_empty() {
-            let sql = format!("CREATE VIEW \"{}\" AS {}", table.name, selects.join(" UNION ALL "));
+            let sql = format!("CREATE VIEW \"{}\" AS {}", table.name, united(&selects));
             connection.execute_batch(&sql)?;
         }
     }

@@ -10,8 +10,10 @@ mod device;
 mod from_trace;
 mod identity;
 mod pages;
+pub mod recordings;
 mod rows;
 pub mod schema;
+pub(crate) mod set_aside;
 pub mod views;
 
 use std::path::{Path, PathBuf};

@@ -11,6 +11,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use convert::rocpd::recordings::quoted;
 use convert::rocpd::views::{self, Scope};
 use rusqlite::fallible_streaming_iterator::FallibleStreamingIterator;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
@@ -21,7 +22,7 @@ use rusqlite::vtab::{
 use rusqlite::{Connection, Error, Result, Statement};
 use trace::Map;
 
-use super::discover::{Group, quoted};
+use super::discover::Group;
 use super::{file, unions};
 use crate::plan::{self, Compare, Plan};
 use crate::result::owned;

@@ -6,10 +6,11 @@
 
 use std::collections::BTreeMap;
 
+use convert::rocpd::recordings::{qualified, quoted};
 use convert::rocpd::views::{self, Scope, View};
 use rusqlite::Connection;
 
-use super::discover::{Group, known_tables, qualified, quoted};
+use super::discover::{Group, known_tables};
 
 /// Totals that we compute faster than the views that a database carries.
 const FASTER: &[(&str, &str)] = &[
