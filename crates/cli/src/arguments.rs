@@ -31,10 +31,12 @@ pub enum Command {
     Summary(commands::summary::SummaryArgs),
     /// Run SQL with rocpd's table and view names on any trace
     Query(commands::query::QueryArgs),
-    /// Write a trace in other formats: csv, Perfetto, OTF2, chrome JSON, rocpd
+    /// Write a trace in other formats: csv, Perfetto, OTF2, chrome JSON, rocpd, Parquet
     Convert(commands::convert::ConvertArgs),
     /// Join rocpd databases of many ranks and nodes into one, or into a folder package, without secrets
     Merge(commands::merge::MergeArgs),
+    /// Show a trace in the Perfetto UI, which fetches it from this machine
+    Open(commands::open::OpenArgs),
     /// Show which kernels cost most and where they come from, what could overlap and what could be fused
     Triage(Box<commands::triage::TriageArgs>),
     /// Show how the GPUs spent their time: timeline, categories and backends, what ran together

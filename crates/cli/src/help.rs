@@ -10,7 +10,7 @@ use crate::arguments::Arguments;
 const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["demo", "info"]),
     ("Collect", &["capture"]),
-    ("Read", &["summary", "query", "convert", "merge"]),
+    ("Read", &["summary", "query", "convert", "merge", "open"]),
     ("Analyse", &["triage", "breakdown", "overlap", "perfetto-fix", "compare", "explain"]),
     ("Test data", &["synth"]),
     ("Set up", &["completions", "man"]),

@@ -142,6 +142,23 @@ fn a_failure_is_one_line_and_leaves_nothing() {
     assert_eq!(unknown.status.code(), Some(2));
 }
 
+#[test]
+fn a_build_without_parquet_says_how_to_get_one_with() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = database(&folder.path().join("run")).display().to_string();
+    let out = folder.path().join("out").display().to_string();
+    let output = run(&["convert", &database, "--to", "parquet", "--out", &out]);
+    if cfg!(feature = "parquet") {
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let written = names(Path::new(&out));
+        assert!(written.contains(&"2000_kernels.parquet".into()), "{written:?}");
+    } else {
+        check_failure(&output, "parquet");
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(errors.contains("--features parquet"), "{errors}");
+    }
+}
+
 fn check_failure(output: &std::process::Output, format: &str) {
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{format}: {errors}");

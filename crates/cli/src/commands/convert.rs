@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use convert::{otf2, pftrace, rocpd, rocprofv3::csv, torch};
+use convert::{otf2, parquet, pftrace, rocpd, rocprofv3::csv, torch};
 use report::{Column, InputFact, Report, Table, Unit, Value};
 use trace::{Needs, Trace};
 
@@ -22,7 +22,7 @@ const DEFAULT_NAME: &str = "out";
   rocm-perf convert -i 4711_results.db -f csv pftrace -d out -o run   # as rocpd spells it
 
 Files are named as rocpd names them: NAME_kernel_trace.csv and so on, NAME_results.pftrace, NAME_results.otf2 (with
-NAME_results.def and NAME_results/), NAME_results.json (chrome), NAME_results.db. Times are exact in every format; what a format cannot hold is said.")]
+NAME_results.def and NAME_results/), NAME_results.json (chrome), NAME_results.db, NAME_kernels.parquet and so on. Times are exact in every format; what a format cannot hold is said.")]
 pub struct ConvertArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -82,6 +82,8 @@ enum Target {
     /// rocpd database
     #[value(alias = "db")]
     Rocpd,
+    /// Parquet, a file per table (in builds with the feature `parquet`)
+    Parquet,
 }
 
 impl Target {
@@ -92,13 +94,14 @@ impl Target {
             Target::Otf2 => "otf2",
             Target::Chrome => "chrome",
             Target::Rocpd => "rocpd",
+            Target::Parquet => "parquet",
         }
     }
 
     /// What follows the name of the run, where it is one file.
     fn ending(self) -> Option<&'static str> {
         match self {
-            Target::Csv => None,
+            Target::Csv | Target::Parquet => None,
             Target::Pftrace => Some("_results.pftrace"),
             Target::Otf2 => Some("_results.otf2"),
             Target::Chrome => Some("_results.json"),
@@ -151,6 +154,10 @@ impl ConvertArgs {
         if self.gzip && !targets.iter().any(|target| target.can_gzip()) {
             return Err(Failure::input("`--gzip` compresses pftrace and chrome, neither is asked for"));
         }
+        if targets.contains(&Target::Parquet) && !parquet::AVAILABLE {
+            return Err(Failure::input("this build does not write Parquet")
+                .with_help("`cargo install --path crates/cli --features parquet` makes one that does"));
+        }
         let own_name = || base_name(inputs);
         let finish = |job: Job| Job { by_queue: self.group_by_queue, ..job };
         let (folder, name) = match (&self.out, &self.output_path) {
@@ -190,6 +197,7 @@ impl Job {
     fn files(&self) -> Vec<PathBuf> {
         match self.target {
             Target::Csv => csv::stems().map(|stem| csv::path(&self.path, stem)).collect(),
+            Target::Parquet => parquet::TABLES.iter().map(|table| parquet::path(&self.path, table)).collect(),
             Target::Otf2 => otf2::paths(&self.path).into_iter().chain([self.path.clone()]).collect(),
             _ => vec![self.path.clone()],
         }
@@ -241,6 +249,11 @@ impl Job {
                 notes.extend(torch::left_out(trace).iter().map(|what| format!("chrome: {what}")));
                 Ok(one(bytes))
             }
+            Target::Parquet => {
+                let files = parquet::write(trace, &self.path).map_err(failed)?;
+                let written = |(path, bytes)| Written { target: self.target, path, bytes };
+                Ok(files.into_iter().map(written).collect())
+            }
             Target::Rocpd => {
                 let written = rocpd::write(trace, &self.path, &rocpd::Options::default())
                     .map_err(|error| Failure::input(error.to_string()))?;
@@ -257,7 +270,7 @@ fn is_folder(path: &Path) -> bool {
 }
 
 /// The run's name: that of the only input without endings, rocpd's default for several.
-fn base_name(inputs: &[PathBuf]) -> String {
+pub(super) fn base_name(inputs: &[PathBuf]) -> String {
     const ENDINGS: [&str; 6] = [".gz", ".zst", ".json", ".db", ".csv", "_results"];
     let [input] = inputs else { return DEFAULT_NAME.into() };
     let path = input.canonicalize().unwrap_or_else(|_| input.clone());
@@ -270,6 +283,17 @@ fn base_name(inputs: &[PathBuf]) -> String {
     if name.is_empty() || name == "-" { DEFAULT_NAME.into() } else { name }
 }
 
+/// What was read, as reports state it.
+pub(super) fn input_facts(trace: &Trace) -> Vec<InputFact> {
+    let fact = |source: &trace::Source| InputFact {
+        path: source.path.clone(),
+        format: source.format.clone(),
+        bytes: source.bytes,
+        rank: source.rank,
+    };
+    trace.sources.iter().map(fact).collect()
+}
+
 fn report(trace: &Trace, files: &[Written], notes: Vec<String>) -> Report {
     let columns = vec![Column::text("path"), Column::text("format"), Column::int("bytes", Unit::Bytes).key()];
     let mut table = Table::new("files", "Written", columns);
@@ -280,15 +304,9 @@ fn report(trace: &Trace, files: &[Written], notes: Vec<String>) -> Report {
             Value::Int(file.bytes as i64),
         ]);
     }
-    let inputs = trace.sources.iter().map(|source| InputFact {
-        path: source.path.clone(),
-        format: source.format.clone(),
-        bytes: source.bytes,
-        rank: source.rank,
-    });
     Report {
         command: "convert".into(),
-        inputs: inputs.collect(),
+        inputs: input_facts(trace),
         health: analysis::health(&trace.health),
         tables: vec![table],
         notes,

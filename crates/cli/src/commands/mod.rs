@@ -8,6 +8,7 @@ pub mod demo;
 pub mod explain;
 pub mod info;
 pub mod merge;
+pub mod open;
 pub mod overlap;
 pub mod perfetto_fix;
 pub mod query;
@@ -30,6 +31,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Query(args) => args.run(output),
         Command::Convert(args) => args.run(output),
         Command::Merge(args) => args.run(output),
+        Command::Open(args) => args.run(output),
         Command::Triage(args) => args.run(output),
         Command::Breakdown(args) => args.run(output),
         Command::Overlap(args) => args.run(output),

@@ -1,0 +1,163 @@
+//! `open`
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use clap::Args;
+use convert::output::OutputFolder;
+use convert::perfetto_ui::{Ended, Offer, PORT, PUBLIC_UI, origin};
+use convert::pftrace;
+use report::{Column, Report, Table, Unit, Value};
+use trace::Needs;
+
+use super::convert::{base_name, input_facts};
+use crate::failure::Failure;
+use crate::input::InputArgs;
+use crate::output::{Format, OutputArgs, print};
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  rocm-perf open 4711_results.db
+  rocm-perf open trace.json.gz --start 40% --end 60%
+  ssh -L 9001:127.0.0.1:9001 gpu-node rocm-perf open run.db    # then click the link that it prints
+  rocm-perf open ranks/ --ui http://perfetto.local:10000       # a UI of your own
+
+The trace stays on this machine: the page of the UI fetches it over loopback, and nobody else can. It is served until it
+was fetched once. Safari does not let a page fetch from loopback; use Chrome, Edge or Firefox.")]
+pub struct OpenArgs {
+    #[command(flatten)]
+    input: InputArgs,
+
+    /// Only print the link
+    #[arg(long)]
+    no_browser: bool,
+
+    /// Address of the Perfetto UI
+    #[arg(long, value_name = "URL", default_value = PUBLIC_UI)]
+    ui: String,
+
+    /// Port of this machine to serve on; the public UI fetches from 9001 only
+    #[arg(long, value_name = "N", default_value_t = PORT)]
+    port: u16,
+
+    /// End when nobody has fetched the trace after so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    timeout: u64,
+
+    /// Go on serving until the timeout or Ctrl-C, so that the page can be loaded again
+    #[arg(long)]
+    keep: bool,
+
+    /// Tracks of HSA queues instead of HIP streams
+    #[arg(long)]
+    group_by_queue: bool,
+}
+
+impl OpenArgs {
+    pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
+        let name = format!("{}.pftrace", base_name(&self.input.paths()?));
+        let Some(origin) = origin(&self.ui) else {
+            return Err(Failure::input(format!("`--ui {}` is no address of a web page", self.ui))
+                .with_help("one begins with `https://` or `http://`"));
+        };
+        if origin == PUBLIC_UI && self.port != PORT {
+            let message =
+                format!("{PUBLIC_UI} fetches from port {PORT} only, not from `--port {}`", self.port);
+            return Err(Failure::input(message).with_help("other ports are for a UI of your own: `--ui URL`"));
+        }
+        let trace = self.input.read(&Needs::everything(), output)?;
+        // Never given its name: it goes away with this command, interrupted or not.
+        let folder = std::env::temp_dir().join("rocm-perf-open");
+        let cannot = |path: &std::path::Path, error: std::io::Error| {
+            Failure::input(format!("cannot write `{}`: {error}", path.display()))
+                .with_help("`TMPDIR` names a folder with more room")
+        };
+        let folder = OutputFolder::create(&folder).map_err(|error| cannot(&folder, error))?;
+        let file = folder.partial().join(&name);
+        let options = pftrace::Options { gzip: false, by_queue: self.group_by_queue };
+        let written = pftrace::write(&trace, &file, &options).map_err(|error| cannot(&file, error))?;
+        let inputs = input_facts(&trace);
+        let health = analysis::health(&trace.health);
+        drop(trace);
+        let offer = Offer::new(&file, &name, &self.ui, self.port).map_err(|error| {
+            let message = format!("cannot listen on 127.0.0.1:{}: {error}", self.port);
+            let failure = Failure::input(message);
+            match error.kind() {
+                std::io::ErrorKind::AddrInUse => failure.with_help(
+                    "end the program that listens there, such as another `open` or `trace_processor --httpd`",
+                ),
+                _ => failure,
+            }
+        })?;
+        if output.format() == Format::Json {
+            let columns = vec![
+                Column::text("link"),
+                Column::text("url"),
+                Column::text("ui_origin"),
+                Column::int("bytes", Unit::Bytes),
+            ];
+            let mut table = Table::new("offers", "Waits to be fetched", columns);
+            let texts = [offer.link(), offer.url(), origin].map(Value::Text);
+            table.push(texts.into_iter().chain([Value::Int(written.bytes as i64)]).collect());
+            let notes = written.remarks.iter().map(|remark| format!("pftrace: {remark}")).collect();
+            let tables = vec![table];
+            output.show(Report {
+                command: "open".into(),
+                inputs,
+                health,
+                tables,
+                notes,
+                ..Report::default()
+            })?;
+        } else {
+            print(&format!("{}\n", offer.link()))?;
+        }
+        let opened = !self.no_browser && browse(&offer.link());
+        if !output.quiet {
+            eprintln!("{}", self.hint(opened));
+        }
+        match offer.serve(Duration::from_secs(self.timeout), self.keep) {
+            Ok(Ended::Fetched) => Ok(()),
+            Ok(Ended::TimedOut) => {
+                let message = format!("nobody fetched the trace in {} s", self.timeout);
+                Err(Failure::tool(message).with_help("wait longer with `--timeout SECONDS`"))
+            }
+            Err(error) => Err(Failure::tool(format!("cannot serve the trace: {error}"))),
+        }
+    }
+
+    /// What to do with the link.
+    fn hint(&self, opened: bool) -> String {
+        let until = if self.keep { "Ctrl-C ends it" } else { "it ends when the trace was fetched" };
+        match (opened, std::env::var_os("SSH_CONNECTION").is_some()) {
+            (true, _) => format!("opening the browser; {until}"),
+            (false, false) => format!("click the link in a browser on this machine; {until}"),
+            (false, true) => format!(
+                "click the link where `ssh -L {port}:127.0.0.1:{port}` forwards the port to this machine; {until}",
+                port = self.port
+            ),
+        }
+    }
+}
+
+/// Opens a link in the user's browser; false where there is none to be seen.
+fn browse(link: &str) -> bool {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let has_screen =
+        cfg!(any(target_os = "macos", windows)) || set("DISPLAY").or(set("WAYLAND_DISPLAY")).is_some();
+    let (program, arguments): (PathBuf, &[&str]) = match set("BROWSER") {
+        // A list of choices, of which the first is taken.
+        Some(browsers) => match std::env::split_paths(&browsers).next() {
+            Some(first) => (first, &[]),
+            None => return false,
+        },
+        None if !has_screen => return false,
+        None if cfg!(target_os = "macos") => ("open".into(), &[]),
+        None if cfg!(windows) => ("rundll32".into(), &["url.dll,FileProtocolHandler"]),
+        None => ("xdg-open".into(), &[]),
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).arg(link).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().is_ok()
+}
