@@ -1,0 +1,301 @@
+//! Peak rates of a GPU: operations per second by data type, bytes per second by memory level.
+
+use crate::arch::Arch;
+use crate::product::Product;
+use crate::rates::{DataType, Level, Pipe};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What is known about the GPU at hand; whatever is absent comes from the product.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Setup<'a> {
+    /// The product's name, as any tool prints it.
+    pub product: Option<&'a str>,
+    /// Compute partition mode: SPX, DPX, TPX, QPX, CPX.
+    pub compute_partition: Option<&'a str>,
+    /// Memory partition mode: NPS1, NPS2, NPS4, NPS8.
+    pub memory_partition: Option<&'a str>,
+    /// Compute units of the logical device.
+    pub cus: Option<u32>,
+    /// XCCs of the logical device.
+    pub xccs: Option<u32>,
+    /// Engine clock in MHz.
+    pub clock_mhz: Option<f64>,
+    /// Memory bandwidth of the logical device in GB/s.
+    pub memory_gbps: Option<f64>,
+}
+
+/// One peak with the formula that gave it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Peak {
+    /// Operations or bytes per second.
+    pub per_second: f64,
+    /// Where it comes from, in words.
+    pub formula: String,
+}
+
+/// The peaks of one logical device.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Peaks {
+    /// The device they were worked out for, in words.
+    pub device: String,
+    /// Vector operations per second.
+    pub vector: BTreeMap<DataType, Peak>,
+    /// Vector operations per second with packed instructions, where that differs.
+    pub packed: BTreeMap<DataType, Peak>,
+    /// Matrix operations per second.
+    pub matrix: BTreeMap<DataType, Peak>,
+    /// Matrix operations per second that the vendor's libraries were seen to reach.
+    pub achievable: BTreeMap<DataType, Peak>,
+    /// Bytes per second.
+    pub bytes: BTreeMap<Level, Peak>,
+    /// What could not be worked out, and why.
+    pub absent: Vec<String>,
+}
+
+impl Peaks {
+    /// The peak of a data type on a pipe.
+    pub fn flops(&self, pipe: Pipe, data_type: DataType) -> Option<f64> {
+        let table = if pipe == Pipe::Vector { &self.vector } else { &self.matrix };
+        table.get(&data_type).map(|peak| peak.per_second)
+    }
+
+    /// The bandwidth of a level.
+    pub fn bandwidth(&self, level: Level) -> Option<f64> {
+        self.bytes.get(&level).map(|peak| peak.per_second)
+    }
+
+    /// Replaces a bandwidth, for instance by a measured one.
+    pub fn set_bandwidth(&mut self, level: Level, per_second: f64, formula: impl fmt::Display) {
+        self.bytes.insert(level, Peak { per_second, formula: formula.to_string() });
+    }
+
+    /// Replaces a peak of arithmetic, for instance by a measured one.
+    pub fn set_flops(
+        &mut self,
+        pipe: Pipe,
+        data_type: DataType,
+        per_second: f64,
+        formula: impl fmt::Display,
+    ) {
+        let table = if pipe == Pipe::Vector { &mut self.vector } else { &mut self.matrix };
+        table.insert(data_type, Peak { per_second, formula: formula.to_string() });
+    }
+}
+
+/// Works out the peaks of a device; what is not known is absent and named.
+pub fn peaks(arch: &Arch, setup: &Setup) -> Peaks {
+    let product = product_of(arch, setup);
+    let mut peaks = Peaks { device: describe(arch, product, setup), ..Peaks::default() };
+    if let (Some(asked), None) = (setup.product, product) {
+        peaks.absent.push(format!("`{asked}` is not among the known products with {}", arch.name));
+    }
+    let xccs = xccs_of(product, setup, &mut peaks.absent);
+    let cus = setup.cus.or_else(|| product.map(|product| product.cus * xccs / product.total_xccs().max(1)));
+    let clock = setup.clock_mhz.filter(|mhz| *mhz > 0.0).or_else(|| product.map(|product| product.clock_mhz));
+
+    match (cus, clock) {
+        (Some(cus), Some(mhz)) => {
+            let rates = &arch.facts.flops_per_clock;
+            let per_cu = |rates: &BTreeMap<DataType, u32>| -> BTreeMap<DataType, Peak> {
+                rates
+                    .iter()
+                    .map(|(&data_type, &rate)| (data_type, per_clock(rate, cus, "CUs", mhz)))
+                    .collect()
+            };
+            peaks.vector = per_cu(&rates.vector);
+            peaks.packed = per_cu(&rates.packed);
+            peaks.matrix = per_cu(&rates.matrix);
+            let bytes = &arch.facts.bytes_per_clock;
+            if let Some(rate) = bytes.l1_per_cu {
+                peaks.bytes.insert(Level::L1, per_clock(rate, cus, "CUs", mhz));
+            }
+            if let Some(rate) = bytes.lds_per_cu {
+                peaks.bytes.insert(Level::Lds, per_clock(rate, cus, "CUs", mhz));
+            }
+            let channels = product.and_then(|product| product.l2_channels_per_xcc);
+            if let (Some(rate), Some(channels)) = (bytes.l2_per_channel, channels) {
+                peaks.bytes.insert(Level::L2, per_clock(rate, channels * xccs, "channels", mhz));
+            }
+        }
+        _ => peaks.absent.push("compute units or clock are not known: give the product, or both".to_owned()),
+    }
+    memory(product, setup, &mut peaks);
+    if let Some(product) = product {
+        let share = f64::from(xccs) / f64::from(product.total_xccs().max(1));
+        for (&data_type, &tflops) in &product.achievable_tflops {
+            let formula = format!("{tflops} TFLOP/s seen by the vendor with its own libraries");
+            peaks.achievable.insert(data_type, Peak { per_second: tflops * 1e12 * share, formula });
+        }
+    }
+    peaks
+}
+
+/// The product that was named, or the only one there is.
+fn product_of<'a>(arch: &'a Arch, setup: &Setup) -> Option<&'a Product> {
+    if let Some(name) = setup.product {
+        return arch.product(name);
+    }
+    let fits = |product: &&Product| setup.cus.is_none_or(|cus| product.cus == cus);
+    let mut candidates = arch.products.iter().filter(fits);
+    match (candidates.next(), candidates.next()) {
+        (Some(only), None) => Some(only),
+        _ => None,
+    }
+}
+
+/// XCCs of the logical device.
+fn xccs_of(product: Option<&Product>, setup: &Setup, absent: &mut Vec<String>) -> u32 {
+    let whole = product.map_or(1, Product::total_xccs);
+    if let Some(xccs) = setup.xccs.filter(|&xccs| xccs > 0) {
+        return xccs;
+    }
+    let Some(mode) = setup.compute_partition else { return whole };
+    let mode = mode.to_ascii_uppercase();
+    match product.and_then(|product| product.xccs.get(mode.as_str())) {
+        Some(&xccs) => xccs,
+        None if matches!(mode.as_str(), "SPX" | "NA" | "N/A" | "") => whole,
+        None => {
+            absent.push(format!(
+                "the partition mode `{mode}` is not known for this GPU; peaks are those of the whole"
+            ));
+            whole
+        }
+    }
+}
+
+/// Memory and Infinity Cache: shared by the XCCs, divided by memory partitions only.
+fn memory(product: Option<&Product>, setup: &Setup, peaks: &mut Peaks) {
+    let parts = match setup.memory_partition.map(str::to_ascii_uppercase).as_deref() {
+        None | Some("NA" | "N/A" | "") => 1,
+        Some(mode) => match mode.strip_prefix("NPS").and_then(|parts| parts.parse().ok()) {
+            Some(parts @ 1..=8u32) => parts,
+            _ => {
+                peaks
+                    .absent
+                    .push(format!("the memory mode `{mode}` is not known; bandwidth is that of the whole"));
+                1
+            }
+        },
+    };
+    let share = |gbps: f64| {
+        let formula = if parts == 1 { format!("{gbps} GB/s") } else { format!("{gbps} GB/s ÷ {parts}") };
+        Peak { per_second: gbps * 1e9 / f64::from(parts), formula }
+    };
+    match (setup.memory_gbps, product) {
+        (Some(gbps), _) => peaks.set_bandwidth(Level::Hbm, gbps * 1e9, format!("{gbps} GB/s as given")),
+        (None, Some(product)) => {
+            peaks.bytes.insert(Level::Hbm, share(product.memory_gbps));
+        }
+        (None, None) => {
+            peaks.absent.push("memory bandwidth is not known: give the product, or the bandwidth".to_owned())
+        }
+    }
+    if let Some(gbps) = product.and_then(|product| product.mall_gbps) {
+        peaks.bytes.insert(Level::Mall, share(gbps));
+    }
+}
+
+fn per_clock(rate: u32, units: u32, unit: &str, mhz: f64) -> Peak {
+    let per_second = f64::from(rate) * f64::from(units) * mhz * 1e6;
+    Peak { per_second, formula: format!("{rate} per clock × {units} {unit} × {mhz} MHz") }
+}
+
+fn describe(arch: &Arch, product: Option<&Product>, setup: &Setup) -> String {
+    let mut text =
+        product.map_or_else(|| arch.name.clone(), |product| format!("{} ({})", product.name, arch.name));
+    for mode in [setup.compute_partition, setup.memory_partition].into_iter().flatten() {
+        if !mode.is_empty() && !mode.eq_ignore_ascii_case("na") {
+            text.push(' ');
+            text.push_str(&mode.to_ascii_uppercase());
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arch::find;
+
+    fn tera(arch: &str, product: &str, pipe: Pipe, data_type: DataType) -> Option<f64> {
+        let setup = Setup { product: Some(product), ..Setup::default() };
+        peaks(find(arch).unwrap(), &setup).flops(pipe, data_type).map(|peak| (peak / 1e11).round() / 10.0)
+    }
+
+    #[test]
+    fn peaks_are_those_of_the_data_sheets() {
+        use DataType::*;
+        use Pipe::*;
+        let cases = [
+            ("gfx908", "MI100", Vector, Fp32, 23.1),
+            ("gfx908", "MI100", Matrix, Fp16, 184.6),
+            ("gfx90a", "MI210", Vector, Fp64, 22.6),
+            ("gfx90a", "MI210", Matrix, Fp16, 181.0),
+            ("gfx90a", "MI250X", Matrix, Fp64, 47.9),
+            ("gfx942", "MI300A", Matrix, Bf16, 980.6),
+            ("gfx942", "MI300X", Vector, Fp32, 163.4),
+            ("gfx942", "MI300X", Matrix, Xf32, 653.7),
+            ("gfx942", "MI300X", Matrix, Fp16, 1307.4),
+            ("gfx942", "MI300X", Matrix, Fp8, 2614.9),
+            ("gfx950", "MI350X", Matrix, Fp16, 2306.9),
+            ("gfx950", "MI355X", Matrix, Fp64, 78.6),
+            ("gfx950", "MI355X", Matrix, Fp8, 5033.2),
+            ("gfx950", "MI355X", Matrix, Fp4, 10066.3),
+            ("gfx1100", "RX 7900 XTX", Vector, Fp32, 61.4),
+        ];
+        for (arch, product, pipe, data_type, expected) in cases {
+            assert_eq!(tera(arch, product, pipe, data_type), Some(expected), "{product} {data_type}");
+        }
+        assert_eq!(tera("gfx950", "MI355X", Matrix, Xf32), None);
+    }
+
+    #[test]
+    fn bandwidths_are_those_of_the_data_sheets() {
+        let of = |arch: &str, product: &str, level| {
+            let setup = Setup { product: Some(product), ..Setup::default() };
+            peaks(find(arch).unwrap(), &setup).bandwidth(level).map(|peak| (peak / 1e11).round() / 10.0)
+        };
+        assert_eq!(of("gfx942", "MI300X", Level::L2), Some(34.4));
+        assert_eq!(of("gfx90a", "MI210", Level::L2), Some(7.0));
+        assert_eq!(of("gfx950", "MI355X", Level::Hbm), Some(8.0));
+        assert_eq!(of("gfx950", "MI355X", Level::Mall), None);
+        assert_eq!(of("gfx942", "MI300X", Level::Mall), Some(17.2));
+    }
+
+    #[test]
+    fn partitions_take_their_share() {
+        let arch = find("gfx942").unwrap();
+        let whole = peaks(arch, &Setup { product: Some("MI300X"), ..Setup::default() });
+        let setup = Setup {
+            product: Some("MI300X"),
+            compute_partition: Some("CPX"),
+            memory_partition: Some("NPS4"),
+            ..Setup::default()
+        };
+        let part = peaks(arch, &setup);
+        let fp16 = |peaks: &Peaks| peaks.flops(Pipe::Matrix, DataType::Fp16).unwrap();
+        assert!((fp16(&whole) / fp16(&part) - 8.0).abs() < 1e-9);
+        assert!(
+            (whole.bandwidth(Level::Hbm).unwrap() / part.bandwidth(Level::Hbm).unwrap() - 4.0).abs() < 1e-9
+        );
+        assert!(
+            (whole.bandwidth(Level::L2).unwrap() / part.bandwidth(Level::L2).unwrap() - 8.0).abs() < 1e-9
+        );
+        assert_eq!(part.device, "MI300X (gfx942) CPX NPS4");
+        assert!(part.absent.is_empty());
+    }
+
+    #[test]
+    fn what_is_given_wins_and_what_is_unknown_is_named() {
+        let arch = find("gfx942").unwrap();
+        let setup = Setup { cus: Some(38), clock_mhz: Some(1000.0), ..Setup::default() };
+        let given = peaks(arch, &setup);
+        assert_eq!(given.flops(Pipe::Matrix, DataType::Fp16), Some(2048.0 * 38.0 * 1e9));
+        assert_eq!(given.bandwidth(Level::Hbm), None);
+        assert!(given.absent.iter().any(|text| text.contains("memory bandwidth")));
+
+        let unknown = peaks(arch, &Setup { product: Some("MI999"), ..Setup::default() });
+        assert!(unknown.vector.is_empty() && unknown.absent.iter().any(|text| text.contains("`MI999`")));
+    }
+}

@@ -1,0 +1,71 @@
+//! Products: how many of an architecture's compute units a GPU has, and what surrounds them.
+
+use crate::rates::DataType;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// One product; a card with two dies that appear as two GPUs is listed as one die.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Product {
+    /// The short name: `MI300X`.
+    pub name: String,
+    /// Other names for it.
+    #[serde(default)]
+    pub aliases: Vec<String>,
+    /// The architecture, where the table holds several.
+    #[serde(default)]
+    pub arch: String,
+    /// PCI device ids.
+    #[serde(default)]
+    pub chips: Vec<u32>,
+    /// Compute units of the whole GPU.
+    pub cus: u32,
+    /// Peak engine clock.
+    pub clock_mhz: f64,
+    /// Memory in GB (10⁹ bytes as the vendor counts it).
+    pub memory_gb: f64,
+    /// Peak memory bandwidth in GB/s (10⁹ bytes).
+    pub memory_gbps: f64,
+    /// Second-level cache per XCC.
+    pub l2_kb_per_xcc: u32,
+    /// Channels of the second-level cache per XCC, where known.
+    pub l2_channels_per_xcc: Option<u32>,
+    /// Infinity Cache in MB.
+    pub mall_mb: Option<u32>,
+    /// Infinity Cache bandwidth in GB/s, where known.
+    pub mall_gbps: Option<f64>,
+    /// XCCs of a logical device in each compute partition mode; empty for a single die.
+    #[serde(default)]
+    pub xccs: BTreeMap<String, u32>,
+    /// What the vendor's libraries reach, in TFLOP/s: a nearer ceiling than the data sheet's.
+    #[serde(default)]
+    pub achievable_tflops: BTreeMap<DataType, f64>,
+    /// Facts that were not verified, in words.
+    #[serde(default)]
+    pub unverified: Vec<String>,
+}
+
+impl Product {
+    /// XCCs of the whole GPU.
+    pub fn total_xccs(&self) -> u32 {
+        self.xccs.get("SPX").copied().unwrap_or(1)
+    }
+
+    /// Whether a normalised device name contains this product's name.
+    pub(crate) fn is_named_in(&self, normalised_name: &str) -> bool {
+        let names = std::iter::once(&self.name).chain(&self.aliases);
+        names.into_iter().any(|name| {
+            let name = normalised(name);
+            normalised_name.match_indices(&name).any(|(at, _)| {
+                !normalised_name[at + name.len()..].starts_with(|c: char| c.is_ascii_alphanumeric())
+            })
+        })
+    }
+}
+
+/// A device name in lower case with single blanks, whatever separated its words.
+pub(crate) fn normalised(name: &str) -> String {
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join(" ").to_ascii_lowercase()
+}
