@@ -1,7 +1,7 @@
 //! Reports: what an analysis found, as typed tables, findings and charts, and how they are shown.
 //!
 //! ```text
-//! analysis ──► Report ──► render::{terminal, json, csv, markdown}
+//! analysis ──► Report ──► render::{terminal, json, csv, markdown, html, …}
 //! ```
 //!
 //! A [`Report`] knows nothing about traces or files, a renderer nothing about analyses. Numbers keep their
@@ -18,14 +18,18 @@
 //! ```
 
 pub mod chart;
+mod document;
 mod finding;
+mod fonts;
 mod layout;
 mod number;
 pub mod render;
 mod table;
 
 pub use chart::Chart;
+pub use document::{Document, Figure, Found, Part, Section};
 pub use finding::{Finding, Severity};
+pub use number::show;
 pub use table::{Column, Importance, Table, Unit, Value};
 
 /// One input as the report names it.

@@ -32,6 +32,7 @@ use crate::Unit;
 
 pub use draw::SvgOptions;
 pub(crate) use json::json;
+pub(crate) use svg::escape;
 pub use theme::{Ink, Theme, page_variables};
 
 /// A picture of numbers.

@@ -1,0 +1,66 @@
+//! Charts of a run: which kernels, when, how long, of which category, and how fast copies were.
+//!
+//! A category has one colour in all of them. Cost: one pass over the GPU rows for each chart.
+
+mod categories;
+mod copies;
+mod durations;
+mod kernels;
+mod palette;
+mod timeline;
+
+use report::Chart;
+use trace::{RowRef, Trace};
+
+use crate::breakdown::lanes::{Lane, lanes};
+use crate::classify::Classes;
+
+use palette::Palette;
+
+/// What the charts are drawn from, found once.
+struct Gpu<'a> {
+    trace: &'a Trace,
+    classes: &'a Classes,
+    lanes: Vec<Lane>,
+    palette: Palette,
+    stage_of: Option<&'a dyn Fn(RowRef) -> &'static str>,
+}
+
+/// The charts of a run that have something to show; by stage where stages are known.
+pub fn charts(
+    trace: &Trace,
+    classes: &Classes,
+    stage_of: Option<&dyn Fn(RowRef) -> &'static str>,
+) -> Vec<Chart> {
+    let lanes = lanes(trace, classes);
+    let palette = Palette::of(trace, classes, &lanes);
+    let gpu = Gpu { trace, classes, lanes, palette, stage_of };
+    let charts = [
+        timeline::chart(&gpu),
+        kernels::chart(&gpu),
+        categories::chart(&gpu),
+        categories::by_stage(&gpu),
+        durations::chart(&gpu),
+        copies::chart(&gpu),
+    ];
+    charts.into_iter().flatten().filter(|chart| !chart.is_empty()).collect()
+}
+
+impl Gpu<'_> {
+    /// The number in the palette of a row's category.
+    fn kind(&self, row: RowRef) -> usize {
+        self.classes
+            .of_row(self.trace, row)
+            .map_or(self.palette.rest(), |class| self.palette.kind(class.category))
+    }
+
+    /// Time of all GPU work.
+    fn total(&self) -> i64 {
+        self.lanes.iter().flat_map(|lane| &lane.rows).map(|row| row.work.end - row.work.start).sum()
+    }
+}
+
+/// A duration as reports show it.
+fn duration(ns: i64) -> String {
+    report::show(&report::Value::Int(ns), report::Unit::Ns)
+}

@@ -1,0 +1,66 @@
+//! Which category has which colour: those with most time get one of their own.
+
+use report::chart::{Ink, Series};
+use trace::{Map, Trace};
+
+use crate::breakdown::lanes::Lane;
+use crate::classify::{Category, Classes};
+
+/// Colours of categories, by time; the rest shares grey.
+pub struct Palette {
+    colored: Vec<Category>,
+}
+
+impl Palette {
+    /// The categories of a trace, most time first.
+    pub fn of(trace: &Trace, classes: &Classes, lanes: &[Lane]) -> Self {
+        let mut totals: Map<Category, i64> = Map::default();
+        for row in lanes.iter().flat_map(|lane| &lane.rows) {
+            if let Some(class) =
+                classes.of_row(trace, row.row).filter(|class| class.category != Category::Other)
+            {
+                *totals.entry(class.category).or_default() += row.work.end - row.work.start;
+            }
+        }
+        let mut by_time: Vec<(Category, i64)> = totals.into_iter().collect();
+        by_time.sort_by_key(|&(category, total)| (-total, category));
+        Self { colored: by_time.into_iter().take(Ink::SERIES).map(|(category, _)| category).collect() }
+    }
+
+    /// The number of a category's series.
+    pub fn kind(&self, category: Category) -> usize {
+        self.colored.iter().position(|colored| *colored == category).unwrap_or(self.rest())
+    }
+
+    /// The number of the series for all others.
+    pub fn rest(&self) -> usize {
+        self.colored.len()
+    }
+
+    /// The colour of a category.
+    pub fn ink(&self, category: Category) -> Ink {
+        match self.kind(category) {
+            kind if kind == self.rest() => Ink::Rest,
+            kind => Ink::Series(kind),
+        }
+    }
+
+    /// All series, the rest last.
+    pub fn series(&self) -> Vec<Series> {
+        let colored = self.colored.iter().enumerate().map(|(i, category)| Series::new(category.name(), i));
+        colored.chain([Series::rest("other")]).collect()
+    }
+
+    /// The series with anything in `used`, and their new numbers by their old ones.
+    pub fn used(&self, used: impl Fn(usize) -> bool) -> (Vec<Series>, Vec<Option<usize>>) {
+        let mut kept = Vec::new();
+        let numbers = self.series().into_iter().enumerate().map(|(i, series)| {
+            used(i).then(|| {
+                kept.push(series);
+                kept.len() - 1
+            })
+        });
+        let numbers = numbers.collect();
+        (kept, numbers)
+    }
+}

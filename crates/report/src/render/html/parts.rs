@@ -1,0 +1,148 @@
+//! Figures, findings, health and notes of a page.
+
+use std::fmt::Write;
+
+use crate::chart::escape;
+use crate::document::Figure;
+use crate::{Finding, HealthCheck, HealthStatus, Report, Unit, Value, number};
+
+/// Problems of one kind beyond this many are counted.
+const ALIKE: usize = 3;
+
+pub fn figures(page: &mut String, figures: &[Figure]) {
+    if figures.is_empty() {
+        return;
+    }
+    page.push_str("<dl class=\"figures\">");
+    for figure in figures {
+        _ = write!(
+            page,
+            "<div><dt>{}</dt><dd>{}</dd><dd class=\"note\">{}</dd></div>",
+            escape(&figure.label),
+            escape(&figure.value),
+            escape(&figure.note)
+        );
+    }
+    page.push_str("</dl>\n");
+}
+
+/// What is wrong with the input, where everybody sees it.
+pub fn problems(page: &mut String, checks: &[HealthCheck]) {
+    let problems: Vec<&HealthCheck> =
+        checks.iter().filter(|check| check.status != HealthStatus::Pass).collect();
+    if problems.is_empty() {
+        return;
+    }
+    page.push_str("<ul class=\"problems\">");
+    for (place, check) in problems.iter().enumerate() {
+        let alike = |other: &&&HealthCheck| other.id == check.id;
+        let before = problems[..place].iter().filter(alike).count();
+        if before < ALIKE {
+            _ = write!(
+                page,
+                "<li><span class=\"chip {0}\">{0}</span> {1}</li>",
+                check.status.name(),
+                escape(&check.message)
+            );
+        } else if before == ALIKE {
+            let more = problems[place..].iter().filter(alike).count();
+            _ = write!(
+                page,
+                "<li><span class=\"chip {0}\">{0}</span> {more} more like this, listed under health</li>",
+                check.status.name()
+            );
+        }
+    }
+    page.push_str("</ul>\n");
+}
+
+pub fn findings(page: &mut String, findings: &[Finding]) {
+    page.push_str("<ol class=\"findings\">\n");
+    for finding in findings {
+        _ = write!(
+            page,
+            "<li><h3><span class=\"chip {0}\">{0}</span> {1}</h3>",
+            finding.severity.name(),
+            escape(&finding.title)
+        );
+        if let Some(gain) = finding.gain_ceiling_ns {
+            let gain = number::show(&Value::Int(gain), Unit::Ns);
+            _ = write!(page, "<p class=\"gain\">up to <b>{}</b> to win</p>", escape(&gain));
+        }
+        if !finding.recommendation.is_empty() {
+            _ = write!(page, "<p>{}</p>", escape(&finding.recommendation));
+        }
+        if !finding.evidence.is_empty() {
+            page.push_str("<details><summary>evidence</summary><dl>");
+            for (key, value) in &finding.evidence {
+                let (label, unit) = evidence_unit(key);
+                _ = write!(
+                    page,
+                    "<dt>{}</dt><dd>{}</dd>",
+                    escape(&label),
+                    escape(&evidence_text(value, unit))
+                );
+            }
+            page.push_str("</dl></details>");
+        }
+        page.push_str("</li>\n");
+    }
+    page.push_str("</ol>\n");
+}
+
+/// Keys carry their unit, as in JSON.
+pub fn evidence_unit(key: &str) -> (String, Unit) {
+    const UNITS: [(&str, Unit); 4] =
+        [("_ns", Unit::Ns), ("_pct", Unit::Pct), ("_bytes", Unit::Bytes), ("_gbps", Unit::Gbps)];
+    match UNITS.iter().find(|(ending, _)| key.ends_with(ending)) {
+        Some((ending, unit)) => (key.trim_end_matches(ending).replace('_', " "), *unit),
+        None => (key.replace('_', " "), Unit::None),
+    }
+}
+
+/// A piece of evidence for people; lists are shown whole.
+pub fn evidence_text(value: &Value, unit: Unit) -> String {
+    match value {
+        Value::Json(json) => json.to_string(),
+        Value::Absent(why) => format!("– ({why})"),
+        other => number::show(other, unit),
+    }
+}
+
+pub fn health(page: &mut String, report: &Report) {
+    page.push_str("<h3>Inputs</h3>\n<div class=\"scroll\"><table class=\"plain\"><thead><tr><th>path</th><th>format</th><th class=\"n\">size</th><th class=\"n\">rank</th></tr></thead><tbody>");
+    for input in &report.inputs {
+        let rank = input.rank.map_or("–".to_string(), |rank| rank.to_string());
+        let size = number::show(&Value::Int(input.bytes as i64), Unit::Bytes);
+        _ = write!(
+            page,
+            "<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{rank}</td></tr>",
+            escape(&input.path),
+            escape(&input.format),
+            escape(&size)
+        );
+    }
+    page.push_str("</tbody></table></div>\n");
+    if report.health.is_empty() {
+        return;
+    }
+    page.push_str("<h3>Health</h3>\n<div class=\"scroll\"><table class=\"plain\"><thead><tr><th>status</th><th>check</th><th>what</th></tr></thead><tbody>");
+    for check in &report.health {
+        _ = write!(
+            page,
+            "<tr><td><span class=\"chip {0}\">{0}</span></td><td>{1}</td><td>{2}</td></tr>",
+            check.status.name(),
+            escape(&check.id),
+            escape(&check.message)
+        );
+    }
+    page.push_str("</tbody></table></div>\n");
+}
+
+pub fn notes(page: &mut String, notes: &[String]) {
+    page.push_str("<ul class=\"notes\">");
+    for note in notes {
+        _ = write!(page, "<li>{}</li>", escape(note));
+    }
+    page.push_str("</ul>\n");
+}

@@ -1,0 +1,115 @@
+//! A table of a page: its first rows as they are, all rows as data for the script.
+
+use std::fmt::Write;
+
+use serde_json::{Value as Json, json};
+
+use crate::chart::escape;
+use crate::{Table, Unit, Value, layout, number};
+
+/// Rows that are seen without turning a page.
+pub const ROWS: usize = 20;
+/// Rows that a page carries; a name for each of a million calls is for JSON and the spreadsheet.
+pub const MOST: usize = 20_000;
+
+pub fn table(page: &mut String, table: &Table) {
+    let shown = layout::for_people(table);
+    let total = table.rows.len() + table.hidden;
+    let id = escape(&table.name);
+    _ = write!(
+        page,
+        "<div class=\"table\" id=\"{id}\"><div class=\"bar\"><h3>{}</h3><span class=\"count\">{}</span></div>\n\
+         <div class=\"scroll\"><table><thead><tr>",
+        escape(&table.title),
+        rows_text(total)
+    );
+    for &c in &shown {
+        let column = &table.columns[c];
+        let class = if column.text { "" } else { " class=\"n\"" };
+        _ = write!(
+            page,
+            "<th{class} data-key=\"{}\">{}</th>",
+            escape(&column.key),
+            escape(&column.heading())
+        );
+    }
+    page.push_str("</tr></thead><tbody>");
+    for row in table.rows.iter().take(ROWS) {
+        page.push_str("<tr>");
+        for &c in &shown {
+            cell(page, &row[c], table.columns[c].unit, table.columns[c].text);
+        }
+        page.push_str("</tr>");
+    }
+    page.push_str("</tbody></table></div>\n");
+    let carried = table.rows.len().min(MOST);
+    if carried < total {
+        _ = write!(
+            page,
+            "<p class=\"more\">The first {} rows are part of this page; all {} are in the report as json or xlsx.</p>\n",
+            number::show(&Value::from(carried), Unit::None),
+            number::show(&Value::from(total), Unit::None)
+        );
+    }
+    let data = data(table, &shown).to_string().replace('<', "\\u003c");
+    _ = write!(page, "<script type=\"application/json\">{data}</script></div>\n");
+}
+
+fn rows_text(rows: usize) -> String {
+    let number = number::show(&Value::from(rows), Unit::None);
+    if rows == 1 { "1 row".into() } else { format!("{number} rows") }
+}
+
+/// One cell, as the script writes it too.
+fn cell(page: &mut String, value: &Value, unit: Unit, text: bool) {
+    let shown = escape(&number::show(value, unit));
+    _ = match value {
+        Value::Absent(why) => write!(page, "<td class=\"n\" data-tip=\"{}\">–</td>", escape(why)),
+        _ if text => write!(page, "<td>{shown}</td>"),
+        _ if unit == Unit::Pct => {
+            let share = value.number().unwrap_or(0.0).clamp(0.0, 100.0);
+            write!(page, "<td class=\"n p\" style=\"--p:{share:.1}\">{shown}</td>")
+        }
+        _ => write!(page, "<td class=\"n\">{shown}</td>"),
+    };
+}
+
+/// Columns of plain values; an absent one is a list of the number of its reason.
+fn data(table: &Table, shown: &[usize]) -> Json {
+    let mut reasons: Vec<&str> = Vec::new();
+    let mut columns: Vec<Json> = Vec::new();
+    for &c in shown {
+        let column = &table.columns[c];
+        let mut cells: Vec<Json> = Vec::with_capacity(table.rows.len().min(MOST));
+        for row in table.rows.iter().take(MOST) {
+            cells.push(match &row[c] {
+                Value::Int(n) => (*n).into(),
+                Value::Float(f) => serde_json::Number::from_f64(*f).map_or(Json::Null, Json::Number),
+                Value::Text(text) => text.as_str().into(),
+                Value::Json(_) => number::show(&row[c], column.unit).into(),
+                Value::Absent(why) => {
+                    let number = reasons.iter().position(|reason| reason == why).unwrap_or_else(|| {
+                        reasons.push(why);
+                        reasons.len() - 1
+                    });
+                    json!([number])
+                }
+            });
+        }
+        columns.push(
+            json!({ "key": column.key, "text": column.text, "unit": unit_name(column.unit), "cells": cells }),
+        );
+    }
+    json!({ "columns": columns, "reasons": reasons })
+}
+
+fn unit_name(unit: Unit) -> &'static str {
+    match unit {
+        Unit::None => "",
+        Unit::Exact => "exact",
+        Unit::Ns => "ns",
+        Unit::Pct => "pct",
+        Unit::Bytes => "bytes",
+        Unit::Gbps => "gbps",
+    }
+}
