@@ -1,0 +1,618 @@
+//! From a scenario to its program: actions become instructions, names become numbers.
+
+use std::collections::BTreeMap;
+
+use super::{
+    CollectiveWork, CopyWork, Frame, FrameKind, GraphMode, Instr, Kernel, Mark, Node, Program, Step,
+    StreamPlace, SyncTarget,
+};
+use crate::random::Spread;
+use crate::scenario::{
+    Action, CollectiveSpec, Copy, Direction, HostMemory, Launch, Repeat, Scenario, StepSpec,
+};
+
+/// Compiles a checked scenario. What carries the truth `without` costs nothing: the run as it could be.
+pub(crate) fn compile(scenario: &Scenario, mode: GraphMode, without: Option<&str>) -> Program {
+    let mut compiler = Compiler::new(scenario, mode, without);
+    let mut order = Vec::new();
+    if mode == GraphMode::Capture {
+        compiler.captures();
+        compiler.program.order = vec![0];
+        return compiler.program;
+    }
+    for (kind, step) in scenario.pattern.iter().enumerate() {
+        compiler.step(step);
+        order.extend(std::iter::repeat_n(kind as u32, step.repeat.max(1) as usize));
+    }
+    compiler.program.order = order;
+    compiler.program
+}
+
+/// Names numbered in the order they are first seen.
+#[derive(Default)]
+struct Numbered {
+    numbers: BTreeMap<String, u32>,
+}
+
+impl Numbered {
+    fn number(&mut self, name: &str) -> u32 {
+        let next = self.numbers.len() as u32;
+        *self.numbers.entry(name.to_string()).or_insert(next)
+    }
+}
+
+const NS_PER_US: f64 = 1000.0;
+
+/// Calls that frameworks make around every launch.
+const NOISE: [&str; 4] =
+    ["hipGetDevice", "hipStreamIsCapturing", "hipGetLastError", "hipDevicePrimaryCtxGetState"];
+
+struct Compiler<'a> {
+    scenario: &'a Scenario,
+    mode: GraphMode,
+    without: Option<&'a str>,
+    program: Program,
+    out: Vec<Instr>,
+    thread: u32,
+    kernel_ids: BTreeMap<&'a str, u32>,
+    frame_ids: BTreeMap<(u8, String, Option<String>), u32>,
+    api_ids: BTreeMap<String, u32>,
+    events: Numbered,
+    slots: Numbered,
+    queues: Numbered,
+    /// How many instances of each `nn.Module` were met in this step.
+    modules: BTreeMap<String, u32>,
+    ops: u32,
+    kernels_in_step: u64,
+    graphs: BTreeMap<(String, u32), u32>,
+}
+
+impl<'a> Compiler<'a> {
+    fn new(scenario: &'a Scenario, mode: GraphMode, without: Option<&'a str>) -> Self {
+        let mut counters: Vec<String> =
+            scenario.kernels.values().flat_map(|k| k.counters.keys().cloned()).collect();
+        counters.sort();
+        counters.dedup();
+        let program = Program {
+            machine: scenario.machine.clone(),
+            threads: vec!["main".into()],
+            streams: Vec::new(),
+            owners: Vec::new(),
+            kernels: Vec::new(),
+            counters,
+            frames: Vec::new(),
+            apis: Vec::new(),
+            copies: Vec::new(),
+            collectives: Vec::new(),
+            graphs: Vec::new(),
+            events: 0,
+            slots: 0,
+            queues: 0,
+            steps: Vec::new(),
+            order: Vec::new(),
+        };
+        let mut compiler = Self {
+            scenario,
+            mode,
+            without,
+            program,
+            out: Vec::new(),
+            thread: 0,
+            kernel_ids: BTreeMap::new(),
+            frame_ids: BTreeMap::new(),
+            api_ids: BTreeMap::new(),
+            events: Numbered::default(),
+            slots: Numbered::default(),
+            queues: Numbered::default(),
+            modules: BTreeMap::new(),
+            ops: 0,
+            kernels_in_step: 0,
+            graphs: BTreeMap::new(),
+        };
+        compiler.kernels();
+        compiler
+    }
+
+    fn kernels(&mut self) {
+        for (number, (id, spec)) in self.scenario.kernels.iter().enumerate() {
+            let mark = self.mark(spec.truth.as_ref().map(|t| t.get_ref().as_str()));
+            let gone = self.removed(mark);
+            let counter = |name: &String| self.program.counters.binary_search(name).unwrap_or(0) as u32;
+            let kernel = Kernel {
+                id: id.clone(),
+                name: spec.name.clone(),
+                mean_ns: spec.mean_us * NS_PER_US,
+                spread: Spread::of_cv(spec.cv),
+                grid: spec.grid,
+                workgroup: spec.workgroup,
+                vgpr: spec.vgpr,
+                agpr: spec.agpr,
+                sgpr: spec.sgpr,
+                lds: spec.lds,
+                scratch: spec.scratch,
+                counters: spec.counters.iter().map(|(name, value)| (counter(name), *value)).collect(),
+                first_call_factor: spec.first_call_factor.filter(|_| !gone),
+                outliers: spec
+                    .outlier_every
+                    .zip(spec.outlier_factor)
+                    .map(|(every, factor)| (u64::from(every), factor))
+                    .filter(|_| !gone),
+                mark,
+                communicates: spec.name.contains("nccl") || spec.name.contains("rccl"),
+            };
+            self.program.kernels.push(kernel);
+            self.kernel_ids.insert(id, number as u32);
+        }
+    }
+
+    fn mark(&self, id: Option<&str>) -> Mark {
+        let place = id.and_then(|id| self.scenario.truths.iter().position(|t| t.id == id));
+        place.map_or(0, |place| place as Mark + 1)
+    }
+
+    /// Whether this truth is the one left out.
+    fn removed(&self, mark: Mark) -> bool {
+        mark > 0 && self.without == Some(self.scenario.truths[mark as usize - 1].id.as_str())
+    }
+
+    fn truth(&self, id: &Option<toml::Spanned<String>>) -> Mark {
+        self.mark(id.as_ref().map(|id| id.get_ref().as_str()))
+    }
+
+    fn step(&mut self, spec: &'a StepSpec) {
+        self.modules.clear();
+        self.kernels_in_step = 0;
+        let mut threads = Vec::new();
+        self.thread = 0;
+        for annotation in &spec.annotations {
+            self.enter(FrameKind::Annotation, annotation, None, 0.2);
+        }
+        for frame in &spec.frames {
+            self.enter(FrameKind::Python, frame, None, 0.4);
+        }
+        self.actions(&spec.program);
+        self.leave(spec.frames.len() + spec.annotations.len());
+        threads.push(std::mem::take(&mut self.out));
+        for (name, actions) in &spec.background {
+            self.thread = match self.program.threads.iter().position(|t| t == name) {
+                Some(known) => known as u32,
+                None => {
+                    self.program.threads.push(name.clone());
+                    self.program.threads.len() as u32 - 1
+                }
+            };
+            self.actions(actions);
+            let place = self.thread as usize;
+            threads.resize_with(threads.len().max(place + 1), Vec::new);
+            threads[place] = std::mem::take(&mut self.out);
+        }
+        self.program.steps.push(Step { threads, kernels: self.kernels_in_step });
+        self.program.events = self.events.numbers.len();
+        self.program.slots = self.slots.numbers.len();
+        self.program.queues = self.queues.numbers.len();
+    }
+
+    /// One step that captures every graph once, as a server does when it starts.
+    fn captures(&mut self) {
+        let mut graphs = Vec::new();
+        for step in &self.scenario.pattern {
+            find_graphs(self.scenario, &step.program, &mut graphs);
+        }
+        let frame = "sglang/srt/model_executor/cuda_graph_runner.py(512): capture";
+        self.enter(FrameKind::Python, frame, None, 0.4);
+        for graph in graphs {
+            self.modules.clear();
+            self.graph(graph);
+        }
+        self.leave(1);
+        let threads = vec![std::mem::take(&mut self.out)];
+        self.program.steps.push(Step { threads, kernels: 0 });
+        self.program.events = self.events.numbers.len();
+        self.program.slots = self.slots.numbers.len();
+    }
+
+    fn actions(&mut self, actions: &'a [Action]) {
+        for action in actions {
+            self.action(action);
+        }
+    }
+
+    fn action(&mut self, action: &'a Action) {
+        let machine = &self.scenario.machine;
+        let call = machine.call_us;
+        match action {
+            Action::Launch(launch) => self.launch(launch),
+            Action::Host(host) => {
+                let mark = self.truth(&host.truth);
+                let us = if self.removed(mark) { 0.0 } else { host.us };
+                let frame = self.frame(FrameKind::Python, &host.frame, None);
+                self.out.push(Instr::Host { frame, ns: us * NS_PER_US, mark });
+            }
+            Action::Api(spec) => {
+                let mark = self.truth(&spec.truth);
+                let us = if self.removed(mark) { 0.0 } else { spec.us.unwrap_or(call) };
+                let api = self.api(&spec.name);
+                for _ in 0..spec.times {
+                    self.out.push(Instr::Call { api, ns: us * NS_PER_US, mark });
+                }
+            }
+            Action::Copy(copy) => self.copy(copy),
+            Action::Fill(fill) => {
+                let work = CopyWork {
+                    direction: None,
+                    memory: HostMemory::Pinned,
+                    bytes: fill.bytes,
+                    gbps: machine.device_gbps,
+                    blocking: false,
+                };
+                let stream = self.stream(fill.gpu, fill.stream);
+                let api = self.api("hipMemsetAsync");
+                let copy = self.add_copy(work);
+                self.out.push(Instr::Copy { copy, stream, api, ns: call * 4.0 * NS_PER_US, mark: 0 });
+            }
+            Action::Sync(sync) => {
+                let mark = self.truth(&sync.truth);
+                if self.removed(mark) {
+                    return;
+                }
+                let (target, name) = match (&sync.event, sync.stream) {
+                    (Some(event), _) => {
+                        (SyncTarget::Event(self.events.number(event.get_ref())), "hipEventSynchronize")
+                    }
+                    (None, Some(stream)) => {
+                        (SyncTarget::Stream(self.stream(sync.gpu, stream)), "hipStreamSynchronize")
+                    }
+                    (None, None) => (SyncTarget::Device(sync.gpu), "hipDeviceSynchronize"),
+                };
+                let api = self.api(name);
+                self.out.push(Instr::Sync { target, api, ns: call * 3.0 * NS_PER_US, mark });
+            }
+            Action::Record(event) => {
+                let stream = self.stream(event.gpu, event.stream);
+                let (api, number) = (self.api("hipEventRecord"), self.events.number(event.event.get_ref()));
+                self.out.push(Instr::Record { event: number, stream, api, ns: call * 2.0 * NS_PER_US });
+            }
+            Action::Wait(event) => {
+                let mark = self.truth(&event.truth);
+                if self.removed(mark) {
+                    return;
+                }
+                let stream = self.stream(event.gpu, event.stream);
+                let (api, number) =
+                    (self.api("hipStreamWaitEvent"), self.events.number(event.event.get_ref()));
+                self.out.push(Instr::Wait { event: number, stream, api, ns: call * 2.0 * NS_PER_US, mark });
+            }
+            Action::Alloc(alloc) => {
+                let mark = self.truth(&alloc.truth);
+                let us = if self.removed(mark) { 0.0 } else { alloc.us.unwrap_or(call * 4.0) };
+                let slot = self.slots.number(alloc.name.get_ref());
+                let (api, bytes, gpu) = (self.api("hipMalloc"), alloc.bytes, alloc.gpu);
+                self.out.push(Instr::Alloc { slot, bytes, gpu, api, ns: us * NS_PER_US, mark });
+            }
+            Action::Free(free) => {
+                let mark = self.truth(&free.truth);
+                let us = if self.removed(mark) { 0.0 } else { free.us.unwrap_or(call * 4.0) };
+                let (slot, api) = (self.slots.number(free.name.get_ref()), self.api("hipFree"));
+                self.out.push(Instr::Free { slot, api, ns: us * NS_PER_US, mark });
+            }
+            Action::Collective(spec) => self.collective(spec),
+            Action::Repeat(repeat) => {
+                for _ in 0..repeat.times {
+                    self.sequence(repeat);
+                }
+            }
+            Action::Graph(graph) => self.graph(graph),
+            Action::Annotate(annotate) => {
+                self.enter(FrameKind::Annotation, &annotate.name, None, 0.2);
+                self.actions(&annotate.program);
+                self.leave(1);
+            }
+            Action::Post(post) => {
+                let queue = self.queues.number(&post.queue);
+                self.out.push(Instr::Post { queue });
+            }
+            Action::Take(take) => {
+                let queue = self.queues.number(&take.queue);
+                self.out.push(Instr::Take { queue });
+            }
+        }
+    }
+
+    fn sequence(&mut self, repeat: &'a Repeat) {
+        let sequence = &self.scenario.sequences[repeat.sequence.get_ref()];
+        let mut depth = 0;
+        if let Some(module) = &sequence.module {
+            self.enter_module(module);
+            depth += 1;
+        }
+        for frame in &sequence.frames {
+            self.enter(FrameKind::Python, frame, None, 0.4);
+            depth += 1;
+        }
+        self.actions(&sequence.program);
+        self.leave(depth);
+    }
+
+    fn launch(&mut self, launch: &'a Launch) {
+        let machine = &self.scenario.machine;
+        let mark = self.truth(&launch.truth);
+        if self.removed(mark) {
+            return;
+        }
+        let kernel = self.kernel_ids[launch.kernel.get_ref().as_str()];
+        let stream = self.stream(launch.gpu, launch.stream);
+        let api = self.api(
+            launch
+                .api
+                .as_deref()
+                .unwrap_or_else(|| launch_api(&self.scenario.kernels[launch.kernel.get_ref()].name)),
+        );
+        for _ in 0..launch.times {
+            let mut depth = 0;
+            if let Some(module) = &launch.module {
+                self.enter_module(module);
+                depth += 1;
+            }
+            for frame in &launch.frames {
+                self.enter(FrameKind::Python, frame, None, 0.4);
+                depth += 1;
+            }
+            let frames = machine.frames_per_op;
+            if frames > 0 {
+                let ns = f64::from(frames) * machine.frame_us * NS_PER_US;
+                self.out.push(Instr::Chatter { frames, ns });
+            }
+            if let Some(op) = &launch.op {
+                self.enter(FrameKind::Op, op, launch.dims.as_deref(), 0.5);
+                depth += 1;
+            }
+            if launch.host_us > 0.0 {
+                self.out.push(Instr::Busy { ns: launch.host_us * NS_PER_US });
+            }
+            self.ops += 1;
+            let noise = self.api(NOISE[self.ops as usize % NOISE.len()]);
+            self.out.push(Instr::Call { api: noise, ns: machine.call_us * NS_PER_US, mark: 0 });
+            self.out.push(Instr::Launch { kernel, stream, api, ns: machine.launch_us * NS_PER_US, mark });
+            self.kernels_in_step += 1;
+            self.leave(depth);
+        }
+    }
+
+    fn copy(&mut self, copy: &'a Copy) {
+        let machine = &self.scenario.machine;
+        let mark = self.truth(&copy.truth);
+        let removed = self.removed(mark);
+        let stream = self.stream(copy.gpu, copy.stream);
+        // Without its fault a copy is a good one, not none: pinned, at the machine's bandwidth, asynchronous.
+        let memory = if removed { HostMemory::Pinned } else { copy.memory };
+        let usual = match (copy.direction, memory) {
+            (Direction::D2d, _) => machine.device_gbps,
+            (_, HostMemory::Pinned) => machine.pinned_gbps,
+            (_, HostMemory::Pageable) => machine.pageable_gbps,
+        };
+        let work = CopyWork {
+            direction: Some(copy.direction),
+            memory,
+            bytes: copy.bytes,
+            gbps: copy.gbps.filter(|_| !removed).unwrap_or(usual),
+            blocking: copy.blocking && !removed,
+        };
+        let api = self.api(if work.blocking { "hipMemcpyWithStream" } else { "hipMemcpyAsync" });
+        let number = self.add_copy(work);
+        for _ in 0..copy.times {
+            let ns = machine.call_us * 6.0 * NS_PER_US;
+            self.enter(FrameKind::Op, "aten::copy_", None, 0.5);
+            self.out.push(Instr::Copy { copy: number, stream, api, ns, mark });
+            if work.blocking {
+                self.out.push(Instr::Finish { stream });
+            }
+            self.leave(1);
+        }
+    }
+
+    fn collective(&mut self, spec: &'a CollectiveSpec) {
+        let mark = self.truth(&spec.truth);
+        if self.removed(mark) {
+            return;
+        }
+        let kernel = self.kernel_ids[spec.kernel.get_ref().as_str()];
+        self.program.kernels[kernel as usize].communicates = true;
+        let stream = self.stream(spec.gpu, spec.stream);
+        let collective = self.program.collectives.len() as u32;
+        self.program.collectives.push(CollectiveWork {
+            operation: spec.operation.clone(),
+            dtype: spec.dtype.clone(),
+            bytes: spec.bytes,
+            kernel,
+        });
+        self.enter(FrameKind::Op, &format!("c10d::{}_", spec.operation), None, 0.5);
+        self.enter(FrameKind::Annotation, &format!("nccl:{}", spec.operation), None, 0.3);
+        let frame = self.program.frames.len() as u32;
+        self.program.frames.push(Frame {
+            kind: FrameKind::Op,
+            name: "record_param_comms".into(),
+            dims: Some(format!("[[{}]]", spec.bytes / element_bytes(&spec.dtype))),
+            collective: Some(collective),
+        });
+        self.out.push(Instr::Enter { frame, ns: 500.0 });
+        let api = self.api("hipExtLaunchKernel");
+        let ns = self.scenario.machine.launch_us * NS_PER_US;
+        self.out.push(Instr::Collective { collective, stream, api, ns, mark });
+        self.kernels_in_step += 1;
+        self.leave(3);
+    }
+
+    fn graph(&mut self, graph: &'a Repeat) {
+        let machine = &self.scenario.machine;
+        let stream = self.stream(graph.gpu, graph.stream);
+        match self.mode {
+            GraphMode::Off => {
+                for _ in 0..graph.times {
+                    self.sequence(graph);
+                }
+            }
+            GraphMode::Capture => {
+                let name =
+                    graph.capture.clone().unwrap_or_else(|| format!("capture_{}", graph.sequence.get_ref()));
+                self.enter(FrameKind::Annotation, &name, None, 0.2);
+                let api = self.api("hipStreamBeginCapture");
+                self.out.push(Instr::BeginCapture { api, ns: machine.call_us * 4.0 * NS_PER_US });
+                for _ in 0..graph.times {
+                    self.sequence(graph);
+                }
+                let api = self.api("hipStreamEndCapture");
+                self.out.push(Instr::EndCapture { api, ns: machine.call_us * 8.0 * NS_PER_US });
+                let api = self.api("hipGraphInstantiateWithFlags");
+                self.out.push(Instr::Call { api, ns: 500.0 * NS_PER_US, mark: 0 });
+                self.leave(1);
+            }
+            GraphMode::On => {
+                let key = (graph.sequence.get_ref().clone(), graph.times);
+                let before = self.kernels_in_step;
+                let number = match self.graphs.get(&key) {
+                    Some(known) => *known,
+                    None => {
+                        // A graph is what its sequence enqueues: compile it aside and keep the GPU's part.
+                        let outer = std::mem::take(&mut self.out);
+                        let modules = self.modules.clone();
+                        for _ in 0..graph.times {
+                            self.sequence(graph);
+                        }
+                        self.modules = modules;
+                        let nodes =
+                            std::mem::replace(&mut self.out, outer).into_iter().filter_map(node).collect();
+                        self.program.graphs.push(nodes);
+                        let number = self.program.graphs.len() as u32 - 1;
+                        self.graphs.insert(key, number);
+                        number
+                    }
+                };
+                let kernels = self.program.graphs[number as usize].iter().filter(|n| n.is_kernel()).count();
+                self.kernels_in_step = before + kernels as u64;
+                self.enter(FrameKind::Python, "torch/cuda/graphs.py(135): replay", None, 0.4);
+                let api = self.api("hipGraphLaunch");
+                let ns = machine.graph_launch_us * NS_PER_US;
+                self.out.push(Instr::GraphLaunch { graph: number, stream, api, ns });
+                self.leave(1);
+            }
+        }
+    }
+
+    fn add_copy(&mut self, work: CopyWork) -> u32 {
+        self.program.copies.push(work);
+        self.program.copies.len() as u32 - 1
+    }
+
+    fn stream(&mut self, gpu: u32, id: u32) -> u32 {
+        let place = StreamPlace { gpu, id };
+        if let Some(known) = self.program.streams.iter().position(|s| *s == place) {
+            return known as u32;
+        }
+        self.program.streams.push(place);
+        self.program.owners.push(self.thread);
+        self.program.streams.len() as u32 - 1
+    }
+
+    fn api(&mut self, name: &str) -> u32 {
+        if let Some(known) = self.api_ids.get(name) {
+            return *known;
+        }
+        let number = self.program.apis.len() as u32;
+        self.program.apis.push(name.to_string());
+        self.api_ids.insert(name.to_string(), number);
+        number
+    }
+
+    fn frame(&mut self, kind: FrameKind, name: &str, dims: Option<&str>) -> u32 {
+        let key = (kind as u8, name.to_string(), dims.map(str::to_string));
+        if let Some(known) = self.frame_ids.get(&key) {
+            return *known;
+        }
+        let number = self.program.frames.len() as u32;
+        let dims = dims.map(str::to_string);
+        self.program.frames.push(Frame { kind, name: name.to_string(), dims, collective: None });
+        self.frame_ids.insert(key, number);
+        number
+    }
+
+    fn enter(&mut self, kind: FrameKind, name: &str, dims: Option<&str>, us: f64) {
+        let frame = self.frame(kind, name, dims);
+        self.out.push(Instr::Enter { frame, ns: us * NS_PER_US });
+    }
+
+    fn enter_module(&mut self, module: &str) {
+        let instance = self.modules.entry(module.to_string()).or_insert(0);
+        let name = format!("nn.Module: {module}_{instance}");
+        *instance += 1;
+        self.enter(FrameKind::Module, &name, None, 0.4);
+    }
+
+    fn leave(&mut self, depth: usize) {
+        for _ in 0..depth {
+            self.out.push(Instr::Leave { ns: 150.0 });
+        }
+    }
+}
+
+impl Node {
+    fn is_kernel(&self) -> bool {
+        matches!(self, Node::Kernel { .. } | Node::Collective { .. })
+    }
+}
+
+/// Every distinct graph that a program launches.
+fn find_graphs<'a>(scenario: &'a Scenario, program: &'a [Action], found: &mut Vec<&'a Repeat>) {
+    for action in program {
+        match action {
+            Action::Graph(graph) => {
+                let same =
+                    |g: &&Repeat| g.sequence.get_ref() == graph.sequence.get_ref() && g.times == graph.times;
+                if !found.iter().any(same) {
+                    found.push(graph);
+                }
+            }
+            Action::Annotate(annotate) => find_graphs(scenario, &annotate.program, found),
+            Action::Repeat(repeat) => {
+                find_graphs(scenario, &scenario.sequences[repeat.sequence.get_ref()].program, found);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn node(instr: Instr) -> Option<Node> {
+    Some(match instr {
+        Instr::Launch { kernel, stream, mark, .. } => Node::Kernel { kernel, stream, mark },
+        Instr::Copy { copy, stream, mark, .. } => Node::Copy { copy, stream, mark },
+        Instr::Record { event, stream, .. } => Node::Record { event, stream },
+        Instr::Wait { event, stream, .. } => Node::Wait { event, stream },
+        Instr::Collective { collective, stream, mark, .. } => Node::Collective { collective, stream, mark },
+        _ => return None,
+    })
+}
+
+/// The call by which libraries launch such a kernel.
+fn launch_api(kernel: &str) -> &'static str {
+    const BY_NAME: [(&str, &str); 4] = [
+        ("Cijk_", "hipExtModuleLaunchKernel"),
+        ("nccl", "hipExtLaunchKernel"),
+        ("triton_", "hipModuleLaunchKernel"),
+        ("_ZN7ck_tile", "hipLaunchKernel"),
+    ];
+    BY_NAME.iter().find(|(prefix, _)| kernel.starts_with(prefix)).map_or("hipLaunchKernel", |(_, api)| api)
+}
+
+/// Bytes of one element of a torch data type.
+pub(crate) fn element_bytes(dtype: &str) -> u64 {
+    const SIZES: [(&str, u64); 8] = [
+        ("Float", 4),
+        ("Double", 8),
+        ("BFloat16", 2),
+        ("Half", 2),
+        ("Long", 8),
+        ("Int", 4),
+        ("Byte", 1),
+        ("Char", 1),
+    ];
+    SIZES.iter().find(|(name, _)| *name == dtype).map_or(2, |(_, bytes)| *bytes)
+}
