@@ -5,7 +5,7 @@ use super::{CodeObjectError, CodeObjectKernel, metadata};
 use crate::arch::{self, Arch, RegisterFile};
 use object::LittleEndian;
 use object::elf::{EM_AMDGPU, FileHeader64, PT_NOTE};
-use object::read::elf::{ElfFile64, FileHeader, ProgramHeader, SectionHeader, Sym};
+use object::read::elf::{ElfFile64, FileHeader, NoteIterator, ProgramHeader, SectionHeader, Sym};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 type Header = FileHeader64<LittleEndian>;
@@ -117,43 +117,43 @@ fn described(symbol: &str, descriptor: &Descriptor, target: &str) -> CodeObjectK
     }
 }
 
-/// The metadata documents in the notes of segments, or of sections where there are no segments.
+/// The metadata documents in the notes of segments, or of sections where no segment has any.
 fn notes<'a>(file: &ElfFile64<'a, LittleEndian>, problems: &mut Vec<String>) -> Vec<&'a [u8]> {
     let bytes = file.data();
-    let mut found = Vec::new();
-    let mut old = false;
-    let mut take = |notes: object::read::Result<Option<object::read::elf::NoteIterator<'a, Header>>>| {
-        let Ok(Some(mut notes)) = notes else { return };
-        while let Ok(Some(note)) = notes.next() {
-            match (note.name(), note.n_type(LittleEndian)) {
-                (b"AMDGPU", NOTE_METADATA) => found.push(note.desc()),
-                (b"AMD", NOTE_METADATA_V2) => old = true,
-                _ => {}
-            }
-        }
-    };
-    let segments =
-        file.elf_program_headers().iter().filter(|segment| segment.p_type(LittleEndian) == PT_NOTE);
-    segments.for_each(|segment| take(segment.notes(LittleEndian, bytes)));
-    if found.is_empty() {
-        file.elf_section_table().iter().for_each(|section| {
-            let mut take_section = |section: &<Header as FileHeader>::SectionHeader| {
-                let Ok(Some(mut notes)) = section.notes(LittleEndian, bytes) else { return };
-                while let Ok(Some(note)) = notes.next() {
-                    if note.name() == b"AMDGPU" && note.n_type(LittleEndian) == NOTE_METADATA {
-                        found.push(note.desc());
-                    }
-                }
-            };
-            take_section(section);
-        });
+    let mut found = Documents::default();
+    for segment in file.elf_program_headers().iter().filter(|segment| segment.p_type(LittleEndian) == PT_NOTE)
+    {
+        found.take(segment.notes(LittleEndian, bytes));
     }
-    if found.is_empty() && old {
+    if found.documents.is_empty() {
+        file.elf_section_table().iter().for_each(|section| found.take(section.notes(LittleEndian, bytes)));
+    }
+    if found.documents.is_empty() && found.version_2 {
         problems.push(
             "a code object of version 2, which is older than the metadata that is read here".to_owned(),
         );
     }
-    found
+    found.documents
+}
+
+/// Metadata found in notes.
+#[derive(Default)]
+struct Documents<'a> {
+    documents: Vec<&'a [u8]>,
+    version_2: bool,
+}
+
+impl<'a> Documents<'a> {
+    fn take(&mut self, notes: object::read::Result<Option<NoteIterator<'a, Header>>>) {
+        let Ok(Some(mut notes)) = notes else { return };
+        while let Ok(Some(note)) = notes.next() {
+            match (note.name(), note.n_type(LittleEndian)) {
+                (b"AMDGPU", NOTE_METADATA) => self.documents.push(note.desc()),
+                (b"AMD", NOTE_METADATA_V2) => self.version_2 = true,
+                _ => {}
+            }
+        }
+    }
 }
 
 /// The descriptors of a code object by symbol.

@@ -166,10 +166,9 @@ fn visit(
 
 /// A part of a larger file: what is wrong with it is a problem of that file, not its end.
 fn visit_part(bytes: &[u8], target: Option<&str>, depth: usize, into: &mut Contents) {
-    if let Err(error) = visit(bytes, target, depth + 1, into) {
-        if error != CodeObjectError::NoGpuCode {
-            into.problems.push(error.to_string());
-        }
+    match visit(bytes, target, depth + 1, into) {
+        Ok(()) | Err(CodeObjectError::NoGpuCode) => {}
+        Err(error) => into.problems.push(error.to_string()),
     }
 }
 
