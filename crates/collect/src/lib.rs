@@ -1,7 +1,18 @@
 //! Collecting: profiles of what runs now.
 //!
 //! ```text
+//! preset ─► passes (GPU, version) ─► rocprofv3 ─► recordings ─► merged trace and run.json
 //! running SGLang or vLLM server ──HTTP──► capture ──► torch traces by stage, and facts about the server
 //! ```
+//!
+//! [`run::run`] is the whole of it: [`run::CollectRequest`] in, [`run::Run`] out.
 
 pub mod capture;
+pub mod command;
+pub mod environment;
+pub mod launcher;
+pub mod passes;
+pub mod presets;
+pub mod profiler;
+pub mod run;
+pub mod slurm;

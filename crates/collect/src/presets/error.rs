@@ -1,0 +1,67 @@
+//! Mistakes in presets, configurations and counter files: where, what, and what was expected.
+
+use std::fmt;
+
+/// A mistake in a file of the user's, or in text on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// The file, or the option that held the text.
+    pub file: String,
+    /// The line, from 1 on.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub what: String,
+    /// What was expected, or what to do.
+    pub help: Option<String>,
+}
+
+impl std::error::Error for Mistake {}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "`{}` line {line}: {}", self.file, self.what),
+            None => write!(f, "`{}`: {}", self.file, self.what),
+        }
+    }
+}
+
+/// Text of the user's with its name, which mistakes are told by.
+#[derive(Clone, Copy, Debug)]
+pub struct Document<'a> {
+    /// The file, or the option that held the text.
+    pub name: &'a str,
+    /// All of it.
+    pub text: &'a str,
+}
+
+impl Document<'_> {
+    /// A mistake at a byte of the text.
+    pub fn mistake_at(&self, byte: Option<usize>, what: impl Into<String>) -> Mistake {
+        let line = byte.map(|byte| 1 + self.text[..byte.min(self.text.len())].matches('\n').count());
+        Mistake { file: self.name.into(), line, what: what.into(), help: None }
+    }
+
+    /// A mistake in the line that holds a word: in quotes where it is, else bare.
+    pub fn mistake(&self, word: &str, what: impl Into<String>) -> Mistake {
+        let quoted = self.text.find(&format!("\"{word}\""));
+        self.mistake_at(quoted.or_else(|| self.text.find(word)), what)
+    }
+}
+
+impl Mistake {
+    /// The same with what was expected.
+    pub fn expecting(self, help: impl Into<String>) -> Self {
+        Self { help: Some(help.into()), ..self }
+    }
+}
+
+/// `a`, `b` or `c`.
+pub fn one_of<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    let words: Vec<String> = words.into_iter().map(|word| format!("`{word}`")).collect();
+    match words.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        Some((last, _)) => last.clone(),
+        None => String::new(),
+    }
+}

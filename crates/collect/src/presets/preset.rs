@@ -1,0 +1,159 @@
+//! A preset: what to record, in words that hold for every GPU and every version of the profiler.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::slurm::SlurmOptions;
+
+/// What a preset is offered as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// One way to run the profiler.
+    Tool,
+    /// Tools and monitors for a question.
+    Profile,
+    /// A tool that is a profile by itself.
+    Both,
+    /// Somebody's own.
+    #[default]
+    Own,
+}
+
+impl Kind {
+    /// For tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Tool => "tool",
+            Kind::Profile => "profile",
+            Kind::Both => "profile, tool",
+            Kind::Own => "own",
+        }
+    }
+}
+
+/// How the program counter is sampled on some GPUs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PcSampling {
+    /// The GPUs.
+    pub archs: Vec<String>,
+    /// `stochastic` or `host_trap`.
+    pub method: String,
+    /// `cycles` or `time`.
+    pub unit: String,
+    /// Between two samples, in that unit.
+    pub interval: u64,
+}
+
+/// What to record.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Preset {
+    /// Its name.
+    pub name: String,
+    /// Tool or profile.
+    #[serde(default)]
+    pub kind: Kind,
+    /// One line for people.
+    #[serde(default)]
+    pub title: String,
+    /// Other names, such as those of madengine.
+    #[serde(default)]
+    pub aliases: Vec<String>,
+    /// Presets whose traces, counters and so on are taken too.
+    #[serde(default)]
+    pub uses: Vec<String>,
+    /// Traces: `kernel` for `--kernel-trace`.
+    #[serde(default)]
+    pub trace: Vec<String>,
+    /// Counters.
+    #[serde(default)]
+    pub counters: Vec<String>,
+    /// Groups of counters that must stay in passes of their own; empty to have them split.
+    #[serde(default)]
+    pub counter_groups: Vec<Vec<String>>,
+    /// `rocpd`, `json`, `csv`, `pftrace`, `otf2`.
+    #[serde(default)]
+    pub formats: Vec<String>,
+    /// Totals of the profiler itself (csv and json only).
+    #[serde(default)]
+    pub statistics: bool,
+    /// Samples of the program counter.
+    #[serde(default)]
+    pub pc_sampling: Vec<PcSampling>,
+    /// Further options of rocprofv3, as words.
+    #[serde(default)]
+    pub options: Vec<String>,
+    /// What it costs.
+    #[serde(default)]
+    pub overhead: String,
+    /// `power`, `vram`, `clocks`, `temperature`, `utilisation`.
+    #[serde(default)]
+    pub monitors: Vec<String>,
+    /// Seconds between two samples of the monitors.
+    #[serde(default)]
+    pub monitor_interval: Option<f64>,
+    /// `rocblas`, `hipblaslt`, `miopen`.
+    #[serde(default)]
+    pub library_calls: Vec<String>,
+    /// Variables of the application.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// How a job is asked for.
+    #[serde(default)]
+    pub slurm: SlurmOptions,
+    /// `torchrun`, `mpirun`, `srun`.
+    #[serde(default)]
+    pub launcher: Option<String>,
+    /// Ranks of a launcher.
+    #[serde(default)]
+    pub ranks: Option<u32>,
+}
+
+impl Preset {
+    /// A preset of traces and counters.
+    pub fn of(name: &str, trace: &[&str], counters: &[&str]) -> Self {
+        let owned = |words: &[&str]| words.iter().map(|word| word.to_string()).collect();
+        Self { name: name.into(), trace: owned(trace), counters: owned(counters), ..Self::default() }
+    }
+
+    /// Whether it answers to `name`.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.aliases.iter().any(|alias| alias == name)
+    }
+
+    /// Takes what another preset has as well; what is said here stays.
+    pub fn take(&mut self, other: &Preset) {
+        append(&mut self.trace, &other.trace);
+        append(&mut self.counters, &other.counters);
+        self.counter_groups.extend(other.counter_groups.iter().cloned());
+        append(&mut self.formats, &other.formats);
+        append(&mut self.monitors, &other.monitors);
+        append(&mut self.library_calls, &other.library_calls);
+        if self.pc_sampling.is_empty() {
+            self.pc_sampling.clone_from(&other.pc_sampling);
+        }
+        self.options.extend(other.options.iter().cloned());
+        self.statistics |= other.statistics;
+        if self.overhead.is_empty() {
+            self.overhead.clone_from(&other.overhead);
+        }
+        self.monitor_interval = self.monitor_interval.or(other.monitor_interval);
+        for (name, value) in &other.env {
+            self.env.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+        self.slurm.take(&other.slurm);
+        self.launcher = self.launcher.take().or_else(|| other.launcher.clone());
+        self.ranks = self.ranks.or(other.ranks);
+    }
+}
+
+fn append(to: &mut Vec<String>, more: &[String]) {
+    for word in more {
+        if !to.contains(word) {
+            to.push(word.clone());
+        }
+    }
+}

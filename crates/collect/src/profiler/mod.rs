@@ -1,0 +1,57 @@
+//! The profiler of this machine: where it is and which release it belongs to.
+
+mod find;
+
+pub(crate) use find::reason;
+pub use find::{Places, find, is_program};
+
+use std::path::PathBuf;
+
+use crate::command::Version;
+
+/// Which program profiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `rocprofv3`, since ROCm 6.2.
+    Rocprofv3,
+    /// The legacy `rocprof`.
+    Rocprof,
+}
+
+impl Kind {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Rocprofv3 => "rocprofv3",
+            Kind::Rocprof => "rocprof",
+        }
+    }
+}
+
+/// A profiler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profiler {
+    /// Which one.
+    pub kind: Kind,
+    /// Its program.
+    pub path: PathBuf,
+    /// The ROCm release it belongs to.
+    pub version: Version,
+    /// Its own words about its version.
+    pub version_text: String,
+    /// Where the version is known from.
+    pub version_from: String,
+}
+
+impl Profiler {
+    /// One to show commands for, where none is installed.
+    pub fn assumed() -> Self {
+        Self {
+            kind: Kind::Rocprofv3,
+            path: "rocprofv3".into(),
+            version: Version::ASSUMED,
+            version_text: String::new(),
+            version_from: "assumed: no profiler is installed here".into(),
+        }
+    }
+}

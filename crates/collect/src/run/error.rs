@@ -1,0 +1,208 @@
+//! How collecting fails: what and why in one line, and what to do in another.
+
+use std::path::PathBuf;
+
+use crate::command::Version;
+use crate::presets::Mistake;
+
+/// Why nothing, or not all, was collected.
+#[derive(Debug, thiserror::Error)]
+pub enum CollectError {
+    /// The options make no sense together.
+    #[error("{0}")]
+    Usage(String),
+    /// A file of the user's has a mistake.
+    #[error(transparent)]
+    Mistake(#[from] Mistake),
+    /// The GPU cannot count that.
+    #[error(transparent)]
+    Counters(#[from] hw::passes::PlanError),
+    /// Nobody knows which GPU it is for.
+    #[error("counters differ between GPUs, and no GPU was found here")]
+    UnknownArch,
+    /// The GPU cannot sample the program counter.
+    #[error("{arch} has no sampling of the program counter that this preset can use")]
+    NoSampling {
+        /// The GPU.
+        arch: String,
+        /// Those that have.
+        known: String,
+    },
+    /// There is no profiler.
+    #[error("neither rocprofv3 nor rocprof is installed here")]
+    NoProfiler {
+        /// Where they could have been.
+        looked: Vec<PathBuf>,
+    },
+    /// The profiler cannot do what is wanted.
+    #[error("`{}` of ROCm {version} has no {what}, which came with {since}", program.display())]
+    TooOld {
+        /// The profiler.
+        program: PathBuf,
+        /// Its release.
+        version: Version,
+        /// What is missing.
+        what: String,
+        /// The release that has it.
+        since: Version,
+    },
+    /// The application is not there.
+    #[error("cannot find the application `{word}`: {why}")]
+    NoApplication {
+        /// As it was given.
+        word: String,
+        /// Why not.
+        why: String,
+    },
+    /// A program cannot be started.
+    #[error("cannot start `{}`: {why}", program.display())]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// The operating system's reason.
+        why: String,
+    },
+    /// A folder or file of ours cannot be used.
+    #[error("cannot use `{}`: {why}", path.display())]
+    Folder {
+        /// The path.
+        path: PathBuf,
+        /// The reason.
+        why: String,
+    },
+    /// No space is left.
+    #[error("the disk of `{}` is full: what was recorded so far is kept", path.display())]
+    Full {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The application failed by itself.
+    #[error("the application {how} in pass {pass}")]
+    Application {
+        /// `exited with 3`, `was killed by signal 11 (SIGSEGV)`.
+        how: String,
+        /// The pass.
+        pass: usize,
+        /// Its exit code; 128 and the signal's number when it was killed.
+        code: i32,
+    },
+    /// The profiler failed.
+    #[error("{profiler} failed in pass {pass} ({how}): {message}")]
+    Profiler {
+        /// Which one.
+        profiler: &'static str,
+        /// The pass.
+        pass: usize,
+        /// How it ended.
+        how: String,
+        /// What it said.
+        message: String,
+        /// What to do.
+        help: Option<String>,
+    },
+    /// Ranks of a job failed.
+    #[error("{} of {ranks} ranks failed: {}", failed.len(), failed.join(", "))]
+    Ranks {
+        /// How many there are.
+        ranks: usize,
+        /// Those that failed and how.
+        failed: Vec<String>,
+    },
+    /// All went well and there is nothing.
+    #[error("no kernel was recorded in pass {pass}, although the application ended well")]
+    NoKernels {
+        /// The pass.
+        pass: usize,
+        /// What the profiler said that may explain it.
+        said: Option<String>,
+    },
+    /// Files are there and cannot be read.
+    #[error("what the profiler wrote cannot be read: {0}")]
+    Unreadable(String),
+    /// It took too long.
+    #[error("pass {pass} was stopped after {seconds} s")]
+    Timeout {
+        /// The pass.
+        pass: usize,
+        /// The limit.
+        seconds: u64,
+    },
+    /// The user stopped it.
+    #[error("interrupted in pass {pass}: what was recorded is kept")]
+    Interrupted {
+        /// The pass.
+        pass: usize,
+    },
+    /// SLURM refused or failed.
+    #[error("{what}: {message}")]
+    Slurm {
+        /// What was tried.
+        what: String,
+        /// What it said.
+        message: String,
+    },
+}
+
+impl CollectError {
+    /// 2 for what the user must change, 3 for other programs, 130 for interrupts.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            CollectError::Usage(_)
+            | CollectError::Mistake(_)
+            | CollectError::Counters(_)
+            | CollectError::UnknownArch
+            | CollectError::NoSampling { .. }
+            | CollectError::NoApplication { .. }
+            | CollectError::Folder { .. }
+            | CollectError::Full { .. } => 2,
+            CollectError::Interrupted { .. } => 130,
+            _ => 3,
+        }
+    }
+
+    /// The application's own exit code, when it is what failed.
+    pub fn application_code(&self) -> Option<i32> {
+        match self {
+            CollectError::Application { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+
+    /// What to do next.
+    pub fn help(&self) -> Option<String> {
+        let text = match self {
+            CollectError::Mistake(mistake) => return mistake.help.clone(),
+            CollectError::Profiler { help, .. } => return help.clone(),
+            CollectError::UnknownArch => "say which with `--arch gfx942`",
+            CollectError::NoSampling { known, .. } => {
+                return Some(format!("it is made for {known}; copy the preset to change it"));
+            }
+            CollectError::NoProfiler { looked } => {
+                let shown: Vec<String> =
+                    looked.iter().take(6).map(|path| path.display().to_string()).collect();
+                return Some(format!(
+                    "install the package rocprofiler-sdk, or set ROCM_PATH; looked in {}",
+                    shown.join(", ")
+                ));
+            }
+            CollectError::TooOld { .. } => "install a newer ROCm, or choose another preset",
+            CollectError::NoApplication { .. } => {
+                "the application follows `--`: `rocm-perf collect -- ./app ARGS`"
+            }
+            CollectError::Full { .. } => "give a folder on another disk with `--out`",
+            CollectError::NoKernels { said: Some(said), .. } => {
+                return Some(format!("the profiler said: {said}"));
+            }
+            CollectError::NoKernels { .. } => {
+                "it may not use the GPU, clear LD_PRELOAD or end by `_exit`; `rocm-perf doctor` checks the machine"
+            }
+            CollectError::Timeout { .. } => "raise `--timeout`, or profile a shorter run",
+            CollectError::Application { .. } => {
+                "it fails without the profiler too? what was recorded is kept, `run.json` tells more"
+            }
+            CollectError::Ranks { .. } => "what the ranks wrote is kept; their output is in the run's folder",
+            _ => return None,
+        };
+        Some(text.into())
+    }
+}

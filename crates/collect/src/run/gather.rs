@@ -1,0 +1,294 @@
+//! What came of the passes: judged one by one, put together at the end.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use trace::{Needs, Trace};
+
+use super::error::CollectError;
+use super::files::{self, is_full};
+use super::messages::{Level, Message};
+use super::process::Ended;
+use super::record::Record;
+use super::recordings::Recordings;
+use super::request::{CollectRequest, Prepared};
+use super::{PassRecord, Run, interrupt, worst};
+use crate::launcher::Status;
+use crate::passes::{Agreement, Pass, merge};
+use crate::profiler::Kind;
+
+/// Collects what passes leave behind.
+pub(crate) struct Gatherer<'a> {
+    request: &'a CollectRequest,
+    prepared: &'a Prepared,
+    folder: &'a Path,
+    started: SystemTime,
+    /// What was run.
+    pub passes: Vec<PassRecord>,
+    notes: Vec<String>,
+    failure: Option<CollectError>,
+    /// Traces of each rank, with the pass they are of.
+    traces: BTreeMap<Option<u32>, Vec<(usize, Vec<PathBuf>, Trace)>>,
+}
+
+/// What a pass left behind.
+pub(crate) struct Gathered {
+    /// Kernels of all ranks.
+    pub kernels: usize,
+    /// What is there and cannot be read.
+    pub unreadable: Vec<String>,
+}
+
+impl<'a> Gatherer<'a> {
+    /// Nothing yet.
+    pub fn new(
+        request: &'a CollectRequest,
+        prepared: &'a Prepared,
+        folder: &'a Path,
+        started: SystemTime,
+    ) -> Self {
+        Self {
+            request,
+            prepared,
+            folder,
+            started,
+            passes: Vec::new(),
+            notes: prepared.notes.clone(),
+            failure: None,
+            traces: BTreeMap::new(),
+        }
+    }
+
+    /// Notes something for people.
+    pub fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    /// Notes a failure; the first is the run's.
+    pub fn fail(&mut self, failure: CollectError) {
+        self.failure.get_or_insert(failure);
+    }
+
+    /// Judges a pass that was run here.
+    pub fn add(
+        &mut self,
+        pass: &Pass,
+        mut record: PassRecord,
+        ended: Ended,
+        timeout: Option<Duration>,
+    ) -> Option<CollectError> {
+        for message in &ended.messages {
+            record.messages.push(message.text.clone());
+            if message.level == Level::Warning {
+                self.note(message.text.clone());
+            }
+        }
+        if let Ok(command) = self.prepared.command(self.folder, pass) {
+            command.notes.into_iter().for_each(|note| self.note(note));
+        }
+        let folder = self.prepared.pass_folder(self.folder, pass);
+        record.ranks = Status::all(&folder);
+        let gathered = self.read(pass, &folder);
+        record.kernels = gathered.kernels;
+        let failure = self.judge(pass, &record, &ended, &gathered, &folder, timeout);
+        self.passes.push(record);
+        failure
+    }
+
+    /// Reads what a pass wrote, and keeps it for the end.
+    pub fn read(&mut self, pass: &Pass, folder: &Path) -> Gathered {
+        let several = self.prepared.plan.passes.len() > 1;
+        let needs = match (several, self.traces.is_empty()) {
+            (true, true) => Needs::everything(),
+            _ => Needs { kernels: true, shapes: several, counters: true, ..Needs::nothing() },
+        };
+        let found = Recordings::find(folder, self.prepared.profiler.kind, &needs);
+        let recorded = found.counters();
+        if found.kernels > 0 && self.prepared.profiler.kind == Kind::Rocprofv3 {
+            let missing: Vec<&str> = pass
+                .wanted
+                .counters
+                .iter()
+                .map(String::as_str)
+                .filter(|name| !recorded.iter().any(|known| known == name))
+                .collect();
+            if !missing.is_empty() {
+                self.note(format!("pass {} has no values of {}", pass.number, missing.join(", ")));
+            }
+        }
+        for text in &found.unreadable {
+            self.note(text.clone());
+        }
+        for rank in found.ranks {
+            self.traces.entry(rank.rank).or_default().push((pass.number, rank.files, rank.trace));
+        }
+        Gathered { kernels: found.kernels, unreadable: found.unreadable }
+    }
+
+    fn judge(
+        &self,
+        pass: &Pass,
+        record: &PassRecord,
+        ended: &Ended,
+        gathered: &Gathered,
+        folder: &Path,
+        timeout: Option<Duration>,
+    ) -> Option<CollectError> {
+        let number = pass.number;
+        if interrupt::is_interrupted() {
+            return Some(CollectError::Interrupted { pass: number });
+        }
+        if ended.timed_out {
+            let seconds = timeout.map_or(0, |limit| limit.as_secs());
+            return Some(CollectError::Timeout { pass: number, seconds });
+        }
+        let failed = ended.code() != 0;
+        if (failed || gathered.kernels == 0) && disk_is_full(&ended.messages, folder) {
+            return Some(CollectError::Full { path: folder.into() });
+        }
+        let told = ended.messages.iter().find(|message| message.level == Level::Error);
+        if failed {
+            if let Some(message) = told {
+                return Some(CollectError::Profiler {
+                    profiler: self.prepared.profiler.kind.name(),
+                    pass: number,
+                    how: ended.how(),
+                    message: message.text.clone(),
+                    help: message.help.clone(),
+                });
+            }
+            if !record.ranks.is_empty() {
+                return failed_ranks(&record.ranks, record.ranks.len());
+            }
+            let (how, code) = (ended.how(), ended.code());
+            return Some(CollectError::Application { how, pass: number, code });
+        }
+        if gathered.kernels == 0 {
+            if let Some(why) = gathered.unreadable.first() {
+                return Some(CollectError::Unreadable(why.clone()));
+            }
+            let said = worst(&ended.messages).map(|message| message.text.clone());
+            return Some(CollectError::NoKernels { pass: number, said });
+        }
+        None
+    }
+
+    /// Puts everything together and writes `run.json`.
+    pub fn finish(mut self) -> Result<Run, CollectError> {
+        let mut agreements = Vec::new();
+        let mut traces: Vec<PathBuf> = Vec::new();
+        for (rank, passes) in std::mem::take(&mut self.traces) {
+            let (files, agreed) = self.join(rank, passes)?;
+            traces.extend(files);
+            agreements.extend(agreed);
+        }
+        self.describe_timing(&agreements);
+        let status = match &self.failure {
+            None => "done",
+            Some(CollectError::Interrupted { .. }) => "interrupted",
+            Some(_) => "failed",
+        };
+        let files = files::list(self.folder, self.folder);
+        let names: Vec<String> = traces.iter().map(|path| files::relative(self.folder, path)).collect();
+        let record = Record {
+            request: self.request,
+            prepared: self.prepared,
+            started: self.started,
+            status,
+            passes: &self.passes,
+            agreements: &agreements,
+            traces: &names,
+            files: &files,
+            notes: &self.notes,
+            failure: self.failure.as_ref(),
+        };
+        match (record.write(self.folder), &self.failure) {
+            (Err(error), None) => self.failure = Some(error),
+            // What failed first explains more.
+            (Err(_), Some(_)) | (Ok(()), _) => {}
+        }
+        Ok(Run {
+            folder: self.folder.into(),
+            traces,
+            passes: self.passes,
+            agreements,
+            profiler: self.prepared.profiler.clone(),
+            arch: self.prepared.arch.clone(),
+            notes: self.notes,
+            failure: self.failure,
+        })
+    }
+
+    /// The traces of one rank: its files, or one that holds the counters of all passes.
+    fn join(
+        &mut self,
+        rank: Option<u32>,
+        passes: Vec<(usize, Vec<PathBuf>, Trace)>,
+    ) -> Result<(Vec<PathBuf>, Vec<Agreement>), CollectError> {
+        let readable = self.prepared.profiler.kind == Kind::Rocprofv3;
+        if passes.len() < 2 || !readable {
+            if passes.len() > 1 {
+                self.note("passes of the legacy rocprof are kept apart".into());
+            }
+            return Ok((passes.into_iter().flat_map(|(_, files, _)| files).collect(), Vec::new()));
+        }
+        let originals: Vec<PathBuf> = passes.iter().flat_map(|(_, files, _)| files.clone()).collect();
+        let Some(merged) = merge(passes.into_iter().map(|(pass, _, trace)| (pass, trace)).collect()) else {
+            return Ok((originals, Vec::new()));
+        };
+        let name = match rank {
+            Some(rank) => format!("rank{rank}_merged_results.db"),
+            None => "merged_results.db".into(),
+        };
+        let target = self.folder.join(name);
+        match convert::rocpd::write(&merged.trace, &target, &convert::rocpd::Options::default()) {
+            Ok(_) => Ok((vec![target], merged.agreements)),
+            Err(error) => {
+                let full = is_full(self.folder);
+                self.note(error.to_string());
+                self.fail(match full {
+                    true => CollectError::Full { path: self.folder.into() },
+                    false => CollectError::Folder { path: target, why: error.why },
+                });
+                Ok((originals, merged.agreements))
+            }
+        }
+    }
+
+    fn describe_timing(&mut self, agreements: &[Agreement]) {
+        for agreement in agreements.iter().filter(|agreement| !agreement.is_whole()) {
+            let Agreement { pass, dispatches, matched, extra, disagreeing, .. } = agreement;
+            self.note(format!(
+                "pass {pass} agrees with the first in {} of {dispatches} dispatches ({extra} others, {disagreeing} with \
+                 other waves): only those have its counters",
+                matched - disagreeing
+            ));
+        }
+        let counted = self.prepared.plan.passes.first().is_some_and(|pass| !pass.wanted.counters.is_empty());
+        if counted {
+            self.note(
+                "kernels ran one at a time while counters were read: `--timing` adds a run without them"
+                    .into(),
+            );
+        }
+    }
+}
+
+/// The ranks that failed, when some did.
+pub(crate) fn failed_ranks(ranks: &[Status], expected: usize) -> Option<CollectError> {
+    let mut failed: Vec<String> = ranks
+        .iter()
+        .filter(|rank| rank.exit_code != 0)
+        .map(|rank| format!("rank {} on {} exited with {}", rank.rank, rank.host, rank.exit_code))
+        .collect();
+    let silent = (0..expected as u32).filter(|number| !ranks.iter().any(|rank| rank.rank == *number));
+    failed.extend(silent.map(|number| format!("rank {number} did not report")));
+    (!failed.is_empty()).then_some(CollectError::Ranks { ranks: expected, failed })
+}
+
+fn disk_is_full(messages: &[Message], folder: &Path) -> bool {
+    messages.iter().any(|message| message.level == Level::Full) || is_full(folder)
+}

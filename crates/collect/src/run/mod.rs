@@ -1,0 +1,213 @@
+//! Running an application under the profiler, pass by pass, and keeping all that came of it in one folder.
+//!
+//! ```text
+//! request ─► prepared (profiler, GPU, passes, launcher) ─► each pass ─► recordings ─► merged trace
+//!                                                              └─────────► run.json ◄──────┘
+//! ```
+
+mod error;
+mod files;
+mod gather;
+mod interrupt;
+mod machine;
+mod messages;
+mod process;
+mod record;
+mod recordings;
+mod request;
+mod time;
+
+pub use error::CollectError;
+pub use files::FileFact;
+pub use interrupt::interrupt;
+pub use record::FILE;
+pub use request::{CollectRequest, LauncherChoice, PassCommand, Prepared};
+
+pub(crate) use files::{folder_error, make_folder};
+pub(crate) use gather::{Gatherer, failed_ranks};
+pub(crate) use interrupt::{Guard, is_interrupted};
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::launcher::Status;
+use crate::passes::{Agreement, Pass};
+use crate::profiler::Profiler;
+use messages::{Level, Message};
+use process::Ended;
+
+/// Hears what goes on.
+pub trait Events: Sync {
+    /// Something begins or has ended.
+    fn step(&self, message: &str);
+    /// Something is not as it should be.
+    fn warn(&self, message: &str);
+    /// The application or the profiler printed something.
+    fn output(&self, bytes: &[u8]);
+}
+
+/// Hears nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Events for Silent {
+    fn step(&self, _: &str) {}
+    fn warn(&self, _: &str) {}
+    fn output(&self, _: &[u8]) {}
+}
+
+/// A pass that was run.
+#[derive(Clone, Debug, Default)]
+pub struct PassRecord {
+    /// From 1 on.
+    pub number: usize,
+    /// Its folder below the run's; empty for the run's own.
+    pub folder: String,
+    /// The whole command.
+    pub command: Vec<String>,
+    /// Counters, anchors included.
+    pub counters: Vec<String>,
+    /// Counters that were added to compare passes by.
+    pub anchors: Vec<String>,
+    /// The application's exit code; 128 and the signal's number when it was killed.
+    pub exit_code: i32,
+    /// The same in words.
+    pub how: String,
+    /// How long it took.
+    pub wall: Duration,
+    /// Kernels that were recorded.
+    pub kernels: usize,
+    /// How each rank ended, where there are ranks.
+    pub ranks: Vec<Status>,
+    /// What the profiler said that matters.
+    pub messages: Vec<String>,
+}
+
+/// A run that was made, whole or in part.
+#[derive(Debug)]
+pub struct Run {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Traces to read: merged ones where there were several passes.
+    pub traces: Vec<PathBuf>,
+    /// What was run.
+    pub passes: Vec<PassRecord>,
+    /// How the passes agree with the first.
+    pub agreements: Vec<Agreement>,
+    /// Who recorded.
+    pub profiler: Profiler,
+    /// The GPU, where known.
+    pub arch: Option<String>,
+    /// What was done otherwise than asked, or is not as it should be.
+    pub notes: Vec<String>,
+    /// Why it is not whole.
+    pub failure: Option<CollectError>,
+}
+
+impl Run {
+    /// The run if it is whole, else why it is not.
+    pub fn whole(self) -> Result<Self, CollectError> {
+        match self.failure {
+            Some(failure) => Err(failure),
+            None => Ok(self),
+        }
+    }
+
+    /// Kernels of the first pass.
+    pub fn kernels(&self) -> usize {
+        self.passes.first().map_or(0, |pass| pass.kernels)
+    }
+}
+
+/// Collects: an error when nothing was run, else what came of it, failures included.
+pub fn run(request: &CollectRequest, events: &dyn Events) -> Result<Run, CollectError> {
+    let prepared = Prepared::of(request)?;
+    prepared.check_programs()?;
+    let started = SystemTime::now();
+    let folder = make_folder(request.folder.as_deref(), started)?;
+    let _guard = Guard::new();
+    let mut gatherer = Gatherer::new(request, &prepared, &folder, started);
+    let count = prepared.plan.passes.len();
+    for pass in &prepared.plan.passes {
+        let what = described(pass);
+        events.step(&format!("pass {} of {count}: {what}", pass.number));
+        let (record, ended) = one(request, &prepared, &folder, pass, events)?;
+        let seconds = record.wall.as_secs_f64();
+        let failure = gatherer.add(pass, record, ended, request.timeout);
+        let kernels = gatherer.passes.last().map_or(0, |pass| pass.kernels);
+        events.step(&format!("pass {} of {count}: {kernels} kernels in {seconds:.2} s", pass.number));
+        if let Some(failure) = failure {
+            // A failing application that left its data may be one that always exits so.
+            let goes_on = matches!(failure, CollectError::Application { .. } | CollectError::Ranks { .. });
+            let stop = !goes_on || kernels == 0;
+            gatherer.fail(failure);
+            if stop {
+                break;
+            }
+        }
+    }
+    let run = gatherer.finish()?;
+    run.notes.iter().for_each(|note| events.warn(note));
+    Ok(run)
+}
+
+fn described(pass: &Pass) -> String {
+    let mut parts = Vec::new();
+    if !pass.wanted.trace.is_empty() {
+        parts.push(format!("{} traces", pass.wanted.trace.len()));
+    }
+    if !pass.wanted.counters.is_empty() {
+        parts.push(format!("{} counters", pass.wanted.counters.len()));
+    }
+    if pass.wanted.pc_sampling.is_some() {
+        parts.push("samples of the program counter".into());
+    }
+    parts.join(", ").replace("1 traces", "1 trace").replace("1 counters", "1 counter")
+}
+
+/// Runs one pass.
+fn one(
+    request: &CollectRequest,
+    prepared: &Prepared,
+    run: &Path,
+    pass: &Pass,
+    events: &dyn Events,
+) -> Result<(PassRecord, Ended), CollectError> {
+    let folder = prepared.pass_folder(run, pass);
+    let command = prepared.command(run, pass)?;
+    write_files(&folder, &command)?;
+    let show = |bytes: &[u8]| events.output(bytes);
+    let ended = process::run(&process::Run {
+        words: &command.words,
+        env: &prepared.env,
+        log: &folder.join("output.log"),
+        timeout: request.timeout,
+        show: &show,
+    })?;
+    let record = PassRecord {
+        number: pass.number,
+        folder: files::relative(run, &folder),
+        command: command.words,
+        counters: pass.wanted.counters.clone(),
+        anchors: pass.anchors.clone(),
+        exit_code: ended.code(),
+        how: ended.how(),
+        wall: ended.wall,
+        ..PassRecord::default()
+    };
+    Ok((record, ended))
+}
+
+/// Makes a pass's folder and the files it needs.
+pub(crate) fn write_files(folder: &Path, command: &PassCommand) -> Result<(), CollectError> {
+    std::fs::create_dir_all(folder).map_err(|error| folder_error(folder, &error))?;
+    for (path, text) in &command.files {
+        std::fs::write(path, text).map_err(|error| folder_error(path, &error))?;
+    }
+    Ok(())
+}
+
+/// The messages that may explain why there is nothing, the worst first.
+fn worst(messages: &[Message]) -> Option<&Message> {
+    messages.iter().max_by_key(|message| message.level).filter(|message| message.level >= Level::Warning)
+}

@@ -1,0 +1,165 @@
+//! What a pass wrote: recordings by process, whether they can be read, and what is in them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use ingest::{Format, Progress};
+use trace::{Needs, Trace};
+
+use crate::profiler::Kind;
+
+/// All that was recorded by the processes of one rank, or of a run without ranks.
+#[derive(Debug, Default)]
+pub(crate) struct Recorded {
+    /// The rank, where names tell it.
+    pub rank: Option<u32>,
+    /// Files to read, one format of each process.
+    pub files: Vec<PathBuf>,
+    /// What is in them.
+    pub trace: Trace,
+}
+
+/// All that a pass wrote.
+#[derive(Debug, Default)]
+pub(crate) struct Recordings {
+    /// By rank.
+    pub ranks: Vec<Recorded>,
+    /// Kernels in all.
+    pub kernels: usize,
+    /// What is there and cannot be read.
+    pub unreadable: Vec<String>,
+}
+
+impl Recordings {
+    /// Looks into a pass's folder.
+    pub fn find(folder: &Path, kind: Kind, needs: &Needs) -> Self {
+        match kind {
+            Kind::Rocprofv3 => Self::of_rocprofv3(folder, needs),
+            Kind::Rocprof => Self::of_rocprof(folder),
+        }
+    }
+
+    fn of_rocprofv3(folder: &Path, needs: &Needs) -> Self {
+        let mut found = Self::default();
+        let inputs = match ingest::find_usable_inputs(&[folder.to_path_buf()]) {
+            Ok((inputs, unusable)) => {
+                found.unreadable = unusable.iter().map(ToString::to_string).collect();
+                inputs
+            }
+            Err(ingest::Error::NoTraces { .. }) => return found,
+            Err(error) => {
+                found.unreadable.push(error.to_string());
+                return found;
+            }
+        };
+        // A process may have written several formats of the same: the richest is read.
+        let mut processes: BTreeMap<String, ingest::Input> = BTreeMap::new();
+        for input in inputs {
+            let Some(order) = order(input.format) else { continue };
+            let process = process_of(&input.path);
+            match processes.get(&process) {
+                Some(known) if order_of(known) <= order => {}
+                _ => {
+                    processes.insert(process, input);
+                }
+            }
+        }
+        let mut ranks: BTreeMap<Option<u32>, Vec<PathBuf>> = BTreeMap::new();
+        for input in processes.into_values() {
+            let name = input.path.file_name().map(PathBuf::from).unwrap_or_default();
+            ranks.entry(ingest::rank_of_path(&name)).or_default().extend(input.files);
+        }
+        for (rank, files) in ranks {
+            let (files, trace) = read(files, needs, &mut found.unreadable);
+            if !files.is_empty() {
+                found.kernels += trace.kernels.len();
+                found.ranks.push(Recorded { rank, files, trace });
+            }
+        }
+        found
+    }
+
+    /// The legacy profiler's tables: a row for each kernel in `results.csv`.
+    fn of_rocprof(folder: &Path) -> Self {
+        let mut found = Self::default();
+        let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        for file in files.filter(|path| path.extension().is_some_and(|end| end == "csv")) {
+            let text = std::fs::read_to_string(&file).unwrap_or_default();
+            let mut lines = text.lines();
+            let is_kernels = lines.next().is_some_and(|header| header.contains("KernelName"));
+            if is_kernels {
+                let rank = file.file_name().and_then(|name| ingest::rank_of_path(Path::new(name)));
+                found.kernels += lines.filter(|line| !line.is_empty()).count();
+                found.ranks.push(Recorded { rank, files: vec![file], trace: Trace::default() });
+            }
+        }
+        found.ranks.sort_by_key(|recorded| recorded.rank);
+        found
+    }
+
+    /// Names of all counters that were recorded.
+    pub fn counters(&self) -> Vec<String> {
+        let mut names: Vec<String> = self
+            .ranks
+            .iter()
+            .flat_map(|recorded| {
+                let trace = &recorded.trace;
+                trace.counter_kinds.iter().map(|kind| trace.strings.get(kind.name).to_string())
+            })
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
+/// Reads files together; where that fails, those that can be read.
+fn read(files: Vec<PathBuf>, needs: &Needs, unreadable: &mut Vec<String>) -> (Vec<PathBuf>, Trace) {
+    let progress = Progress::default();
+    let error = match ingest::read(&files, needs, &progress) {
+        Ok(trace) => return (files, trace),
+        Err(error) => error.to_string(),
+    };
+    let fits = |file: &PathBuf| ingest::read(std::slice::from_ref(file), needs, &progress).is_ok();
+    let usable: Vec<PathBuf> = files.into_iter().filter(fits).collect();
+    unreadable.push(error);
+    match ingest::read(&usable, needs, &progress) {
+        Ok(trace) => (usable, trace),
+        Err(_) => (Vec::new(), Trace::default()),
+    }
+}
+
+fn order(format: Format) -> Option<usize> {
+    [Format::Rocpd, Format::Rocprofv3Json, Format::Rocprofv3Csv].iter().position(|known| *known == format)
+}
+
+fn order_of(input: &ingest::Input) -> usize {
+    order(input.format).unwrap_or(usize::MAX)
+}
+
+/// Endings that rocprofv3 puts behind the name of a process.
+const STEMS: &[&str] = &[
+    "_results",
+    "_kernel_trace",
+    "_hip_api_trace",
+    "_hsa_api_trace",
+    "_marker_api_trace",
+    "_rccl_api_trace",
+    "_rocdecode_api_trace",
+    "_rocjpeg_api_trace",
+    "_memory_copy_trace",
+    "_memory_allocation_trace",
+    "_scratch_memory_trace",
+    "_counter_collection",
+    "_pc_sampling_host_trap",
+    "_pc_sampling_stochastic",
+    "_agent_info",
+    "_stats",
+];
+
+/// What the files of one process have in common.
+fn process_of(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let cut = STEMS.iter().find_map(|end| stem.strip_suffix(end)).unwrap_or(&stem);
+    path.parent().unwrap_or(Path::new("")).join(cut).display().to_string()
+}

@@ -1,0 +1,90 @@
+//! How a job is asked for.
+
+use serde::{Deserialize, Serialize};
+
+/// What `sbatch` is told; what is absent is left to the cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SlurmOptions {
+    /// Nodes.
+    pub nodes: Option<u32>,
+    /// Ranks on each node.
+    pub ntasks_per_node: Option<u32>,
+    /// Ranks in all.
+    pub ntasks: Option<u32>,
+    /// GPUs of each node.
+    pub gpus_per_node: Option<u32>,
+    /// Processors of each rank.
+    pub cpus_per_task: Option<u32>,
+    /// Longest time, as SLURM writes it.
+    pub time: Option<String>,
+    /// Partition.
+    pub partition: Option<String>,
+    /// Account.
+    pub account: Option<String>,
+    /// Quality of service.
+    pub qos: Option<String>,
+    /// Features of the nodes.
+    pub constraint: Option<String>,
+    /// Nodes to use.
+    pub nodelist: Option<String>,
+    /// Nodes not to use.
+    pub exclude: Option<String>,
+    /// Reservation.
+    pub reservation: Option<String>,
+    /// No other jobs on the nodes.
+    pub exclusive: bool,
+    /// More ranks than processors.
+    pub overcommit: bool,
+    /// Elements of a job array, such as `0-3`: independent runs instead of ranks of one.
+    pub array: Option<String>,
+}
+
+impl SlurmOptions {
+    /// Takes what another says where this says nothing.
+    pub fn take(&mut self, other: &Self) {
+        macro_rules! or {
+            ($($field:ident),*) => { $( if self.$field.is_none() { self.$field.clone_from(&other.$field); } )* };
+        }
+        or!(nodes, ntasks_per_node, ntasks, gpus_per_node, cpus_per_task, time, partition, account, qos);
+        or!(constraint, nodelist, exclude, reservation, array);
+        self.exclusive |= other.exclusive;
+        self.overcommit |= other.overcommit;
+    }
+
+    /// Lines of `#SBATCH` without their beginning.
+    pub fn directives(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut number = |name: &str, value: Option<u32>| {
+            lines.extend(value.map(|value| format!("--{name}={value}")));
+        };
+        // An array's elements are jobs of one task each.
+        if self.array.is_none() {
+            number("nodes", self.nodes);
+            number("ntasks", self.ntasks);
+            number("ntasks-per-node", self.ntasks_per_node.filter(|_| self.ntasks.is_none()));
+        } else {
+            number("ntasks", Some(1));
+        }
+        number("gpus-per-node", self.gpus_per_node);
+        number("cpus-per-task", self.cpus_per_task);
+        let texts = [
+            ("array", &self.array),
+            ("time", &self.time),
+            ("partition", &self.partition),
+            ("account", &self.account),
+            ("qos", &self.qos),
+            ("constraint", &self.constraint),
+            ("nodelist", &self.nodelist),
+            ("exclude", &self.exclude),
+            ("reservation", &self.reservation),
+        ];
+        for (name, value) in texts {
+            lines.extend(value.as_ref().map(|value| format!("--{name}={value}")));
+        }
+        for (name, on) in [("exclusive", self.exclusive), ("overcommit", self.overcommit)] {
+            lines.extend(on.then(|| format!("--{name}")));
+        }
+        lines
+    }
+}
