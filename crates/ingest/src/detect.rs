@@ -5,6 +5,7 @@ use std::io::{BufRead, Cursor, ErrorKind, Read};
 use std::path::Path;
 
 use crate::Error;
+use crate::compute;
 use crate::rocpd::{Probe, probe};
 use crate::rocprofv3::csv::header;
 use crate::sniff::{JsonKind, describe, top_level};
@@ -20,6 +21,8 @@ pub enum Format {
     Rocprofv3Json,
     /// rocprofv3 CSV set.
     Rocprofv3Csv,
+    /// Workload folder of ROCm Compute Profiler.
+    Compute,
 }
 
 impl Format {
@@ -30,6 +33,7 @@ impl Format {
             Format::Torch => "torch",
             Format::Rocprofv3Json => "rocprofv3-json",
             Format::Rocprofv3Csv => "rocprofv3-csv",
+            Format::Compute => "rocprof-compute",
         }
     }
 }
@@ -60,6 +64,10 @@ pub fn detect(path: &Path) -> Result<Format, Error> {
     }
     if head.starts_with(SQLITE_MAGIC) {
         return database(path);
+    }
+    let line = head.split(|&b| b == b'\n').next().unwrap_or_default();
+    if line.contains(&b',') && compute::is_workload_table(path, line) {
+        return Ok(Format::Compute);
     }
     of_content(head, file).map_err(|what| not_a_trace(path, &what))
 }

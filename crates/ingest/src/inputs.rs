@@ -9,17 +9,18 @@ use rayon::prelude::*;
 use trace::Map;
 
 use crate::detect::{detect_stdin, reason};
+use crate::compute::workload_of;
 use crate::rocprofv3::csv::header::{self, Kind};
-use crate::{Error, Format, detect};
+use crate::{Error, Format, detect, run_folder};
 
-/// One thing to read: a file, or the files of one rocprofv3 CSV set.
+/// One thing to read: a file, the files of one rocprofv3 CSV set, or a workload folder of ROCm Compute Profiler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input {
     /// What it is.
     pub format: Format,
-    /// The file, the first file of a set, or `-` for standard input.
+    /// The file, the first file of a set, a workload folder, or `-` for standard input.
     pub path: PathBuf,
-    /// All files of a CSV set; just `path` otherwise.
+    /// All files of a CSV set or a workload; just `path` otherwise.
     pub files: Vec<PathBuf>,
     /// Bytes on disk.
     pub bytes: u64,
@@ -76,6 +77,11 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<Finds, Error> {
 }
 
 fn single(path: &Path, format: Format) -> Input {
+    if format == Format::Compute {
+        let (folder, files) = workload_of(path);
+        let bytes = files.iter().filter_map(|file| fs::metadata(file).ok()).map(|meta| meta.len()).sum();
+        return Input { format, path: folder, files, bytes };
+    }
     let bytes = fs::metadata(path).map_or(0, |meta| meta.len());
     Input { format, path: path.into(), files: vec![path.into()], bytes }
 }
@@ -130,6 +136,10 @@ fn list(
     unusable: &mut Vec<Error>,
 ) -> std::io::Result<()> {
     if !seen.insert(fs::canonicalize(folder)?) {
+        return Ok(());
+    }
+    if let Some(traces) = run_folder::traces(folder) {
+        files.extend(traces);
         return Ok(());
     }
     let mut entries: Vec<PathBuf> = Vec::new();
@@ -189,6 +199,13 @@ fn group_csv_sets(found: Vec<Found>) -> Vec<Found> {
     let mut grouped: Vec<Found> = Vec::new();
     let mut places: Map<(PathBuf, String), usize> = Map::default();
     for next in found {
+        // Each table of a workload stands for its folder.
+        if next.input.format == Format::Compute
+            && let Some(known) = grouped.iter_mut().find(|known| known.input == next.input)
+        {
+            known.explicit |= next.explicit;
+            continue;
+        }
         let Some(set) = csv_set(&next.input) else {
             grouped.push(next);
             continue;

@@ -7,7 +7,7 @@ use trace::{Needs, Status, Trace};
 
 use crate::duplicates::{Recordings, drop_copies};
 use crate::inputs::{Finds, Found, find};
-use crate::{Error, Format, Input, Progress, rank, rocpd, rocprofv3, torch};
+use crate::{Error, Format, Input, Progress, compute, rank, rocpd, rocprofv3, torch};
 
 /// Inputs are read side by side up to this many bytes, which bounds what is held before it is joined.
 /// Bigger files are split inside their readers.
@@ -56,6 +56,7 @@ fn read_one(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
         Format::Torch => torch::read(input, needs, progress),
         Format::Rocprofv3Json => rocprofv3::json::read(input, needs, progress),
         Format::Rocprofv3Csv => rocprofv3::csv::read(input, needs, progress),
+        Format::Compute => compute::read(input, needs, progress),
     }
 }
 

@@ -9,6 +9,7 @@
 //! is counted and reported in the trace's health.
 
 mod bytes;
+pub mod compute;
 mod detect;
 mod duplicates;
 mod error;
@@ -19,6 +20,7 @@ mod progress;
 mod rank;
 pub mod rocpd;
 pub mod rocprofv3;
+mod run_folder;
 mod sniff;
 mod sqlite;
 pub mod torch;

@@ -25,6 +25,7 @@
 mod args;
 mod assess;
 mod columns;
+mod counter_columns;
 mod counters;
 mod health;
 mod identity;
@@ -45,6 +46,7 @@ mod window;
 
 pub use args::{Arg, Args};
 pub use columns::{Permute, Remap, Remapping};
+pub use counter_columns::{CounterColumn, CounterColumns};
 pub use counters::{Counter, CounterKind, Counters};
 pub use health::{Check, Health, Status};
 pub use identity::{Agent, AgentKind, KernelSymbol, Metadata, Process, Queue, Source, Stream, Thread};

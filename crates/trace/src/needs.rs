@@ -40,6 +40,8 @@ pub struct Needs {
     pub python_frames: bool,
     /// Hardware counters.
     pub counters: bool,
+    /// Hardware counters as columns, from sources that hold them so; others give rows.
+    pub counter_columns: bool,
     /// Samples and instants.
     pub samples: bool,
     /// Event records, waits and synchronisations.
@@ -65,6 +67,7 @@ impl Needs {
             regions: false,
             python_frames: false,
             counters: false,
+            counter_columns: false,
             samples: false,
             syncs: false,
             collectives: false,
@@ -84,6 +87,7 @@ impl Needs {
             regions: true,
             python_frames: true,
             counters: true,
+            counter_columns: false,
             samples: true,
             syncs: true,
             collectives: true,

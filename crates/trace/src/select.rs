@@ -310,7 +310,14 @@ impl Trace {
 
     fn drop_rows(&mut self, moves: &Moves) {
         let keeps = |table: Table| move |row: usize| moves.keeps(table, row);
-        self.kernels.retain(keeps(Table::Kernels));
+        let kept: Vec<u32> = (0..self.kernels.len())
+            .filter(|&row| moves.keeps(Table::Kernels, row))
+            .map(|row| row as u32)
+            .collect();
+        if kept.len() < self.kernels.len() {
+            self.kernels.reorder(&kept);
+            self.counter_columns.reorder(&kept);
+        }
         self.memory_copies.retain(keeps(Table::MemoryCopies));
         self.memory_allocations.retain(keeps(Table::MemoryAllocations));
         self.regions.retain(keeps(Table::Regions));

@@ -2,6 +2,7 @@
 
 use crate::args::Args;
 use crate::columns::{Remap, Remapping, time_order};
+use crate::counter_columns::CounterColumns;
 use crate::counters::{CounterKind, Counters};
 use crate::health::Health;
 use crate::identity::{Agent, KernelSymbol, Metadata, Process, Queue, Source, Stream, Thread};
@@ -51,6 +52,8 @@ pub struct Trace {
     pub counter_kinds: Vec<CounterKind>,
     /// Counter values.
     pub counters: Counters,
+    /// Counter values as columns over `kernels`, where a reader was asked for them so.
+    pub counter_columns: CounterColumns,
     /// Synchronisations.
     pub syncs: Syncs,
     /// Collective operations.
@@ -174,6 +177,8 @@ impl Trace {
             process: c.process.remap(&by),
             agent: c.agent.remap(&by),
         }));
+        let (before, more) = (self.kernels.len(), other.kernels.len());
+        self.counter_columns.append(other.counter_columns, before, more, &by);
         self.kernels.append(other.kernels, &by);
         self.memory_copies.append(other.memory_copies, &by);
         self.memory_allocations.append(other.memory_allocations, &by);
@@ -204,7 +209,11 @@ impl Trace {
                 }
             };
         }
-        by_time!(kernels, Table::Kernels);
+        if let Some(order) = time_order(&self.kernels.start, &self.kernels.end) {
+            self.kernels.reorder(&order);
+            self.counter_columns.reorder(&order);
+            self.rows_moved(Table::Kernels, &order);
+        }
         by_time!(memory_copies, Table::MemoryCopies);
         by_time!(memory_allocations, Table::MemoryAllocations);
         by_time!(regions, Table::Regions);
