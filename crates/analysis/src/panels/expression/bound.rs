@@ -1,0 +1,159 @@
+//! A formula bound to a run: names replaced by columns and numbers, what is constant computed.
+
+use std::borrow::Cow;
+
+use super::{Channel, Expression, Operator};
+
+/// Why a formula has no value in a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// A counter that no pass collected.
+    Counter {
+        /// Its name.
+        name: String,
+        /// The level pass it was wanted from.
+        pass: Option<String>,
+    },
+    /// A fact about the GPU that is missing or 0.
+    Fact {
+        /// Its name in `sysinfo.csv`.
+        name: String,
+        /// What it is instead.
+        why: &'static str,
+    },
+    /// The architecture has no such quantity.
+    Undefined,
+    /// A value that should be whole is not.
+    NotWhole {
+        /// The counter.
+        name: String,
+    },
+    /// `[CH]` in a formula of no channel.
+    NoChannel,
+}
+
+impl std::fmt::Display for Absent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Absent::Counter { name, pass: None } => write!(f, "counter {name} was not collected"),
+            Absent::Counter { name, pass: Some(pass) } => {
+                write!(f, "counter {name} of pass {pass} was not collected")
+            }
+            Absent::Fact { name, why } => write!(f, "{name} is {why}"),
+            Absent::Undefined => write!(f, "not defined on this architecture"),
+            Absent::NotWhole { name } => write!(f, "{name} holds values that are not whole"),
+            Absent::NoChannel => write!(f, "the formula names a channel where there is none"),
+        }
+    }
+}
+
+/// What stands behind a name.
+pub enum Source<'d> {
+    /// The same for all dispatches.
+    Scalar(f64),
+    /// One value per dispatch.
+    Column(Cow<'d, [f64]>),
+    /// Another formula.
+    Formula(&'d Expression),
+}
+
+/// Where names are looked up.
+pub trait Inputs<'d> {
+    /// What is behind a name, of a channel where given.
+    fn find(&self, name: &str, channel: Option<u32>) -> Result<Source<'d>, Absent>;
+    /// L2 channels of the GPU.
+    fn channels(&self) -> u32;
+    /// Dispatches.
+    fn rows(&self) -> usize;
+}
+
+/// A formula ready to be evaluated.
+#[derive(Clone, Debug)]
+pub enum Bound<'d> {
+    /// The same for all dispatches; NaN is missing.
+    Scalar(f64),
+    /// One value per dispatch.
+    Column(Cow<'d, [f64]>),
+    /// `-a`
+    Negative(Box<Bound<'d>>),
+    /// `a + b` and its like.
+    Binary(Operator, Box<Bound<'d>>, Box<Bound<'d>>),
+    /// `c ? a : b`
+    Choice(Box<[Bound<'d>; 3]>),
+    /// The larger one.
+    Larger(Box<[Bound<'d>; 2]>),
+    /// A sum over channels.
+    Sum(Vec<Bound<'d>>),
+}
+
+impl<'d> Bound<'d> {
+    /// Binds a formula, for one channel where it is a row of a table by channel.
+    pub fn of(
+        expression: &Expression,
+        inputs: &dyn Inputs<'d>,
+        channel: Option<u32>,
+    ) -> Result<Self, Absent> {
+        let bind = |expression| Bound::of(expression, inputs, channel);
+        Ok(match expression {
+            Expression::Number(number) => Bound::Scalar(*number),
+            Expression::Missing => Bound::Scalar(f64::NAN),
+            Expression::Name(name) => Self::named(name, None, inputs)?,
+            Expression::OfChannel(name, Channel::Number(number)) => Self::named(name, Some(*number), inputs)?,
+            Expression::OfChannel(name, Channel::Current) => {
+                Self::named(name, Some(channel.ok_or(Absent::NoChannel)?), inputs)?
+            }
+            Expression::Negative(a) => match bind(a)? {
+                Bound::Scalar(number) => Bound::Scalar(-number),
+                bound => Bound::Negative(Box::new(bound)),
+            },
+            Expression::Binary(operator, a, b) => match (bind(a)?, bind(b)?) {
+                (Bound::Scalar(a), Bound::Scalar(b)) => Bound::Scalar(operator.apply(a, b)),
+                (a, b) => Bound::Binary(*operator, Box::new(a), Box::new(b)),
+            },
+            Expression::Choice(parts) => {
+                let [condition, yes, no] = &**parts;
+                match bind(condition)? {
+                    Bound::Scalar(holds) => bind(if holds != 0.0 { yes } else { no })?,
+                    condition => Bound::Choice(Box::new([condition, bind(yes)?, bind(no)?])),
+                }
+            }
+            Expression::Larger(parts) => match (bind(&parts[0])?, bind(&parts[1])?) {
+                (Bound::Scalar(a), Bound::Scalar(b)) => Bound::Scalar(larger(a, b)),
+                (a, b) => Bound::Larger(Box::new([a, b])),
+            },
+            Expression::Whole(a) => {
+                let bound = bind(a)?;
+                let whole = |value: &f64| value.is_nan() || value.fract() == 0.0;
+                if !bound.evaluate(inputs.rows()).iter().all(whole) {
+                    let mut first = String::new();
+                    a.names(&mut |name, _| {
+                        if first.is_empty() {
+                            first = name.to_string();
+                        }
+                    });
+                    return Err(Absent::NotWhole { name: first });
+                }
+                bound
+            }
+            Expression::Channels(a, range) => {
+                let (first, last) = range.unwrap_or((0, inputs.channels().saturating_sub(1)));
+                let each = (first..=last).map(|channel| Bound::of(a, inputs, Some(channel)));
+                Bound::Sum(each.collect::<Result<_, _>>()?)
+            }
+        })
+    }
+
+    fn named(name: &str, channel: Option<u32>, inputs: &dyn Inputs<'d>) -> Result<Self, Absent> {
+        Ok(match inputs.find(name, channel)? {
+            Source::Scalar(number) => Bound::Scalar(number),
+            Source::Column(values) => Bound::Column(values),
+            Source::Formula(formula) => Bound::of(formula, inputs, None)?,
+        })
+    }
+}
+
+/// The larger of two; missing when one is.
+#[inline(always)]
+pub(super) fn larger(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) }
+}
