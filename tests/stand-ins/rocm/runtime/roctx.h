@@ -1,0 +1,1 @@
+#include "roctracer/roctx.h"
