@@ -1,5 +1,7 @@
 //! Torch files: valid JSON whatever the trace holds, and real traces that survive being written again.
 
+mod common;
+
 use std::path::{Path, PathBuf};
 
 use rocm_perf_convert::torch::{Options, write};
@@ -174,4 +176,49 @@ fn real_traces_survive_being_written_again() {
             );
         }
     }
+}
+
+/// Two ranks of one pid and one GPU number shared a lane, and their slices crossed.
+#[test]
+fn ranks_of_equal_numbers_have_lanes_of_their_own() {
+    let trace = common::example();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ranks.json");
+    write(&trace, &path, &Options::default()).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let events = json["traceEvents"].as_array().unwrap();
+    let mut rows_of: std::collections::BTreeMap<(i64, &str), usize> = Default::default();
+    let mut names: std::collections::BTreeMap<i64, &str> = Default::default();
+    for event in events {
+        let pid = event["pid"].as_i64().unwrap();
+        match event["cat"].as_str() {
+            Some(category @ ("kernel" | "cuda_runtime")) if event["ph"] == "X" => {
+                *rows_of.entry((pid, category)).or_default() += 1;
+            }
+            _ if event["name"] == "process_name" => {
+                names.insert(pid, event["args"]["name"].as_str().unwrap());
+            }
+            _ => {}
+        }
+    }
+    let half = |category: &str| {
+        rows_of.iter().filter(|((_, c), _)| *c == category).map(|(_, n)| *n).collect::<Vec<_>>()
+    };
+    assert_eq!(half("kernel"), [40, 40]);
+    assert_eq!(half("cuda_runtime"), [54, 54]);
+    assert!(
+        rows_of.contains_key(&(14, "cuda_runtime")) && rows_of.contains_key(&(4, "kernel")),
+        "the first keeps its own"
+    );
+    for (pid, category) in rows_of.keys() {
+        let rank = usize::from(![4, 14].contains(pid));
+        assert!(names[pid].contains(&format!("rank {rank}")), "{category} {pid}: {names:?}");
+    }
+    let read = common::read(&path);
+    assert_eq!(common::slices(&read).len(), common::slices(&trace).len());
+    let linked = |t: &trace::Trace| {
+        (0..t.kernels.len()).filter(|i| t.links.launch_of(trace::RowRef::kernel(*i)).is_some()).count()
+    };
+    assert_eq!(linked(&read), linked(&trace));
 }

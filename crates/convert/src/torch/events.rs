@@ -9,6 +9,7 @@ use trace::{
 
 use super::Writer;
 use super::bytes::{Text, float, int, micros, string};
+use super::lanes::device_of;
 
 /// Kineto's category for host calls of other profilers, so that torch tools find launches and annotations.
 const CATEGORIES: [(&str, &str); 7] = [
@@ -213,10 +214,6 @@ fn tid_of(trace: &Trace, thread: ThreadId, process: ProcessId) -> i64 {
     thread.get().map_or_else(|| pid_of(trace, process), |t| trace.threads[t].tid)
 }
 
-fn device_of(trace: &Trace, agent: trace::AgentId) -> i64 {
-    agent.get().and_then(|a| trace.agents[a].absolute_index.get()).unwrap_or(0)
-}
-
 fn stream_of(trace: &Trace, stream: StreamId, queue: trace::QueueId) -> i64 {
     match (stream.get(), queue.get()) {
         (Some(stream), _) => trace.streams[stream].id,
@@ -239,14 +236,23 @@ fn triple(out: &mut Vec<u8>, values: [u32; 3]) {
 impl<W: Write> Writer<W> {
     /// Names of processes, threads, devices and streams.
     pub(super) fn names(&mut self, trace: &Trace) -> io::Result<()> {
-        for process in &trace.processes {
+        // Several processes are told apart by their ranks.
+        let several = trace.processes.len() > 1;
+        let whose = |id: ProcessId| match trace.rank_of(id).filter(|_| several) {
+            Some(rank) => format!(" rank {rank}"),
+            None => String::new(),
+        };
+        for (i, process) in trace.processes.iter().enumerate() {
             let label =
                 if process.command.is_empty() { "python" } else { trace.strings.get(process.command) };
-            self.meta("process_name", process.pid, 0, "name", label)?;
-            self.meta("process_labels", process.pid, 0, "labels", "CPU")?;
+            let id = ProcessId::at(i);
+            let pid = self.lanes.process(id);
+            let own = if pid == process.pid { String::new() } else { format!(" pid {}", process.pid) };
+            self.meta("process_name", pid, 0, "name", &format!("{label}{}{own}", whose(id)))?;
+            self.meta("process_labels", pid, 0, "labels", "CPU")?;
         }
         for thread in &trace.threads {
-            let pid = pid_of(trace, thread.process);
+            let pid = self.lanes.process(thread.process);
             let name = match trace.strings.get(thread.name) {
                 "" => format!("thread {} (python)", thread.tid),
                 name => name.to_string(),
@@ -257,11 +263,12 @@ impl<W: Write> Writer<W> {
             if agent.kind != trace::AgentKind::Gpu {
                 continue;
             }
-            let device = device_of(trace, trace::AgentId::at(i));
-            self.meta("process_name", device, 0, "name", "python")?;
-            self.meta("process_labels", device, 0, "labels", &format!("GPU {device}"))?;
+            let id = trace::AgentId::at(i);
+            let (pid, device) = (self.lanes.agent(id), device_of(trace, id));
+            self.meta("process_name", pid, 0, "name", &format!("python{}", whose(agent.process)))?;
+            self.meta("process_labels", pid, 0, "labels", &format!("GPU {device}"))?;
             for stream in trace.streams.iter().filter(|s| s.process == agent.process) {
-                self.meta("thread_name", device, stream.id, "name", &format!("stream {} ", stream.id))?;
+                self.meta("thread_name", pid, stream.id, "name", &format!("stream {} ", stream.id))?;
             }
         }
         Ok(())
@@ -320,7 +327,7 @@ impl<W: Write> Writer<W> {
                 (escaped[1..escaped.len() - 1].to_vec(), label == "python_function")
             });
             let process = regions.process[i];
-            let (pid, tid) = (pid_of(trace, process), tid_of(trace, regions.thread[i], process));
+            let (pid, tid) = (self.lanes.process(process), tid_of(trace, regions.thread[i], process));
             let place = Place { pid, tid, start: regions.start[i], end: regions.end[i] };
             let correlation = match regions.correlation[i] {
                 0 => 0,
@@ -369,7 +376,8 @@ impl<W: Write> Writer<W> {
         for i in 0..kernels.len() {
             let device = device_of(trace, kernels.agent[i]);
             let stream = stream_of(trace, kernels.stream[i], kernels.queue[i]);
-            let place = Place { pid: device, tid: stream, start: kernels.start[i], end: kernels.end[i] };
+            let pid = self.lanes.agent(kernels.agent[i]);
+            let place = Place { pid, tid: stream, start: kernels.start[i], end: kernels.end[i] };
             let correlation = self.numbers.correlation(kernels.process[i], kernels.correlation[i]);
             let rows = cursor.of(RowRef::kernel(i));
             let registers = self.options.registers;
@@ -429,7 +437,7 @@ impl<W: Write> Writer<W> {
             }
             object.close();
             if kernels.correlation[i] != 0 && self.options.flows {
-                self.flow(b'f', "ac2g", correlation, device, stream, place.start)?;
+                self.flow(b'f', "ac2g", correlation, pid, stream, place.start)?;
             }
         }
         Ok(())
@@ -447,7 +455,8 @@ impl<W: Write> Writer<W> {
             let agent = if is_gpu(copies.dst[i]) { copies.dst[i] } else { copies.src[i] };
             let device = device_of(trace, agent);
             let stream = stream_of(trace, copies.stream[i], copies.queue[i]);
-            let place = Place { pid: device, tid: stream, start: copies.start[i], end: copies.end[i] };
+            let pid = self.lanes.agent(agent);
+            let place = Place { pid, tid: stream, start: copies.start[i], end: copies.end[i] };
             let correlation = self.numbers.correlation(copies.process[i], copies.correlation[i]);
             let rows = cursor.of(RowRef::new(Table::MemoryCopies, i));
             self.event()?;
@@ -484,7 +493,7 @@ impl<W: Write> Writer<W> {
             object.rest(text, strings, &trace.args, rows, &OWN);
             object.close();
             if copies.correlation[i] != 0 && self.options.flows {
-                self.flow(b'f', "ac2g", correlation, device, stream, place.start)?;
+                self.flow(b'f', "ac2g", correlation, pid, stream, place.start)?;
             }
         }
         Ok(())
@@ -509,7 +518,7 @@ impl<W: Write> Writer<W> {
             *total += bytes.unwrap_or(0);
             let total = *total;
             let process = rows.process[i];
-            let (pid, tid) = (pid_of(trace, process), tid_of(trace, rows.thread[i], process));
+            let (pid, tid) = (self.lanes.process(process), tid_of(trace, rows.thread[i], process));
             let device = device_of(trace, rows.agent[i]);
             let out = self.event()?;
             out.extend_from_slice(
@@ -546,8 +555,12 @@ impl<W: Write> Writer<W> {
             }
             let process = syncs.process[i];
             let stream = stream_of(trace, syncs.stream[i], trace::QueueId::NONE);
-            let place =
-                Place { pid: pid_of(trace, process), tid: stream, start: syncs.start[i], end: syncs.end[i] };
+            let place = Place {
+                pid: self.lanes.process(process),
+                tid: stream,
+                start: syncs.start[i],
+                end: syncs.end[i],
+            };
             let correlation = self.numbers.correlation(process, syncs.correlation[i]);
             let waits_for = syncs.waits_for[i].get().map(|s| trace.streams[s].id);
             self.event()?;
@@ -571,7 +584,8 @@ impl<W: Write> Writer<W> {
         for i in 0..samples.len() {
             let on_device = samples.agent[i].is_some();
             let process = samples.process[i];
-            let pid = if on_device { device_of(trace, samples.agent[i]) } else { pid_of(trace, process) };
+            let pid =
+                if on_device { self.lanes.agent(samples.agent[i]) } else { self.lanes.process(process) };
             let tid = if on_device { 0 } else { tid_of(trace, samples.thread[i], process) };
             let counter = !samples.value[i].is_nan();
             self.event()?;
@@ -615,7 +629,7 @@ impl<W: Write> Writer<W> {
             let id = self.numbers.flow;
             for (phase, row) in [(b's', from), (b'f', to)] {
                 let process = regions.process[row];
-                let (pid, tid) = (pid_of(trace, process), tid_of(trace, regions.thread[row], process));
+                let (pid, tid) = (self.lanes.process(process), tid_of(trace, regions.thread[row], process));
                 self.flow(phase, "fwdbwd", id, pid, tid, regions.start[row])?;
             }
         }

@@ -6,6 +6,7 @@
 mod bytes;
 mod events;
 mod header;
+mod lanes;
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -19,6 +20,7 @@ pub(crate) use bytes::{float, int, string};
 
 use bytes::Text;
 use events::Numbering;
+use lanes::Lanes;
 
 /// How a trace is written.
 #[derive(Clone, Debug)]
@@ -123,6 +125,7 @@ pub struct Writer<W: Write> {
     options: Options,
     text: Text,
     numbers: Numbering,
+    lanes: Lanes,
     first: bool,
 }
 
@@ -130,12 +133,13 @@ impl<W: Write> Writer<W> {
     /// A writer that has written nothing yet.
     pub fn new(out: W, options: Options) -> Self {
         let buffer = Vec::with_capacity(BUFFER + (1 << 16));
-        let (text, numbers) = (Text::default(), Numbering::default());
-        Self { out, buffer, flushed: 0, options, text, numbers, first: true }
+        let (text, numbers, lanes) = (Text::default(), Numbering::default(), Lanes::default());
+        Self { out, buffer, flushed: 0, options, text, numbers, lanes, first: true }
     }
 
     /// Writes everything before the events of `trace`: properties, names of processes and threads.
     pub fn begin(&mut self, trace: &Trace) -> io::Result<()> {
+        self.lanes = Lanes::of(trace);
         header::properties(&mut self.buffer, trace);
         self.buffer.extend_from_slice(b"  \"traceEvents\": [");
         self.names(trace)
@@ -144,6 +148,9 @@ impl<W: Write> Writer<W> {
     /// Writes the rows of a block. All blocks share the identity tables and strings given to `begin`.
     pub fn append(&mut self, trace: &Trace) -> io::Result<()> {
         self.numbers.prepare(trace);
+        if !self.lanes.fit(trace) {
+            self.lanes = Lanes::of(trace);
+        }
         self.regions(trace)?;
         self.kernels(trace)?;
         self.copies(trace)?;
