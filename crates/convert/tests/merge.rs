@@ -521,3 +521,37 @@ fn packages_list_their_files_and_hold_no_secrets() {
     assert!(!ranks[0].exists() && !ranks[1].exists());
     assert_eq!(files(folder.path()), ["rank0", "rank1", "run.rpdb"]);
 }
+
+#[test]
+fn triggers_and_views_of_ones_own_are_kept_or_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b] = [0, 1].map(|i| Maker::new(GUIDS[i], 1).make(&folder.path().join(format!("{i}.db"))));
+    for (number, path) in [&a, &b].into_iter().enumerate() {
+        let suffix = format!("_{}", GUIDS[number].replace('-', "_"));
+        let db = Connection::open(path).unwrap();
+        db.execute_batch(&format!(
+            "CREATE TABLE seen (name TEXT);
+             CREATE TRIGGER on_region{number} AFTER INSERT ON rocpd_region{suffix} BEGIN INSERT INTO seen VALUES ('{number}'); END;
+             CREATE VIEW mine AS SELECT {number} AS n;
+             CREATE VIEW shared AS SELECT count(*) AS n FROM kernels;"
+        ))
+        .unwrap();
+    }
+    let target = folder.path().join("out.db");
+    let told = merged(&[&a, &b], &target).unwrap();
+    assert_sound(&target);
+    let db = Connection::open(&target).unwrap();
+    let triggers: String = one(
+        &db,
+        "SELECT group_concat(name) FROM (SELECT name FROM sqlite_master WHERE type = 'trigger' ORDER BY 1)",
+    );
+    assert_eq!(triggers, "on_region0,on_region1");
+    let region = format!("rocpd_region_{}", GUIDS[1].replace('-', "_"));
+    db.execute_batch(&format!("INSERT INTO {region} SELECT 1000, guid, nid, pid, tid, start, end, name_id, event_id, extdata FROM {region} LIMIT 1")).unwrap();
+    assert_eq!(one::<String>(&db, "SELECT group_concat(name) FROM seen"), "1", "it still does its work");
+    assert_eq!(one::<i64>(&db, "SELECT n FROM mine"), 0, "the first of two different ones");
+    assert_eq!(one::<i64>(&db, "SELECT n FROM shared"), 42);
+    let left_out: Vec<&str> = told.health.checks.iter().map(|check| check.message.as_str()).collect();
+    assert_eq!(left_out.len(), 1, "{left_out:?}");
+    assert!(left_out[0].contains("`mine`") && left_out[0].contains("1.db"), "{left_out:?}");
+}

@@ -31,7 +31,7 @@ use crate::output::OutputFile;
 use crate::rocpd::recordings::{qualified, quoted, texts};
 use crate::rocpd::schema::{self, SchemaVersion};
 use crate::rocpd::set_aside::SetAside;
-use crate::rocpd::views;
+use crate::rocpd::views::known;
 use contents::{Contents, Object, Table, contents};
 pub use package::{PackageOptions, files_of_package, is_package, package};
 use plan::{Planned, SOURCE};
@@ -189,7 +189,8 @@ fn write(
         unions: Unions::default(),
         names: HashSet::default(),
         others: Map::default(),
-        later: Vec::new(),
+        views: Vec::new(),
+        triggers: Vec::new(),
         aside: SetAside::default(),
         merged: Merged { health, ..Merged::default() },
     };
@@ -213,8 +214,10 @@ struct Writer<'a> {
     names: HashSet<String>,
     /// Tables of no recording, by their names in lower case.
     others: Map<String, Table>,
-    /// Views and triggers that inputs have of their own, and whose they are.
-    later: Vec<(Object, PathBuf)>,
+    /// Views that inputs have of their own, and whose they are.
+    views: Vec<(Object, PathBuf)>,
+    /// Triggers likewise.
+    triggers: Vec<(Object, PathBuf)>,
     /// Definitions of recordings that are done.
     aside: SetAside,
     merged: Merged,
@@ -304,8 +307,8 @@ impl Writer<'_> {
             self.names.insert(name.to_ascii_lowercase());
             self.others.insert(name.to_ascii_lowercase(), Table { name, ..table.clone() });
         }
-        let objects = found.views.into_iter().chain(found.triggers);
-        self.later.extend(objects.map(|object| (object, path.clone())));
+        self.views.extend(found.views.into_iter().map(|view| (view, path.clone())));
+        self.triggers.extend(found.triggers.into_iter().map(|trigger| (trigger, path.clone())));
         Ok(())
     }
 
@@ -368,20 +371,38 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Makes the views over all recordings, and those of the inputs.
+    /// Makes the views over all recordings, and what the inputs have of their own.
     fn finish(mut self) -> Result<Merged, Error> {
-        let failed = |e: rusqlite::Error| Error::output(self.target, &e);
-        std::mem::take(&mut self.aside).put_back(&self.connection).map_err(failed)?;
+        let target = self.target;
+        let failed = |e: rusqlite::Error| Error::output(target, &e);
+        // A view asks for its tables when it is read: with their definitions still set aside, it is made in no time.
         self.connection.execute_batch("BEGIN").map_err(failed)?;
         let names = &self.names;
         self.unions
             .create(&self.connection, &|name| names.contains(&name.to_ascii_lowercase()))
             .map_err(failed)?;
+        let views = std::mem::take(&mut self.views);
+        self.add(views);
+        self.connection.execute_batch("COMMIT").map_err(failed)?;
+        std::mem::take(&mut self.aside).put_back(&self.connection).map_err(failed)?;
+        if !self.triggers.is_empty() {
+            self.connection.execute_batch("BEGIN").map_err(failed)?;
+            let triggers = std::mem::take(&mut self.triggers);
+            self.add(triggers);
+            self.connection.execute_batch("COMMIT").map_err(failed)?;
+        }
+        self.connection.close().map_err(|(_, e)| failed(e))?;
+        Ok(self.merged)
+    }
+
+    /// Adds views or triggers of the inputs, equal ones once.
+    fn add(&mut self, objects: Vec<(Object, PathBuf)>) {
         let mut own: Map<String, String> = Map::default();
-        for (Object { name, sql, .. }, path) in std::mem::take(&mut self.later) {
+        for (Object { name, sql, .. }, path) in objects {
+            let taken = self.names.contains(&name.to_ascii_lowercase());
             match own.get(&name) {
                 Some(same) if *same == sql => continue,
-                None if self.connection.execute(&sql, []).is_ok() => {
+                None if !taken && self.connection.execute(&sql, []).is_ok() => {
                     own.insert(name, sql);
                 }
                 _ => {
@@ -393,15 +414,11 @@ impl Writer<'_> {
                 }
             }
         }
-        self.connection.execute_batch("COMMIT").map_err(failed)?;
-        let (target, merged) = (self.target, self.merged);
-        self.connection.close().map_err(|(_, e)| Error::output(target, &e))?;
-        Ok(merged)
     }
 }
 
 /// Whether a name is one of rocpd's own.
 fn is_ours(name: &str) -> bool {
-    views::known().iter().any(|view| view.name == name)
+    known().iter().any(|view| view.name == name)
         || schema::tables(SchemaVersion::NEWEST).iter().any(|table| table.name == name)
 }

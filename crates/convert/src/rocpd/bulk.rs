@@ -124,7 +124,8 @@ impl BulkWriter {
         let connection = Connection::open(output.partial()).map_err(|e| fail(&e))?;
         connection
             .execute_batch(&format!(
-                "PRAGMA page_size = {PAGE}; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF"
+                "PRAGMA page_size = {PAGE}; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; \
+                 PRAGMA locking_mode = EXCLUSIVE; PRAGMA foreign_keys = OFF"
             ))
             .map_err(|e| fail(&e))?;
         let mut aside = SetAside::default();
