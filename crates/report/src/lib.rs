@@ -98,6 +98,8 @@ pub struct Report {
     pub charts: Vec<chart::Chart>,
     /// Remarks for a person, such as what was left out and how to see it.
     pub notes: Vec<String>,
+    /// Fields under stable names that programs look for, in JSON only.
+    pub result: Option<serde_json::Value>,
 }
 
 impl Report {

@@ -33,6 +33,9 @@ pub fn json(report: &Report, version: &str) -> String {
     let tables: Map<String, Json> = report.tables.iter().map(|t| (t.name.clone(), json_rows(t))).collect();
     object.insert("tables".into(), tables.into());
     object.insert("findings".into(), report.findings.iter().map(finding).collect::<Vec<_>>().into());
+    if let Some(result) = &report.result {
+        object.insert("result".into(), result.clone());
+    }
     if !report.notes.is_empty() {
         object.insert("notes".into(), report.notes.clone().into());
     }

@@ -1,0 +1,235 @@
+//! What a report of a run holds, and in which order it is read.
+
+use std::path::PathBuf;
+
+use analysis::explain::{explain, explain_needs};
+use analysis::stages::{Stage, Stages};
+use analysis::triage::Context;
+use analysis::{BreakdownOptions, Classes, Classifier, SummaryOptions};
+use report::{Document, Figure, Part, Report, Section, Table, Unit, Value, show};
+use trace::{Needs, RowRef, Trace};
+
+use crate::failure::Failure;
+use crate::input::{InputArgs, one_run, with_progress};
+use crate::output::OutputArgs;
+
+/// (id, heading, what is seen there, charts, tables) in the order of reading.
+type Outline = (&'static str, &'static str, &'static str, &'static [&'static str], &'static [&'static str]);
+
+const OUTLINE: &[Outline] = &[
+    (
+        "timeline",
+        "Timeline",
+        "How the GPUs spent the time between their first and last piece of work.",
+        &["timeline"],
+        &["timeline", "combinations"],
+    ),
+    (
+        "findings",
+        "Findings",
+        "What could be won, most first. A ceiling is the most that could be won if that one thing were gone; ceilings may be about the same time.",
+        &[],
+        &["rules"],
+    ),
+    ("kernels", "Kernels", "", &["kernel_share", "durations"], &["kernels"]),
+    ("categories", "Categories", "", &["categories", "stage_categories"], &["categories"]),
+    (
+        "triage",
+        "Triage",
+        "Which kernels cost most and where they come from, what could overlap, what could be fused.",
+        &[],
+        &["kernel_table", "overlap_opportunities", "fuse_opportunities"],
+    ),
+    ("memory", "Memory", "", &["copy_bandwidth"], &["memory_copies", "memory_allocations"]),
+    (
+        "host",
+        "Host",
+        "What the host did: API calls, operations, markers. `self` is a region's time without the regions inside it.",
+        &[],
+        &["domains", "regions"],
+    ),
+    ("run", "Run", "", &[], &["gpus", "coverage"]),
+];
+
+/// Findings that a document has room for.
+const MOST_FINDINGS: usize = 50;
+
+/// What the analyses say of a run.
+pub struct Run {
+    report: Report,
+    /// Whether it has stages of serving, which triage looks at.
+    pub staged: bool,
+}
+
+impl Run {
+    /// Reads a run once and asks every analysis.
+    pub fn read(input: &InputArgs, mapping: Option<&PathBuf>, output: &OutputArgs) -> Result<Self, Failure> {
+        let needs = Needs { memory_allocations: true, ..explain_needs() };
+        let trace = input.read(&needs, output)?;
+        one_run(&trace, "report")?;
+        let mapping = match mapping {
+            Some(path) => Some(with_progress("reading", output, |progress| {
+                ingest::read(std::slice::from_ref(path), &needs, progress)
+            })?),
+            None => None,
+        };
+        let classifier = Classifier::builtin();
+        let mut report = analysis::summary(&trace, &SummaryOptions::default());
+        report.command = "report".into();
+        report.tables.extend(analysis::info(&trace).tables.into_iter().filter(|table| table.name == "gpus"));
+        let staged = add_gpu_time(&mut report, &trace, &classifier);
+        let context = Context::new(&trace, mapping.as_ref(), &classifier, 0.0)
+            .map_err(|error| Failure::input(error.to_string()))?;
+        let explained = explain(&context, &[]);
+        add(&mut report, explained);
+        Ok(Self { report, staged })
+    }
+
+    /// The document, with what triage says where it was asked.
+    pub fn document(mut self, title: &str, triage: Option<Report>) -> Document {
+        if let Some(triage) = triage {
+            // Its findings are among those of `explain`.
+            add(&mut self.report, Report { findings: Vec::new(), ..triage });
+        }
+        let findings = &mut self.report.findings;
+        if findings.len() > MOST_FINDINGS {
+            self.report.notes.push(format!(
+                "{} findings with less to win are left out (`rocm-perf explain` shows them)",
+                findings.len() - MOST_FINDINGS
+            ));
+            findings.truncate(MOST_FINDINGS);
+        }
+        let part = self.report.health.iter().filter(|check| check.id == "selection");
+        self.report.notes.splice(0..0, part.map(|check| check.message.clone()).collect::<Vec<_>>());
+        Document {
+            title: title.into(),
+            subtitle: subtitle(&self.report),
+            version: env!("CARGO_PKG_VERSION").into(),
+            figures: figures(&self.report),
+            sections: OUTLINE.iter().map(section).collect(),
+            report: self.report,
+        }
+    }
+}
+
+fn section((id, title, text, charts, tables): &Outline) -> Section {
+    let mut parts: Vec<Part> = charts.iter().map(|name| Part::chart(name)).collect();
+    if *id == "findings" {
+        parts.push(Part::Findings);
+    }
+    parts.extend(tables.iter().map(|name| Part::table(name)));
+    if *id == "run" {
+        parts.extend([Part::Notes, Part::Health]);
+    }
+    Section::new(id, title, text, parts)
+}
+
+/// Adds the breakdown and the charts; tells whether the run has stages.
+fn add_gpu_time(report: &mut Report, trace: &Trace, classifier: &Classifier) -> bool {
+    let classes = Classes::of(trace, classifier);
+    let stages = Stages::of(trace, None);
+    let stage_of = |row: RowRef| stages.stage(row).name();
+    let staged = stages.present().iter().any(|&stage| stage != Stage::Other);
+    let stage_of = staged.then_some(&stage_of as &dyn Fn(RowRef) -> &'static str);
+    let options = BreakdownOptions { stage_of, ..BreakdownOptions::default() };
+    add(report, analysis::breakdown(trace, &classes, &options));
+    report.charts = analysis::charts(trace, &classes, stage_of);
+    staged
+}
+
+/// Adds what another analysis of the same inputs says.
+fn add(report: &mut Report, other: Report) {
+    report.tables.extend(other.tables);
+    report.findings.extend(other.findings);
+    report.charts.extend(other.charts);
+    for note in other.notes {
+        if !report.notes.contains(&note) {
+            report.notes.push(note);
+        }
+    }
+    for check in other.health {
+        if !report.health.contains(&check) {
+            report.health.push(check);
+        }
+    }
+    for input in other.inputs {
+        if !report.inputs.contains(&input) {
+            report.inputs.push(input);
+        }
+    }
+}
+
+fn subtitle(report: &Report) -> String {
+    let mut formats: Vec<&str> = report.inputs.iter().map(|input| input.format.as_str()).collect();
+    formats.sort_unstable();
+    formats.dedup();
+    let bytes: u64 = report.inputs.iter().map(|input| input.bytes).sum();
+    let size = show(&Value::Int(bytes as i64), Unit::Bytes);
+    match &report.inputs[..] {
+        [only] => format!("{} · {} · {size}", only.path, only.format),
+        many => format!("{} inputs · {} · {size}", many.len(), formats.join(", ")),
+    }
+}
+
+/// The main figures, from the tables that tell them.
+fn figures(report: &Report) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    let mut push = |label: &str, value: Option<String>, note: String| {
+        if let Some(value) = value {
+            figures.push(Figure { label: label.into(), value, note });
+        }
+    };
+    let time = |ns: i64| show(&Value::Int(ns), Unit::Ns);
+    let share = |part: i64, whole: i64| show(&Value::Float(100.0 * part as f64 / whole as f64), Unit::Pct);
+    if let Some(timeline) = report.table("timeline").filter(|table| !table.rows.is_empty()) {
+        let gpus = timeline.rows.len();
+        let all = if gpus == 1 { "of one GPU".to_string() } else { format!("over {gpus} GPUs") };
+        let (total, longest) = (sum(timeline, "total_ns"), most(timeline, "total_ns"));
+        push("GPU span", longest.map(time), "first to last GPU work".into());
+        for (label, column) in [
+            ("GPU busy", "busy_ns"),
+            ("idle", "idle_ns"),
+            ("exposed communication", "exposed_communication_ns"),
+        ] {
+            let (Some(part), Some(total)) = (sum(timeline, column), total.filter(|total| *total > 0)) else {
+                continue;
+            };
+            if part > 0 || column == "busy_ns" {
+                push(label, Some(share(part, total)), format!("{}, {all}", time(part)));
+            }
+        }
+    }
+    if let Some(kernels) = report.table("kernels") {
+        let calls = sum(kernels, "calls").map(|calls| show(&Value::Int(calls), Unit::None));
+        let names = show(&Value::from(kernels.rows.len() + kernels.hidden), Unit::None);
+        push("kernel calls", calls, format!("of {names} kernels"));
+    }
+    if let Some(copies) = report.table("memory_copies") {
+        let bytes = sum(copies, "bytes").map(|bytes| show(&Value::Int(bytes), Unit::Bytes));
+        let note = sum(copies, "total_ns").map_or(String::new(), |total| format!("in {}", time(total)));
+        push("copied and filled", bytes, note);
+    }
+    if let Some(most) = report.findings.first().and_then(|finding| finding.gain_ceiling_ns) {
+        push("largest gain", Some(time(most)), report.findings[0].id.clone());
+    }
+    figures
+}
+
+fn numbers<'a>(table: &'a Table, column: &str) -> Option<impl Iterator<Item = i64> + 'a> {
+    let column = table.column(column)?;
+    let number = move |row: &'a Vec<Value>| match row[column] {
+        Value::Int(number) => Some(number),
+        _ => None,
+    };
+    Some(table.rows.iter().filter_map(number))
+}
+
+/// Of the numbers that are there; absent when none is.
+fn sum(table: &Table, column: &str) -> Option<i64> {
+    let all: Vec<i64> = numbers(table, column)?.collect();
+    (!all.is_empty()).then(|| all.iter().sum())
+}
+
+fn most(table: &Table, column: &str) -> Option<i64> {
+    numbers(table, column)?.max()
+}

@@ -1,0 +1,55 @@
+//! Charts as pixels: PNG and JPEG, drawn with the program's own fonts.
+
+use std::sync::{Arc, LazyLock};
+
+use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::usvg::{Options, Tree, fontdb};
+
+use super::RenderError;
+use super::jpeg::encode;
+use crate::fonts;
+
+/// Wider or higher pictures are refused: JPEG cannot hold them, and nobody can look at them.
+const LONGEST: u32 = 32_000;
+
+/// The fonts of the program and no others, so that a picture is the same everywhere.
+pub(super) static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
+    let mut fonts = fontdb::Database::new();
+    fonts.load_font_data(fonts::REGULAR.to_vec());
+    fonts.load_font_data(fonts::MEDIUM.to_vec());
+    fonts.set_sans_serif_family("Roboto");
+    Arc::new(fonts)
+});
+
+/// An SVG drawing as PNG, `scale` pixels for each of its own.
+pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, RenderError> {
+    pixels(svg, scale)?.encode_png().map_err(|error| RenderError::Encoding(error.to_string()))
+}
+
+/// The same as JPEG.
+pub fn jpeg(svg: &str, scale: f32) -> Result<Vec<u8>, RenderError> {
+    let pixels = pixels(svg, scale)?;
+    // Charts paint their own page, so nothing is left to be seen through.
+    let colors: Vec<[u8; 3]> =
+        pixels.pixels().iter().map(|pixel| [pixel.red(), pixel.green(), pixel.blue()]).collect();
+    Ok(encode(pixels.width() as usize, pixels.height() as usize, &colors))
+}
+
+/// The drawing, understood.
+pub(super) fn tree(svg: &str) -> Result<Tree, RenderError> {
+    let options = Options { font_family: "Roboto".into(), fontdb: Arc::clone(&FONTS), ..Options::default() };
+    Tree::from_str(svg, &options).map_err(|error| RenderError::Drawing(error.to_string()))
+}
+
+fn pixels(svg: &str, scale: f32) -> Result<Pixmap, RenderError> {
+    let tree = tree(svg)?;
+    let size = |length: f32| (length * scale).ceil() as u32;
+    let (width, height) = (size(tree.size().width()), size(tree.size().height()));
+    let too_large = RenderError::TooLarge(width, height);
+    if width > LONGEST || height > LONGEST {
+        return Err(too_large);
+    }
+    let mut pixels = Pixmap::new(width, height).ok_or(too_large)?;
+    resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
+    Ok(pixels)
+}

@@ -1,0 +1,99 @@
+//! A document as Markdown, in its order of reading.
+
+use std::fmt::Write;
+
+use super::markdown::markdown_table;
+use crate::document::{Document, Found};
+use crate::{Finding, HealthStatus, Report, Unit, Value, number};
+
+/// Headings, figures, findings and tables of at most `rows` rows (0 for all); `picture` names the file of a chart.
+pub fn markdown_document(
+    document: &Document,
+    rows: usize,
+    picture: &dyn Fn(&str) -> Option<String>,
+) -> String {
+    let mut text = format!("# {}\n\n{}\n", plain(&document.title), plain(&document.subtitle));
+    if !document.figures.is_empty() {
+        text.push_str("\n| figure | value | |\n| --- | ---: | --- |\n");
+        for figure in &document.figures {
+            _ = writeln!(
+                text,
+                "| {} | {} | {} |",
+                cell(&figure.label),
+                cell(&figure.value),
+                cell(&figure.note)
+            );
+        }
+    }
+    for (section, parts) in document.outline() {
+        _ = write!(text, "\n## {}\n", section.title);
+        if !section.text.is_empty() {
+            _ = write!(text, "\n{}\n", section.text);
+        }
+        for part in parts {
+            match part {
+                Found::Chart(chart) => {
+                    if let Some(file) = picture(&chart.name) {
+                        _ = write!(
+                            text,
+                            "\n![{}]({})\n\n{}\n",
+                            chart.title,
+                            file.replace(' ', "%20"),
+                            chart.description
+                        );
+                    }
+                }
+                Found::Table(table) => {
+                    let mut table = table.clone();
+                    table.limit(rows);
+                    let mut one = String::new();
+                    markdown_table(&mut one, &table);
+                    // Below the section's heading.
+                    text.push_str(&one.replacen("\n## ", "\n### ", 1));
+                }
+                Found::Findings => {
+                    document.report.findings.iter().for_each(|found| finding(&mut text, found))
+                }
+                Found::Health => health(&mut text, &document.report),
+                Found::Notes => {
+                    for note in &document.report.notes {
+                        _ = write!(text, "\n_{note}_\n");
+                    }
+                }
+            }
+        }
+    }
+    _ = write!(text, "\nrocm-perf {}\n", document.version);
+    text
+}
+
+fn finding(text: &mut String, finding: &Finding) {
+    let gain = finding.gain_ceiling_ns.map_or(String::new(), |gain| {
+        format!(", up to {} to win", number::show(&Value::Int(gain), Unit::Ns))
+    });
+    _ = write!(text, "\n- **{}** ({}{gain})", plain(&finding.title), finding.severity.name());
+    if !finding.recommendation.is_empty() {
+        _ = write!(text, "  \n  {}", plain(&finding.recommendation));
+    }
+    text.push('\n');
+}
+
+fn health(text: &mut String, report: &Report) {
+    text.push('\n');
+    for input in &report.inputs {
+        _ = writeln!(text, "- `{}` ({})", input.path, input.format);
+    }
+    for check in report.health.iter().filter(|check| check.status != HealthStatus::Pass) {
+        _ = writeln!(text, "- **{}**: {} ({})", check.status.name(), plain(&check.message), check.id);
+    }
+}
+
+/// Text on one line.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// Text in a table.
+fn cell(text: &str) -> String {
+    plain(text).replace('|', "\\|")
+}
