@@ -68,8 +68,12 @@ fn every_format_describes_the_same_events() {
     let output = lab.run("--sys-trace -d out -o run -f rocpd csv json");
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(stderr(&output).contains("Opened result file: out/run_results.db"));
-    let traces =
-        ["results.db", "results.json", "kernel_trace.csv"].map(|ending| read(&lab.one("out", ending)));
+    let csv = lab.folder.path().join("csv");
+    std::fs::create_dir(&csv).unwrap();
+    for file in lab.files("out").iter().filter(|file| file.extension().is_some_and(|e| e == "csv")) {
+        std::fs::rename(file, csv.join(file.file_name().unwrap())).unwrap();
+    }
+    let traces = [lab.one("out", "results.db"), lab.one("out", "results.json"), csv].map(|path| read(&path));
     let kernels = |trace: &Trace| -> Vec<(String, i64, i64, i64)> {
         let row = |k: trace::Kernel| (trace.strings.get(k.name).to_string(), k.start, k.end, k.correlation);
         trace.kernels.rows().map(row).collect()
