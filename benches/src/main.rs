@@ -3,6 +3,7 @@
 
 mod baseline;
 mod measure;
+mod occupancy;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -58,6 +59,7 @@ impl Bench {
     fn run(&mut self, full: bool) -> Result<(), String> {
         println!("{:44} {:>8} {:>8} {:>9}  measured / limit", "work", "CPU s", "wall s", "memory");
         self.start_up()?;
+        self.occupancy()?;
         self.torch()?;
         self.torch_without_frames()?;
         if full {

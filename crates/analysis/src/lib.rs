@@ -14,6 +14,7 @@ mod fuse;
 mod info;
 pub mod names;
 mod nesting;
+mod occupancy;
 mod overlap;
 pub mod stages;
 mod statistics;
@@ -26,5 +27,6 @@ pub use classify::{Category, Class, Classes, Classifier, Kind, Platform, RulesEr
 pub use filters::FilterError;
 pub use fuse::{Fuse, FuseInstance, FusionCatalogue, fuse, fuse_with};
 pub use info::info;
+pub use occupancy::{OccupancyOptions, occupancy, occupancy_needs, occupancy_of_code, occupancy_of_numbers};
 pub use overlap::{Overlap, overlap, overlap_needs, overlap_report};
 pub use summary::{SummaryOptions, summary};

@@ -43,6 +43,8 @@ pub enum Command {
     Breakdown(commands::breakdown::BreakdownArgs),
     /// Show what runs alone that could overlap, how likely its order is needed, and what that could win
     Overlap(commands::overlap::OverlapArgs),
+    /// Show how many waves of each kernel fit, what limits them and what to change to gain one
+    Occupancy(Box<commands::occupancy::OccupancyArgs>),
     /// Make a torch trace fit for Perfetto: crossing slices go to lanes of their own, nothing is lost
     PerfettoFix(commands::perfetto_fix::PerfettoFixArgs),
     /// Say what got slower or faster from one run to another, beyond noise, and what explains it

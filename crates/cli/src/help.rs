@@ -11,7 +11,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["demo", "info"]),
     ("Collect", &["capture"]),
     ("Read", &["summary", "query", "convert", "merge", "open"]),
-    ("Analyse", &["triage", "breakdown", "overlap", "perfetto-fix", "compare", "explain"]),
+    ("Analyse", &["triage", "breakdown", "overlap", "occupancy", "perfetto-fix", "compare", "explain"]),
     ("Test data", &["synth"]),
     ("Set up", &["completions", "man"]),
 ];

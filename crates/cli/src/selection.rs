@@ -108,6 +108,16 @@ impl SelectionArgs {
         Ok(Some(selection))
     }
 
+    /// Whether a kernel is wanted by its name, where nothing else can be chosen by.
+    pub fn only_kernel(&self, what: &str) -> Result<impl Fn(&str) -> bool + use<>, Failure> {
+        let rest = Self { kernel: None, ..self.clone() };
+        if !rest.is_empty() {
+            return Err(Failure::input(format!("of the filters only `--kernel` applies to {what}")));
+        }
+        let pattern = self.filters()?.kernel;
+        Ok(move |name: &str| pattern.as_ref().is_none_or(|pattern| pattern.is_match(name)))
+    }
+
     /// The only rank that is asked for, when one is.
     pub fn only_rank(&self) -> Result<Option<u32>, Failure> {
         only("rank", &self.rank)

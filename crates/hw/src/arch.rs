@@ -169,6 +169,11 @@ pub fn find(name: &str) -> Option<&'static Arch> {
     ARCHS.iter().find(|arch| arch.name.eq_ignore_ascii_case(base))
 }
 
+/// The architecture of a product such as `MI300X`.
+pub fn of_product(name: &str) -> Option<&'static Arch> {
+    ARCHS.iter().find(|arch| arch.product(name).is_some())
+}
+
 /// The architecture with this processor number in the flags of an ELF header.
 pub fn by_elf_machine(machine: u32) -> Option<&'static Arch> {
     ARCHS.iter().find(|arch| arch.elf_machine == machine)

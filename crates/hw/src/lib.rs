@@ -12,7 +12,7 @@
 //! let kernel = KernelResources { vgpr: 137, workgroup: 256, ..KernelResources::default() };
 //! let occupancy = theoretical(gfx942, &kernel);
 //! assert_eq!(occupancy.waves_per_simd(), 3.0);
-//! assert_eq!(occupancy.gains[0].to_string(), "137 → 128 vector registers gives 4 waves per SIMD");
+//! assert_eq!(occupancy.gains[0].to_string(), "137 → 128 vgpr gives 4 waves per SIMD");
 //!
 //! let plan = passes::plan("gfx942", &["FETCH_SIZE", "WRITE_SIZE", "SQ_WAVES"]).unwrap();
 //! assert_eq!(plan.passes.len(), 2);

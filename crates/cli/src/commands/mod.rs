@@ -8,6 +8,7 @@ pub mod demo;
 pub mod explain;
 pub mod info;
 pub mod merge;
+pub mod occupancy;
 pub mod open;
 pub mod overlap;
 pub mod perfetto_fix;
@@ -35,6 +36,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Triage(args) => args.run(output),
         Command::Breakdown(args) => args.run(output),
         Command::Overlap(args) => args.run(output),
+        Command::Occupancy(args) => args.run(output),
         Command::PerfettoFix(args) => args.run(output),
         Command::Compare(args) => args.run(output),
         Command::Explain(args) => args.run(output),

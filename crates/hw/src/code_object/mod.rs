@@ -115,6 +115,11 @@ pub enum CodeObjectError {
     Damaged(String),
 }
 
+/// Whether a file that begins like this is GPU code or may carry some: a code object, a program, a bundle, an archive.
+pub fn is_code(head: &[u8]) -> bool {
+    head.starts_with(b"\x7fELF") || head.starts_with(b"!<arch>\n") || bundle::starts_bundle(head)
+}
+
 /// Bundles in archives in bundles: no real file goes deeper.
 const MAX_DEPTH: usize = 4;
 

@@ -41,13 +41,13 @@ pub enum Resource {
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Change { resource, from, to } = self;
-        match resource {
-            Resource::Vgpr => write!(f, "{from} → {to} vector registers"),
-            Resource::Sgpr => write!(f, "{from} → {to} scalar registers"),
-            Resource::Lds => write!(f, "{from} → {to} bytes of LDS"),
-            Resource::Workgroup => write!(f, "{from} → {to} threads per workgroup"),
-        }
+        let unit = match self.resource {
+            Resource::Vgpr => "vgpr",
+            Resource::Sgpr => "sgpr",
+            Resource::Lds => "bytes lds",
+            Resource::Workgroup => "threads",
+        };
+        write!(f, "{} → {} {unit}", self.from, self.to)
     }
 }
 
@@ -156,7 +156,9 @@ fn steps(arch: &Arch, kernel: &KernelResources, now: &Occupancy, resource: Resou
         // Another launch geometry is no small change: only halves that keep whole waves.
         Resource::Workgroup => {
             let halves = std::iter::successors(Some(amount / 2), |threads| Some(threads / 2));
-            halves.take_while(|&threads| threads >= now.wave_size).collect()
+            halves
+                .take_while(|&threads| threads >= now.wave_size && threads.is_multiple_of(now.wave_size))
+                .collect()
         }
     };
     steps.retain(|&to| to < amount);
@@ -194,7 +196,7 @@ mod tests {
     #[test]
     fn the_next_breakpoint_is_named() {
         let kernel = KernelResources { vgpr: 137, workgroup: 256, sgpr: 32, ..KernelResources::default() };
-        assert_eq!(advice("gfx942", kernel)[0], "137 → 128 vector registers gives 4 waves per SIMD");
+        assert_eq!(advice("gfx942", kernel)[0], "137 → 128 vgpr gives 4 waves per SIMD");
         let kernel = KernelResources {
             vgpr: 32,
             lds_bytes: 24000,
@@ -202,7 +204,7 @@ mod tests {
             sgpr: 32,
             ..KernelResources::default()
         };
-        assert_eq!(advice("gfx942", kernel)[0], "24000 → 21504 bytes of LDS gives 3 waves per SIMD");
+        assert_eq!(advice("gfx942", kernel)[0], "24000 → 21504 bytes lds gives 3 waves per SIMD");
         let full = KernelResources { vgpr: 32, workgroup: 256, ..KernelResources::default() };
         assert!(advice("gfx942", full).is_empty());
     }
@@ -214,7 +216,7 @@ mod tests {
             KernelResources { vgpr: 128, lds_bytes: 16384, workgroup: 256, ..KernelResources::default() };
         assert_eq!(
             advice("gfx942", kernel)[0],
-            "128 → 96 vector registers and 16384 → 12800 bytes of LDS gives 5 waves per SIMD"
+            "128 → 96 vgpr and 16384 → 12800 bytes lds gives 5 waves per SIMD"
         );
     }
 

@@ -179,6 +179,10 @@ fn fit(arch: &Arch, kernel: &KernelResources) -> Occupancy {
     if by_barriers == workgroups {
         limited_by.push(Limiter::Barriers);
     }
+    // Where the hardware is full nothing else matters.
+    if limited_by.contains(&Limiter::Waves) {
+        limited_by.retain(|&limiter| limiter == Limiter::Waves);
+    }
     limited_by.sort();
     Occupancy {
         wave_size,
@@ -273,11 +277,8 @@ fn problem(arch: &Arch, kernel: &KernelResources, slots: u32, waves_per_workgrou
         return Some(format!("a lane has at most {most} accumulation registers, not {}", kernel.agpr));
     }
     if slots < waves_per_workgroup {
-        let text = "a workgroup of {} waves does not fit: its registers leave room for {} waves";
-        return Some(text.replacen("{}", &waves_per_workgroup.to_string(), 1).replacen(
-            "{}",
-            &slots.to_string(),
-            1,
+        return Some(format!(
+            "a workgroup of {waves_per_workgroup} waves does not fit: its registers leave room for {slots} waves"
         ));
     }
     None

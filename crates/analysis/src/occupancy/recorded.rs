@@ -1,0 +1,192 @@
+//! Kernels of a trace: registers and launches as recorded, one row per name and set of resources.
+
+use std::collections::BTreeMap;
+
+use hw::code_object::CodeObjectKernel;
+use trace::{LaunchShape, Map, OptI64, Trace};
+
+use super::gfx950::{self, Verdict};
+use super::{OccupancyOptions, Subject};
+use crate::names;
+
+/// What makes kernels one row.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    name: String,
+    arch: String,
+    vgpr: Option<u32>,
+    agpr: Option<u32>,
+    sgpr: Option<u32>,
+    lds_bytes: Option<u32>,
+    scratch_bytes: Option<u32>,
+    workgroup: Option<u32>,
+}
+
+#[derive(Default)]
+struct Tally {
+    calls: u64,
+    total_ns: i64,
+    launched_waves_per_cu: Option<f64>,
+    from_code: Option<usize>,
+}
+
+pub(super) fn subjects(trace: &Trace, options: &OccupancyOptions) -> (Vec<Subject>, Vec<String>) {
+    let code = Code::of(options);
+    let mut notes = Vec::new();
+    let mut tallies: BTreeMap<Key, Tally> = BTreeMap::new();
+    for ((name, shape, agent, symbol), (calls, total_ns)) in launches(trace) {
+        let shape = trace.shapes.get(shape);
+        let agent = agent.get().and_then(|agent| trace.agents.get(agent));
+        let recorded_arch = agent.map_or("", |agent| hw::arch::base_name(trace.strings.get(agent.name)));
+        let arch = match options.arch {
+            Some(arch) if !recorded_arch.starts_with("gfx") => arch.name.as_str(),
+            _ if recorded_arch.starts_with("gfx") => recorded_arch,
+            _ => "",
+        };
+        let name = trace.strings.get(name);
+        let symbol = symbol.get().and_then(|symbol| trace.symbols.get(symbol));
+        let mangled = symbol.map(|symbol| trace.strings.get(symbol.kernel_name));
+        let from_code = code.find(arch, mangled.unwrap_or(name)).or_else(|| code.find(arch, name));
+        let mut key = key(name, arch, shape, options);
+        if let Some(kernel) = from_code.map(|at| code.kernels[at]) {
+            (key.vgpr, key.agpr, key.sgpr) = (Some(kernel.vgpr), Some(kernel.agpr), Some(kernel.sgpr));
+        }
+        let wave_size = hw::arch::find(arch).map(|arch| arch.wave_size());
+        let launched = launched_waves(shape, wave_size)
+            .zip(agent.and_then(|agent| agent.compute_units.get()))
+            .map(|(waves, units)| waves / units.max(1) as f64);
+        let tally = tallies.entry(key).or_default();
+        tally.calls += calls;
+        tally.total_ns += total_ns;
+        tally.from_code = from_code;
+        tally.launched_waves_per_cu =
+            [tally.launched_waves_per_cu, launched].into_iter().flatten().reduce(f64::max);
+    }
+    let verdict = gfx950::judge(
+        tallies
+            .iter()
+            .filter(|(key, tally)| key.arch == "gfx950" && tally.from_code.is_none())
+            .filter_map(|(key, _)| Some((key.vgpr?, key.agpr.unwrap_or(0)))),
+    );
+    let on_gfx950 = tallies.keys().any(|key| key.arch == "gfx950" && key.vgpr.is_some());
+    match verdict {
+        Verdict::Halved => notes.push(
+            "the profiler gave half the registers of gfx950 kernels (a mistake of releases before mid-2026): vgpr is \
+             doubled here; --code-object gives the exact counts"
+                .to_owned(),
+        ),
+        Verdict::Unclear if on_gfx950 => notes.push(
+            "profilers before mid-2026 give half the registers of gfx950 kernels, and these counts do not tell; check \
+             with --code-object"
+                .to_owned(),
+        ),
+        _ => {}
+    }
+    let mut subjects: Vec<Subject> =
+        tallies.into_iter().map(|(key, tally)| subject(key, &tally, verdict, &code)).collect();
+    subjects.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.name.cmp(&b.name)));
+    if options.code.is_some() {
+        let found = subjects.iter().filter(|subject| subject.registers_from == "code object").count();
+        notes.push(format!("{found} of {} rows have their registers from the code object", subjects.len()));
+    }
+    (subjects, notes)
+}
+
+type Launch = (trace::StrId, trace::ShapeId, trace::AgentId, trace::SymbolId);
+
+/// Calls and time by name, shape, GPU and symbol.
+fn launches(trace: &Trace) -> Map<Launch, (u64, i64)> {
+    let kernels = &trace.kernels;
+    let mut launches: Map<Launch, (u64, i64)> = Map::default();
+    for row in 0..kernels.len() {
+        let launch = (kernels.name[row], kernels.shape[row], kernels.agent[row], kernels.symbol[row]);
+        let (calls, total) = launches.entry(launch).or_default();
+        *calls += 1;
+        *total += kernels.end[row] - kernels.start[row];
+    }
+    launches
+}
+
+fn key(name: &str, arch: &str, shape: &LaunchShape, options: &OccupancyOptions) -> Key {
+    let number = |value: OptI64| value.get().and_then(|value| u32::try_from(value).ok());
+    let threads =
+        |sizes: [u32; 3]| sizes.into_iter().try_fold(1u32, |all, size| all.checked_mul(size.max(1)));
+    Key {
+        name: name.to_owned(),
+        arch: arch.to_owned(),
+        vgpr: number(shape.vgpr),
+        agpr: number(shape.agpr),
+        sgpr: number(shape.sgpr),
+        lds_bytes: number(shape.lds_bytes),
+        scratch_bytes: number(shape.scratch_bytes),
+        workgroup: shape.workgroup.and_then(threads).or(options.workgroup),
+    }
+}
+
+/// Waves of a whole launch.
+fn launched_waves(shape: &LaunchShape, wave_size: Option<u32>) -> Option<f64> {
+    let (grid, workgroup, wave_size) = (shape.grid?, shape.workgroup?, wave_size?);
+    let groups: f64 =
+        grid.iter().zip(workgroup).map(|(&items, size)| f64::from(items.div_ceil(size.max(1)))).product();
+    let threads: f64 = workgroup.iter().map(|&size| f64::from(size.max(1))).product();
+    Some(groups * (threads / f64::from(wave_size)).ceil())
+}
+
+fn subject(key: Key, tally: &Tally, verdict: Verdict, code: &Code) -> Subject {
+    let kernel = tally.from_code.map(|at| code.kernels[at]);
+    let mut subject = Subject {
+        name: key.name,
+        arch_name: key.arch,
+        vgpr: key.vgpr,
+        agpr: key.agpr,
+        sgpr: key.sgpr,
+        lds_bytes: key.lds_bytes,
+        workgroup: key.workgroup,
+        scratch_bytes: key.scratch_bytes,
+        calls: tally.calls,
+        total_ns: tally.total_ns,
+        launched_waves_per_cu: tally.launched_waves_per_cu,
+        ..Subject::default()
+    };
+    if let Some(kernel) = kernel {
+        subject.registers_from = "code object";
+        subject.wave_size = Some(kernel.wave_size).filter(|&size| size > 0);
+        subject.cu_mode = kernel.cu_mode;
+        subject.spills = kernel.vgpr_spills;
+    } else if subject.arch_name == "gfx950" && verdict == Verdict::Halved {
+        let restored = subject.vgpr.map(gfx950::restored);
+        subject.vgpr = restored.map(|(vgpr, _)| vgpr);
+        subject.agpr = restored.map(|(_, agpr)| agpr);
+        subject.registers_from = "the profiler's count, doubled";
+    }
+    subject
+}
+
+/// The kernels of code objects by architecture and name.
+struct Code<'a> {
+    kernels: Vec<&'a CodeObjectKernel>,
+    by_name: Map<(String, String), usize>,
+}
+
+impl<'a> Code<'a> {
+    fn of(options: &OccupancyOptions<'a>) -> Self {
+        let kernels: Vec<&CodeObjectKernel> =
+            options.code.map_or(Vec::new(), |code| code.kernels.iter().collect());
+        let mut by_name = Map::default();
+        for (at, kernel) in kernels.iter().enumerate() {
+            let arch = hw::arch::base_name(&kernel.target);
+            for name in [kernel.name.clone(), names::demangle(&kernel.name).into_owned()] {
+                by_name.insert((arch.to_owned(), name), at);
+            }
+        }
+        Code { kernels, by_name }
+    }
+
+    fn find(&self, arch: &str, name: &str) -> Option<usize> {
+        if self.kernels.is_empty() {
+            return None;
+        }
+        let name = name.trim_end_matches(" [clone .kd]").trim_end_matches(" (.kd)").trim_end_matches(".kd");
+        self.by_name.get(&(arch.to_owned(), name.to_owned())).copied()
+    }
+}

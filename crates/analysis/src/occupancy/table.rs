@@ -1,0 +1,209 @@
+//! The tables of `occupancy`.
+
+use hw::Arch;
+use hw::occupancy::{KernelResources, Occupancy, theoretical};
+use report::{Column, Report, Table, Unit, Value};
+
+use super::Subject;
+use crate::names;
+
+/// Adds the tables `kernels` and `gains`, and remarks about what could not be told.
+pub(super) fn fill(report: &mut Report, subjects: &[Subject], from_trace: bool) {
+    let results: Vec<Result<Occupancy, String>> = subjects.iter().map(work_out).collect();
+    report.tables.push(kernels(subjects, &results, from_trace));
+    let gains = gains(subjects, &results);
+    if !gains.rows.is_empty() {
+        report.tables.push(gains);
+    }
+    report.notes.extend(remarks(subjects, &results));
+}
+
+fn work_out(subject: &Subject) -> Result<Occupancy, String> {
+    let arch = match (subject.arch(), subject.arch_name.as_str()) {
+        (Some(arch), _) => arch,
+        (None, "") => return Err("the source does not say which GPU it ran on; give --arch".into()),
+        (None, name) => return Err(format!("{name} is not among the known architectures")),
+    };
+    subject.resources().map(|kernel| theoretical(arch, &kernel))
+}
+
+fn kernels(subjects: &[Subject], results: &[Result<Occupancy, String>], from_trace: bool) -> Table {
+    let mut columns = vec![
+        Column::text("name"),
+        Column::text("arch").detail(),
+        Column::int("workgroup", Unit::None).detail(),
+        Column::int("vgpr", Unit::None),
+        Column::int("agpr", Unit::None),
+        Column::int("sgpr", Unit::None).detail(),
+        Column::int("lds_bytes", Unit::Bytes),
+        Column::int("waves_per_simd", Unit::None).key(),
+        Column::int("occupancy_pct", Unit::Pct).key(),
+        Column::text("limited_by"),
+        Column::int("waves_per_cu", Unit::None).data(),
+        Column::int("wave_size", Unit::None).data(),
+        Column::int("scratch_bytes", Unit::Bytes).data(),
+        Column::int("spilled_registers", Unit::None).data(),
+        Column::text("registers_from").data(),
+    ];
+    if from_trace {
+        let run = [
+            Column::int("calls", Unit::None).detail(),
+            Column::int("total_ns", Unit::Ns),
+            Column::int("launched_waves_per_cu", Unit::None).data(),
+        ];
+        columns.splice(1..1, run);
+    }
+    let mut table = Table::new("kernels", "Theoretical occupancy", columns);
+    for (subject, result) in subjects.iter().zip(results) {
+        let mut row = vec![Value::from(names::demangle(&subject.name).as_ref())];
+        if from_trace {
+            row.push(Value::Int(subject.calls as i64));
+            row.push(Value::Int(subject.total_ns));
+            row.push(float(subject.launched_waves_per_cu, "the source does not say grid or compute units"));
+        }
+        row.push(text(&subject.arch_name, "the source does not say"));
+        for number in [subject.workgroup, subject.vgpr, subject.agpr, subject.sgpr, subject.lds_bytes] {
+            row.push(int(number, "the source does not say"));
+        }
+        match result {
+            Ok(occupancy) => {
+                row.push(Value::Float(rounded(occupancy.waves_per_simd())));
+                row.push(Value::Float(rounded(occupancy.percent())));
+                row.push(Value::Text(limits_text(occupancy)));
+                row.push(Value::Float(rounded(occupancy.waves_per_cu())));
+                row.push(int(Some(occupancy.wave_size), ""));
+            }
+            Err(why) => row.extend((0..5).map(|_| Value::absent(why))),
+        }
+        row.push(int(subject.scratch_bytes, "the source does not say"));
+        row.push(int(subject.spills, "only code objects say"));
+        row.push(text(subject.registers_from, "as the source has them"));
+        table.push(row);
+    }
+    table
+}
+
+fn gains(subjects: &[Subject], results: &[Result<Occupancy, String>]) -> Table {
+    let columns = vec![
+        Column::text("name"),
+        Column::text("change"),
+        Column::int("waves_per_simd", Unit::None).key(),
+        Column::int("occupancy_pct", Unit::Pct).key(),
+    ];
+    let mut table = Table::new("gains", "What lets more waves in", columns);
+    for (subject, result) in subjects.iter().zip(results) {
+        let Ok(occupancy) = result else { continue };
+        for gain in &occupancy.gains {
+            let changes: Vec<String> = gain.changes.iter().map(ToString::to_string).collect();
+            let share = 100.0 * f64::from(gain.waves) / f64::from(occupancy.wave_slots.max(1));
+            table.push(vec![
+                Value::from(names::demangle(&subject.name).as_ref()),
+                Value::Text(changes.join(" and ")),
+                Value::Float(rounded(gain.waves_per_simd)),
+                Value::Float(rounded(share)),
+            ]);
+        }
+    }
+    table
+}
+
+/// Each limit by itself, for one kernel.
+pub(super) fn limits(arch: &Arch, kernel: &KernelResources) -> Table {
+    let occupancy = theoretical(arch, kernel);
+    let columns = vec![
+        Column::text("limit"),
+        Column::int("uses", Unit::None).key(),
+        Column::int("allocated", Unit::None).key(),
+        Column::int("waves_per_simd", Unit::None).key(),
+    ];
+    let mut table = Table::new("limits", "Each limit by itself", columns);
+    let registers = i64::from(kernel.vgpr) + i64::from(kernel.agpr);
+    let per_simd = |workgroups: u32| {
+        let waves = f64::from(workgroups) * f64::from(occupancy.waves_per_workgroup);
+        waves / f64::from(occupancy.simds)
+    };
+    let mut row = |limit: &str, uses: Value, allocated: Value, waves: Value| {
+        table.push(vec![Value::from(limit), uses, allocated, waves]);
+    };
+    let none = || Value::absent("it limits nothing");
+    row(
+        "vgpr",
+        Value::Int(registers),
+        int(Some(occupancy.allocated_vgprs), ""),
+        int(Some(occupancy.waves_by_vgpr), ""),
+    );
+    let scalar =
+        if arch.facts.sgpr.waves.is_empty() { none() } else { int(Some(occupancy.waves_by_sgpr), "") };
+    row("sgpr", int(Some(kernel.sgpr), ""), Value::absent("given out by the hardware"), scalar);
+    let lds = occupancy
+        .workgroups_by_lds
+        .map_or_else(none, |workgroups| Value::Float(rounded(per_simd(workgroups))));
+    row("lds", int(Some(kernel.lds_bytes), ""), int(Some(occupancy.allocated_lds), ""), lds);
+    let barriers = if occupancy.waves_per_workgroup > 1 {
+        Value::Float(rounded(per_simd(arch.facts.barrier_workgroups_per_cu * occupancy.cus)))
+    } else {
+        none()
+    };
+    row("barriers", int(Some(u32::from(occupancy.waves_per_workgroup > 1)), ""), none(), barriers);
+    let slots = int(Some(arch.facts.max_waves_per_simd), "");
+    row("waves", int(Some(occupancy.waves_per_workgroup), ""), none(), slots);
+    table
+}
+
+fn remarks(subjects: &[Subject], results: &[Result<Occupancy, String>]) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let mut reasons: Vec<(&str, usize)> = Vec::new();
+    for why in results.iter().filter_map(|result| result.as_ref().err()) {
+        match reasons.iter_mut().find(|(known, _)| known == why) {
+            Some((_, count)) => *count += 1,
+            None => reasons.push((why, 1)),
+        }
+    }
+    remarks.extend(
+        reasons
+            .iter()
+            .map(|(why, count)| format!("{count} of {} kernels are left out: {why}", subjects.len())),
+    );
+    for (subject, result) in subjects.iter().zip(results) {
+        if let Ok(Occupancy { problem: Some(problem), .. }) = result {
+            remarks.push(format!("{} cannot be launched: {problem}", names::display_name(&subject.name)));
+        }
+    }
+    let small = |(subject, result): &(&Subject, &Result<Occupancy, String>)| {
+        let Ok(occupancy) = result else { return false };
+        subject.launched_waves_per_cu.is_some_and(|launched| launched < occupancy.waves_per_cu())
+    };
+    let small: Vec<(&Subject, _)> = subjects.iter().zip(results).filter(small).collect();
+    if !small.is_empty() {
+        let time: i64 = small.iter().map(|(subject, _)| subject.total_ns).sum();
+        let total: i64 = subjects.iter().map(|subject| subject.total_ns).sum();
+        remarks.push(format!(
+            "{} kernels ({:.0} % of kernel time) launch fewer waves than the GPU can hold: their grids are the limit",
+            small.len(),
+            crate::statistics::percent(time, total)
+        ));
+    }
+    remarks
+}
+
+fn limits_text(occupancy: &Occupancy) -> String {
+    let words: Vec<&str> = occupancy.limited_by.iter().map(|limiter| limiter.name()).collect();
+    words.join(" ")
+}
+
+fn int(number: Option<u32>, why: &str) -> Value {
+    Value::int_or(number.map(i64::from), why)
+}
+
+fn float(number: Option<f64>, why: &str) -> Value {
+    number.map_or_else(|| Value::absent(why), |number| Value::Float(rounded(number)))
+}
+
+fn text(text: &str, why: &str) -> Value {
+    if text.is_empty() { Value::absent(why) } else { Value::from(text) }
+}
+
+/// Enough digits for any share of waves.
+fn rounded(number: f64) -> f64 {
+    (number * 1e4).round() / 1e4
+}
