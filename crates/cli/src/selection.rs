@@ -133,6 +133,12 @@ impl SelectionArgs {
         Self { rank: Vec::new(), stage: Vec::new(), ..self.clone() }
     }
 
+    /// The ranks and processes of it, for commands that look at the whole of those, and the rest.
+    pub fn whose_and_rest(&self) -> (Self, Self) {
+        let whose = Self { rank: self.rank.clone(), pid: self.pid.clone(), ..Self::default() };
+        (whose, Self { rank: Vec::new(), pid: Vec::new(), ..self.clone() })
+    }
+
     fn touching(&self) -> bool {
         self.overlapping || self.inclusive == Some(false)
     }

@@ -42,16 +42,23 @@ impl OverlapArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         let classifier = classifier(self.rules.as_ref())?;
         let needs = analysis::overlap_needs();
-        let trace = self.input.read(&needs, output)?;
+        let (whose, rest) = self.input.selection.whose_and_rest();
+        let input = InputArgs { selection: whose, ..self.input.clone() };
+        let mut trace = input.read(&rest.widen(&needs)?, output)?;
         one_run(&trace, "overlap")?;
+        let part = rest.mark(&mut trace, &|| classifier.clone())?;
         let mapping = match &self.mapping {
             Some(path) => Some(with_progress("reading", output, |progress| {
                 ingest::read(std::slice::from_ref(path), &needs, progress)
             })?),
             None => None,
         };
-        let context = Context::new(&trace, mapping.as_ref(), &classifier, self.min_share)
+        let mut context = Context::new(&trace, mapping.as_ref(), &classifier, self.min_share)
             .map_err(|error| Failure::input(error.to_string()))?;
+        // The rest of the trace still tells where the part comes from.
+        if let Some(part) = &part {
+            context.rows.retain(|&row| part.wants_work(&trace, row));
+        }
         output.show(analysis::overlap_report(&context))
     }
 }
