@@ -2,6 +2,8 @@
 //! target or a baseline measured in the same run, since absolute times mean little on a shared machine.
 
 mod baseline;
+mod collect;
+mod convert;
 mod measure;
 mod occupancy;
 
@@ -60,12 +62,16 @@ impl Bench {
         println!("{:44} {:>8} {:>8} {:>9}  measured / limit", "work", "CPU s", "wall s", "memory");
         self.start_up()?;
         self.occupancy()?;
+        self.collect()?;
         self.torch()?;
         self.torch_without_frames()?;
         if full {
             self.growth()?;
         }
         self.rocpd()?;
+        if full {
+            self.convert_growth()?;
+        }
         println!("\n{} limits missed", self.missed);
         Ok(())
     }
@@ -207,27 +213,9 @@ impl Bench {
             let cost = best_of(3, || self.rocm_perf(&["query", "--sql", &sql, "--format", "json"], &db))?;
             self.add(&format!("query {view}"), cost, vec![("CPU s", cost.cpu, limit * scale)]);
         }
-        self.convert(&db)
-    }
-
-    /// Conversions, with the memory they take beyond what reading the trace takes.
-    fn convert(&mut self, db: &Path) -> Result<(), String> {
-        let scale = self.kernels as f64 / 1e6;
-        let read = best_of(3, || self.rocm_perf(&["info", "--format", "json"], db))?;
-        self.add("  baseline: info rocpd", read, vec![]);
-        let out = self.data.join("converted");
-        let folder = format!("{}/", out.display());
-        for (format, limit) in [("pftrace", Some(8.0)), ("csv", Some(6.0)), ("otf2", None), ("chrome", None)]
-        {
-            let arguments = ["convert", "--to", format, "--force", "--out", &folder];
-            let cost = best_of(3, || self.rocm_perf(&arguments, db))?;
-            let beyond = cost.anonymous.saturating_sub(read.anonymous) as f64 / 1e6;
-            let mut limits = vec![("MB beyond the trace", beyond, 64.0 * scale.max(1.0))];
-            limits.extend(limit.map(|limit| ("CPU s", cost.cpu, limit * scale)));
-            self.add(&format!("convert to {format}"), cost, limits);
-            let _ = std::fs::remove_dir_all(&out);
-        }
-        Ok(())
+        self.convert(&db)?;
+        self.compare(&db)?;
+        self.merge()
     }
 }
 
