@@ -19,7 +19,7 @@ mod repeats;
 mod rows;
 mod series;
 mod spread;
-mod student;
+pub mod student;
 mod tables;
 mod verdict;
 mod waterfall;

@@ -3,7 +3,7 @@
 use super::gamma::ln_gamma;
 
 /// Chance that |t| is at least this large when nothing changed.
-pub(crate) fn two_sided(t: f64, freedom: f64) -> f64 {
+pub fn two_sided(t: f64, freedom: f64) -> f64 {
     if t.is_infinite() {
         return 0.0;
     }
@@ -11,7 +11,7 @@ pub(crate) fn two_sided(t: f64, freedom: f64) -> f64 {
 }
 
 /// The |t| that is exceeded with this chance.
-pub(crate) fn two_sided_quantile(chance: f64, freedom: f64) -> f64 {
+pub fn two_sided_quantile(chance: f64, freedom: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     while two_sided(high, freedom) > chance && high < 1e12 {
         high *= 2.0;

@@ -15,6 +15,7 @@ mod markers;
 mod near;
 
 pub use error::FilterError;
+pub use near::nearest;
 
 use regex::Regex;
 use trace::{Kept, Moment, Needs, Ns, Selection, Subset, Trace, Window};

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 const COMPARED: usize = 80;
 
 /// Up to `count` names that contain the text, or nearly are it.
-pub(super) fn nearest(text: &str, names: &[&str], count: usize) -> Vec<String> {
+pub fn nearest(text: &str, names: &[&str], count: usize) -> Vec<String> {
     let wanted: Vec<char> = text.to_lowercase().chars().take(COMPARED).collect();
     let whole: String = wanted.iter().collect();
     let near = (wanted.len() / 2).max(2);

@@ -1,0 +1,171 @@
+//! `autotune` as a whole: space, commands, journal and search, to a report.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::journal::{Journal, JournalError, Journalled, Key};
+use crate::measure::Measure;
+use crate::space::{Candidates, Space, SpaceError};
+use crate::target::{CommandTarget, Commands};
+use crate::tuner::{Outcome, Progress, Tuner, TunerOptions};
+
+/// What to tune and how.
+pub struct AutotuneRequest<'a> {
+    /// The search space.
+    pub space: &'a Space,
+    /// What to run.
+    pub commands: &'a Commands,
+    /// What to measure.
+    pub measure: &'a dyn Measure,
+    /// How to search.
+    pub options: TunerOptions,
+    /// Folder of the journal and results.
+    pub out: &'a Path,
+    /// Further files whose contents decide the result.
+    pub key_files: &'a [PathBuf],
+    /// The GPU, where known.
+    pub gpu: Option<&'a str>,
+}
+
+/// What came of it.
+pub struct Tuned {
+    /// All configurations that fulfil the constraints.
+    pub candidates: Candidates,
+    /// What the search found.
+    pub outcome: Outcome,
+    /// Runs taken from the journal.
+    pub reused: usize,
+    /// Runs that were made.
+    pub made: usize,
+    /// Lines of the journal that could not be read.
+    pub damaged: usize,
+    /// Parameters by what they do.
+    pub importance: Vec<crate::importance::Importance>,
+}
+
+/// Why nothing could be tuned.
+#[derive(Debug, thiserror::Error)]
+pub enum AutotuneError {
+    /// The space.
+    #[error(transparent)]
+    Space(#[from] SpaceError),
+    /// The journal.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A file of results.
+    #[error("cannot write `{}`: {error}", path.display())]
+    Output {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        error: std::io::Error,
+    },
+}
+
+/// The journal's name in the folder of results.
+pub const JOURNAL: &str = "journal.jsonl";
+/// The best configuration's name in the folder of results.
+pub const BEST: &str = "best.json";
+
+/// Searches, or goes on with a search that was interrupted.
+pub fn autotune(request: &AutotuneRequest, watch: &mut dyn FnMut(&Progress)) -> Result<Tuned, AutotuneError> {
+    let candidates = request.space.candidates(request.options.seed)?;
+    let mut journal = Journal::open(&request.out.join(JOURNAL), &key(request))?;
+    let stdout = request.out.join("last_stdout.txt");
+    let mut target = CommandTarget::new(request.space, request.commands, request.measure, stdout.clone());
+    let mut journalled =
+        Journalled { target: &mut target, journal: &mut journal, space: request.space, reused: 0, made: 0 };
+    let tuner = Tuner::new(request.space, &candidates, request.options.clone());
+    let features = tuner.features.clone();
+    let outcome = tuner.search(&mut journalled, watch);
+    let (reused, made) = (journalled.reused, journalled.made);
+    let _ = std::fs::remove_file(stdout);
+    if let Some(error) = journal.failed.take() {
+        return Err(JournalError::File { path: journal.path().into(), error }.into());
+    }
+    let importance = match &outcome.model {
+        Some(model) => {
+            crate::importance::importance(request.space, &candidates, &features, model, outcome.scale)
+        }
+        None => Vec::new(),
+    };
+    let damaged = journal.damaged;
+    let tuned = Tuned { candidates, outcome, reused, made, damaged, importance };
+    write_best(request, &tuned)?;
+    Ok(tuned)
+}
+
+/// What decides a run's result, beside its configuration: commands, programs, metric, GPU.
+fn key(request: &AutotuneRequest) -> String {
+    let commands = request.commands;
+    let mut key = Key::default();
+    key.text("metric", &request.measure.metric().name).text("gpu", request.gpu.unwrap_or(""));
+    for variable in ["HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"] {
+        key.text(variable, &std::env::var(variable).unwrap_or_default());
+    }
+    key.text("run", &format!("{:?}", commands.run)).text("build", &format!("{:?}", commands.build));
+    key.text("check", &format!("{:?}", commands.check)).text("env", &format!("{:?}", commands.env));
+    for file in files(commands) {
+        key.file(&file);
+    }
+    for file in request.key_files {
+        key.file(file);
+    }
+    key.finish()
+}
+
+/// Files that the commands name. What a build writes is none of them: it differs between configurations.
+fn files(commands: &Commands) -> Vec<PathBuf> {
+    let run = commands.run.fixed_words();
+    let program = run.first().map(|program| resolve(program));
+    let mut files: Vec<PathBuf> = Vec::new();
+    if let Some(build) = &commands.build {
+        let words = build.fixed_words();
+        let made = |i: usize| i > 0 && words[i - 1] == "-o";
+        files.extend((0..words.len()).filter(|&i| !made(i)).map(|i| resolve(&words[i])));
+        files.extend(run.iter().skip(1).map(|word| resolve(word)));
+        files.retain(|file| Some(file) != program.as_ref());
+    } else {
+        files.extend(run.iter().map(|word| resolve(word)));
+    }
+    files.extend(commands.check.iter().flat_map(|check| check.fixed_words()).map(|word| resolve(&word)));
+    files.retain(|file| file.is_file());
+    files.sort();
+    files.dedup();
+    files
+}
+
+/// A word as a path; a program without a slash is looked for where a shell would.
+fn resolve(word: &str) -> PathBuf {
+    let path = PathBuf::from(word);
+    if !word.contains('/') && !path.is_file() {
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        if let Some(found) =
+            std::env::split_paths(&folders).map(|folder| folder.join(word)).find(|p| p.is_file())
+        {
+            return found;
+        }
+    }
+    path.canonicalize().unwrap_or(path)
+}
+
+fn write_best(request: &AutotuneRequest, tuned: &Tuned) -> Result<(), AutotuneError> {
+    let Some(&best) = tuned.outcome.ranking.first() else { return Ok(()) };
+    let trial = &tuned.outcome.trials[best];
+    let levels = tuned.candidates.get(trial.candidate);
+    let settings = request.space.settings(levels);
+    let best = json!({
+        "parameters": request.space.to_json(levels),
+        "command": request.commands.run.words(&settings),
+        "metric": request.measure.metric().name,
+        "values": trial.values,
+    });
+    let path = request.out.join(BEST);
+    let write = || {
+        let mut file = convert::output::OutputFile::create(&path)?;
+        std::io::Write::write_all(&mut file, format!("{best:#}\n").as_bytes())?;
+        file.commit()
+    };
+    write().map_err(|error| AutotuneError::Output { path: path.clone(), error })
+}

@@ -1,0 +1,273 @@
+//! The journal: one line for every run, synced before the next begins, so that nothing is ever run twice.
+//!
+//! It is the cache too. A line is found by the key of what was measured (program, commands, metric, GPU), the
+//! configuration and the number of the run; a line of another program or GPU is never taken for it.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value as Json, json};
+use sha2::{Digest, Sha256};
+
+use crate::space::Space;
+use crate::tuner::{Limit, Run, Status, Target};
+
+/// Why a journal cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// The file cannot be used.
+    #[error("cannot use the journal `{}`: {error}", path.display())]
+    File {
+        /// The journal.
+        path: PathBuf,
+        /// The reason.
+        error: std::io::Error,
+    },
+    /// Somebody else writes to it.
+    #[error("another search writes to `{}`", path.display())]
+    Busy {
+        /// The journal.
+        path: PathBuf,
+    },
+}
+
+/// The journal of a folder.
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    key: String,
+    known: HashMap<(String, usize), Run>,
+    /// Lines of this key that were there.
+    pub resumed: usize,
+    /// Lines of other keys.
+    pub foreign: usize,
+    /// Lines that cannot be read; the last one of a search that was killed.
+    pub damaged: usize,
+    /// Why a line could not be written.
+    pub failed: Option<std::io::Error>,
+}
+
+impl Journal {
+    /// Opens or makes the journal; lines of other keys stay but are not used.
+    pub fn open(path: &Path, key: &str) -> Result<Self, JournalError> {
+        let wrong = |error| JournalError::File { path: path.into(), error };
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).map_err(wrong)?;
+        }
+        let mut options = OpenOptions::new();
+        let mut file = options.read(true).append(true).create(true).open(path).map_err(wrong)?;
+        // SAFETY: a plain system call on a file that we hold open.
+        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+            return Err(JournalError::Busy { path: path.into() });
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(wrong)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let mut journal = Self {
+            path: path.into(),
+            file,
+            key: key.into(),
+            known: HashMap::new(),
+            resumed: 0,
+            foreign: 0,
+            damaged: 0,
+            failed: None,
+        };
+        // A line without its end was being written when the search was killed.
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        for line in text[..whole].lines() {
+            match read_line(line) {
+                Some((key, _, _, _)) if key != journal.key => journal.foreign += 1,
+                Some((_, configuration, number, run)) => {
+                    journal.known.insert((configuration, number), run);
+                    journal.resumed += 1;
+                }
+                None => journal.damaged += 1,
+            }
+        }
+        if whole < bytes.len() {
+            journal.damaged += 1;
+            journal.file.set_len(whole as u64).map_err(wrong)?;
+            journal.file.seek(SeekFrom::End(0)).map_err(wrong)?;
+        }
+        Ok(journal)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn add(&mut self, configuration: &Json, number: usize, run: &Run) {
+        let line = json!({
+            "key": self.key,
+            "config": configuration,
+            "run": number,
+            "status": run.status.name(),
+            "value": run.value,
+            "seconds": run.seconds,
+            "spent": run.spent,
+            "detail": run.detail,
+        });
+        let written = writeln!(self.file, "{line}").and_then(|()| self.file.sync_data());
+        if let Err(error) = written {
+            self.failed.get_or_insert(error);
+        }
+    }
+}
+
+fn read_line(line: &str) -> Option<(String, String, usize, Run)> {
+    let line: Json = serde_json::from_str(line).ok()?;
+    let run = Run {
+        status: Status::named(line["status"].as_str()?)?,
+        value: line["value"].as_f64(),
+        seconds: line["seconds"].as_f64()?,
+        spent: line["spent"].as_f64()?,
+        detail: line["detail"].as_str().unwrap_or_default().to_string(),
+    };
+    let number = line["run"].as_u64()? as usize;
+    Some((line["key"].as_str()?.to_string(), line["config"].to_string(), number, run))
+}
+
+/// A target whose runs are looked up in the journal first, and written to it.
+pub struct Journalled<'a> {
+    /// What really runs.
+    pub target: &'a mut dyn Target,
+    /// Where runs are kept.
+    pub journal: &'a mut Journal,
+    /// Gives configurations their names.
+    pub space: &'a Space,
+    /// Runs that were taken from the journal.
+    pub reused: usize,
+    /// Runs that were made.
+    pub made: usize,
+}
+
+impl Target for Journalled<'_> {
+    fn run(&mut self, levels: &[u16], number: usize, limit: Limit) -> Run {
+        let configuration = self.space.to_json(levels);
+        let name = (configuration.to_string(), number);
+        if let Some(run) = self.journal.known.get(&name) {
+            self.reused += 1;
+            return run.clone();
+        }
+        let run = self.target.run(levels, number, limit);
+        self.journal.add(&configuration, number, &run);
+        self.journal.known.insert(name, run.clone());
+        self.made += 1;
+        run
+    }
+}
+
+/// A key from named parts; files are told apart by their contents.
+#[derive(Default)]
+pub struct Key(Sha256);
+
+impl Key {
+    /// Adds a text.
+    pub fn text(&mut self, name: &str, text: &str) -> &mut Self {
+        for part in [name, text] {
+            self.0.update((part.len() as u64).to_le_bytes());
+            self.0.update(part);
+        }
+        self
+    }
+
+    /// Adds the contents of a file, where there is one.
+    pub fn file(&mut self, path: &Path) -> &mut Self {
+        let mut contents = Sha256::new();
+        let read = File::open(path).and_then(|mut file| std::io::copy(&mut file, &mut contents));
+        match read {
+            Ok(_) => self.text(&path.display().to_string(), &hex(&contents.finalize())),
+            Err(_) => self,
+        }
+    }
+
+    /// The key.
+    pub fn finish(self) -> String {
+        hex(&self.0.finalize())[..32].to_string()
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    struct Counting(usize);
+
+    impl Target for Counting {
+        fn run(&mut self, levels: &[u16], number: usize, _: Limit) -> Run {
+            self.0 += 1;
+            let value = Some(f64::from(levels[0]) + number as f64);
+            Run { status: Status::Ok, value, seconds: 0.5, spent: 0.75, detail: String::new() }
+        }
+    }
+
+    const LIMIT: Limit = Limit { time: Duration::from_secs(1), by_best: false };
+
+    fn runs(path: &Path, key: &str) -> (usize, usize, Vec<Run>) {
+        let space = Space::parse(r#"{"A": [1, 2, 3], "word": ["x", "y"]}"#).unwrap();
+        let mut journal = Journal::open(path, key).unwrap();
+        let mut target = Counting(0);
+        let mut journalled =
+            Journalled { target: &mut target, journal: &mut journal, space: &space, reused: 0, made: 0 };
+        let runs = (0..6).map(|i| journalled.run(&[i as u16 / 2, 1], i % 2, LIMIT)).collect();
+        let reused = journalled.reused;
+        (target.0, reused, runs)
+    }
+
+    #[test]
+    fn nothing_is_run_twice_whatever_was_cut_off() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sub/journal.jsonl");
+        let (made, reused, first) = runs(&path, "k");
+        assert_eq!((made, reused), (6, 0));
+        assert_eq!(runs(&path, "k"), (0, 6, first.clone()));
+        let whole = std::fs::read(&path).unwrap();
+        // Killed at any byte: whole lines are kept, the rest is run again, and the journal is whole afterwards.
+        for cut in (0..whole.len()).step_by(7) {
+            std::fs::write(&path, &whole[..cut]).unwrap();
+            let lines = whole[..cut].iter().filter(|byte| **byte == b'\n').count();
+            assert_eq!(runs(&path, "k"), (6 - lines, lines, first.clone()), "{cut}");
+            assert_eq!(std::fs::read(&path).unwrap(), whole);
+        }
+    }
+
+    #[test]
+    fn another_key_is_never_taken_for_this_one_and_two_searches_never_mix() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.jsonl");
+        assert_eq!(runs(&path, "k").0, 6);
+        assert_eq!(runs(&path, "other").0, 6);
+        let journal = Journal::open(&path, "k").unwrap();
+        assert_eq!((journal.resumed, journal.foreign), (6, 6));
+        assert!(matches!(Journal::open(&path, "k"), Err(JournalError::Busy { .. })));
+    }
+
+    #[test]
+    fn keys_tell_parts_and_contents_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("program");
+        let of = |parts: &[(&str, &str)]| {
+            let mut key = Key::default();
+            parts.iter().for_each(|(name, text)| _ = key.text(name, text));
+            key.file(&path);
+            key.finish()
+        };
+        assert_ne!(of(&[("a", "bc")]), of(&[("ab", "c")]));
+        std::fs::write(&path, "one").unwrap();
+        let one = of(&[("a", "b")]);
+        assert_eq!(one, of(&[("a", "b")]));
+        std::fs::write(&path, "two").unwrap();
+        assert_ne!(one, of(&[("a", "b")]));
+    }
+}

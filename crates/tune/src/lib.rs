@@ -1,0 +1,22 @@
+//! Acting on what was found: `autotune` searches parameters, `optimize` changes a kernel and proves the gain.
+//!
+//! ```text
+//! space ─► candidates ─► strategy ─► Target (build, run, check) ─► journal ─► ranking with confidence
+//! ```
+//!
+//! Everything is a result with a status: a configuration that fails, hangs or computes nonsense ends its own trial,
+//! never the search.
+
+pub mod autotune;
+pub mod importance;
+pub mod journal;
+pub mod measure;
+pub mod process;
+pub mod random;
+pub mod search;
+pub mod space;
+pub mod statistics;
+pub mod tables;
+pub mod target;
+pub mod template;
+pub mod tuner;

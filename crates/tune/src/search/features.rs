@@ -1,0 +1,111 @@
+//! What the models see of a configuration: its numbers, scaled, and products and ratios of them.
+
+use crate::space::{Candidates, Scalar, Space};
+
+/// Products and ratios of pairs are added for so many numeric parameters at most.
+const MOST_PAIRED: usize = 8;
+/// Numbers that span this factor are seen by their logarithm.
+const WIDE: f64 = 4.0;
+
+/// Features of every candidate.
+#[derive(Clone, Debug)]
+pub struct Features {
+    /// One row each: plain features in `[0, 1]`, then pairs.
+    rows: Vec<f64>,
+    /// All features of a row.
+    pub width: usize,
+    /// Plain features at the beginning of a row.
+    pub plain: usize,
+    /// The parameter behind each plain feature; none for derived ones.
+    pub parameter: Vec<Option<usize>>,
+}
+
+impl Features {
+    /// Features of all candidates of a space.
+    pub fn of(space: &Space, candidates: &Candidates) -> Self {
+        let mut columns: Vec<Vec<f64>> = Vec::new();
+        let mut parameter = Vec::new();
+        let mut numeric = Vec::new();
+        for (p, one) in space.parameters.iter().enumerate() {
+            if one.values.len() < 2 {
+                continue;
+            }
+            let levels = |value: &dyn Fn(usize) -> f64| {
+                let by_level: Vec<f64> = (0..one.values.len()).map(value).collect();
+                candidates.iter().map(|levels| by_level[usize::from(levels[p])]).collect::<Vec<f64>>()
+            };
+            if one.is_numeric() {
+                let numbers: Vec<f64> = one.values.iter().filter_map(|value| value.number()).collect();
+                let numbers = logarithms(&numbers).unwrap_or(numbers);
+                numeric.push(levels(&|level| numbers[level]));
+                columns.push(scaled(levels(&|level| numbers[level])));
+                parameter.push(Some(p));
+            } else {
+                for word in 0..one.values.len() {
+                    columns.push(levels(&|level| f64::from(u8::from(level == word))));
+                    parameter.push(Some(p));
+                }
+            }
+        }
+        for d in 0..space.derived.len() {
+            let name = space.parameters.len() + d;
+            let value = |levels: &[u16]| match space.scalar(name, &|p| levels[p]) {
+                Scalar::Number(n) if n.is_finite() => n,
+                _ => 0.0,
+            };
+            let values: Vec<f64> = candidates.iter().map(value).collect();
+            columns.push(scaled(logarithms(&values).unwrap_or(values)));
+            parameter.push(None);
+        }
+        let plain = columns.len();
+        if numeric.len() <= MOST_PAIRED {
+            for i in 0..numeric.len() {
+                for j in i + 1..numeric.len() {
+                    let pair = |sign: f64| {
+                        numeric[i].iter().zip(&numeric[j]).map(|(a, b)| a + sign * b).collect::<Vec<f64>>()
+                    };
+                    columns.push(scaled(pair(1.0)));
+                    columns.push(scaled(pair(-1.0)));
+                }
+            }
+        }
+        let width = columns.len();
+        let rows = (0..candidates.len()).flat_map(|row| columns.iter().map(move |column| column[row]));
+        Self { rows: rows.collect(), width, plain, parameter }
+    }
+
+    /// All features of a candidate.
+    pub fn row(&self, candidate: usize) -> &[f64] {
+        &self.rows[candidate * self.width..(candidate + 1) * self.width]
+    }
+
+    /// The plain features of a candidate.
+    pub fn plain(&self, candidate: usize) -> &[f64] {
+        &self.row(candidate)[..self.plain]
+    }
+
+    /// Number of candidates.
+    pub fn len(&self) -> usize {
+        self.rows.len().checked_div(self.width).unwrap_or(0)
+    }
+
+    /// Whether there is no candidate, or nothing to tell them apart by.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
+
+/// Base-2 logarithms where all numbers are positive and span a wide range.
+fn logarithms(numbers: &[f64]) -> Option<Vec<f64>> {
+    let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = numbers.iter().copied().fold(0.0, f64::max);
+    (least > 0.0 && most / least >= WIDE).then(|| numbers.iter().map(|n| n.log2()).collect())
+}
+
+fn scaled(mut column: Vec<f64>) -> Vec<f64> {
+    let least = column.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = column.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let span = if most > least { most - least } else { 1.0 };
+    column.iter_mut().for_each(|value| *value = (*value - least) / span);
+    column
+}

@@ -1,0 +1,292 @@
+//! Strategies: which configuration to try next. All of them answer the same question.
+
+use super::features::Features;
+use super::forest::Forest;
+use super::gaussian::Scales;
+use super::model::{Kind, Model, Quality, Samples};
+use crate::random::Random;
+
+/// How the next configuration is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// Seed, predict by regression, confirm the promising ones.
+    #[default]
+    Regression,
+    /// Gaussian process with expected improvement.
+    Bayes,
+    /// In random order.
+    Random,
+    /// In the order of the space.
+    Grid,
+}
+
+impl Choice {
+    /// As the command line names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Choice::Regression => "regression",
+            Choice::Bayes => "bayes",
+            Choice::Random => "random",
+            Choice::Grid => "grid",
+        }
+    }
+}
+
+/// What a trial was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Space-filling, before any model.
+    Seed,
+    /// Foretold to be good.
+    Confirm,
+    /// To learn where the model is not to be trusted.
+    Explore,
+}
+
+impl Phase {
+    /// `seed`, `confirm`, `explore`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Seed => "seed",
+            Phase::Confirm => "confirm",
+            Phase::Explore => "explore",
+        }
+    }
+}
+
+/// What is known when the next configuration is chosen.
+pub struct View<'a> {
+    /// Features of all candidates.
+    pub features: &'a Features,
+    /// Candidates that were tried.
+    pub tried: &'a [bool],
+    /// Those that gave a value.
+    pub samples: &'a Samples,
+    /// Those that gave none.
+    pub failed: &'a [usize],
+    /// The candidate of the defaults.
+    pub default: Option<usize>,
+    /// Whether values are logarithms.
+    pub logarithmic: bool,
+}
+
+/// A strategy.
+pub trait Strategy {
+    /// The next candidate, or none when there is nothing left that is worth a trial.
+    fn next(&mut self, view: &View) -> Option<(usize, Phase)>;
+
+    /// How good its model is, when it has one.
+    fn quality(&self) -> Option<&Quality> {
+        None
+    }
+}
+
+/// What a strategy needs to know beforehand.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Of all random choices.
+    pub seed: u64,
+    /// Trials of the seed phase.
+    pub seeds: usize,
+    /// Candidates predicted to be slower than the best by more than this factor are not confirmed.
+    pub prune_factor: f64,
+}
+
+/// The strategy of that name.
+pub fn strategy(choice: Choice, settings: Settings, features: &Features) -> Box<dyn Strategy> {
+    let random = Random::new(settings.seed);
+    match choice {
+        Choice::Regression => {
+            let kinds = vec![Kind::Ridge, Kind::Forest, Kind::Gaussian];
+            Box::new(ModelBased::new(kinds, settings, random))
+        }
+        Choice::Bayes => Box::new(ModelBased::new(vec![Kind::Gaussian], settings, random)),
+        Choice::Random => {
+            let mut random = random;
+            let mut order: Vec<usize> = (0..features.len()).collect();
+            random.shuffle(&mut order);
+            Box::new(Listed { order, at: 0 })
+        }
+        Choice::Grid => Box::new(Listed { order: (0..features.len()).collect(), at: 0 }),
+    }
+}
+
+/// A fixed order; the defaults first.
+struct Listed {
+    order: Vec<usize>,
+    at: usize,
+}
+
+impl Strategy for Listed {
+    fn next(&mut self, view: &View) -> Option<(usize, Phase)> {
+        if let Some(default) = view.default.filter(|&default| !view.tried[default]) {
+            return Some((default, Phase::Seed));
+        }
+        while self.at < self.order.len() && view.tried[self.order[self.at]] {
+            self.at += 1;
+        }
+        self.order.get(self.at).map(|&candidate| (candidate, Phase::Seed))
+    }
+}
+
+/// Below this quality of the model, every third trial explores.
+pub const TRUSTED_R2: f64 = 0.75;
+/// Candidates scored for a trial at most; of larger spaces a random part.
+const MOST_SCORED: usize = 20_000;
+/// Random candidates among which the next seed is the farthest from those before.
+const SEED_CHOICES: usize = 12;
+
+struct ModelBased {
+    kinds: Vec<Kind>,
+    settings: Settings,
+    random: Random,
+    model: Option<Model>,
+    scales: Option<Scales>,
+    given: usize,
+}
+
+impl ModelBased {
+    fn new(kinds: Vec<Kind>, settings: Settings, random: Random) -> Self {
+        Self { kinds, settings, random, model: None, scales: None, given: 0 }
+    }
+
+    /// The one of some random candidates that is farthest from all that were tried.
+    fn spread(&mut self, view: &View) -> Option<usize> {
+        let untried: Vec<usize> = (0..view.tried.len()).filter(|&c| !view.tried[c]).collect();
+        let tried: Vec<usize> = (0..view.tried.len()).filter(|&c| view.tried[c]).collect();
+        let mut best: Option<(f64, usize)> = None;
+        for _ in 0..SEED_CHOICES.min(untried.len()) {
+            let candidate = untried[self.random.below(untried.len())];
+            let row = view.features.plain(candidate);
+            let distance = |other: usize| -> f64 {
+                row.iter().zip(view.features.plain(other)).map(|(a, b)| (a - b) * (a - b)).sum()
+            };
+            let nearest = tried.iter().map(|&other| distance(other)).fold(f64::INFINITY, f64::min);
+            if best.is_none_or(|(farthest, _)| nearest > farthest) {
+                best = Some((nearest, candidate));
+            }
+        }
+        best.map(|(_, candidate)| candidate)
+    }
+
+    /// Untried candidates to score: all, or a random part.
+    fn open(&mut self, view: &View) -> Vec<usize> {
+        let mut open: Vec<usize> = (0..view.tried.len()).filter(|&c| !view.tried[c]).collect();
+        if open.len() > MOST_SCORED {
+            self.random.shuffle(&mut open);
+            open.truncate(MOST_SCORED);
+        }
+        open
+    }
+
+    fn promising(&mut self, view: &View) -> Option<usize> {
+        let model = self.model.as_ref()?.clone();
+        // What the model makes of the measured ones is less noisy than their values.
+        let measured = view.samples.candidates.iter().map(|&c| model.predict(view.features.row(c)).0);
+        let best = measured.fold(f64::INFINITY, f64::min);
+        let lowest = view.samples.values.iter().copied().fold(f64::INFINITY, f64::min);
+        let works = Works::learn(view, &mut self.random);
+        let slack = if view.logarithmic { self.settings.prune_factor.ln() } else { f64::INFINITY };
+        let mut chosen: Option<(f64, usize)> = None;
+        for candidate in self.open(view) {
+            let row = view.features.row(candidate);
+            let (mean, spread) = model.predict(row);
+            if mean > lowest + slack {
+                continue;
+            }
+            let score = expected_improvement(best - mean, spread) * works.chance(row);
+            if chosen.is_none_or(|(most, _)| score > most) {
+                chosen = Some((score, candidate));
+            }
+        }
+        chosen.map(|(_, candidate)| candidate)
+    }
+}
+
+impl Strategy for ModelBased {
+    fn next(&mut self, view: &View) -> Option<(usize, Phase)> {
+        self.given += 1;
+        if let Some(default) = view.default.filter(|&default| !view.tried[default]) {
+            return Some((default, Phase::Seed));
+        }
+        if self.given <= self.settings.seeds {
+            return self.spread(view).map(|candidate| (candidate, Phase::Seed));
+        }
+        let fitted =
+            Model::fit(view.features, view.samples, &self.kinds, self.scales.as_ref(), &mut self.random);
+        if let Some(model) = fitted {
+            self.scales = model.scales.clone();
+            self.model = Some(model);
+        }
+        let trusted = self.quality().is_some_and(|quality| quality.r2 >= TRUSTED_R2);
+        if !trusted && self.given.is_multiple_of(3) {
+            return self.spread(view).map(|candidate| (candidate, Phase::Explore));
+        }
+        match self.promising(view) {
+            Some(candidate) => Some((candidate, Phase::Confirm)),
+            None if self.model.is_some() && trusted => None,
+            None => self.spread(view).map(|candidate| (candidate, Phase::Explore)),
+        }
+    }
+
+    fn quality(&self) -> Option<&Quality> {
+        self.model.as_ref().and_then(|model| model.quality.as_ref())
+    }
+}
+
+/// How likely a configuration works at all, from those that did and did not.
+struct Works(Option<Forest>);
+
+impl Works {
+    fn learn(view: &View, random: &mut Random) -> Self {
+        if view.failed.is_empty() {
+            return Self(None);
+        }
+        let all = view.samples.candidates.iter().chain(view.failed);
+        let rows: Vec<&[f64]> = all.map(|&c| view.features.row(c)).collect();
+        let mut values = vec![1.0; view.samples.candidates.len()];
+        values.resize(rows.len(), 0.0);
+        Self(Forest::fit(&rows, &values, 2, random))
+    }
+
+    fn chance(&self, row: &[f64]) -> f64 {
+        // Never zero: a failure may have been bad luck.
+        self.0.as_ref().map_or(1.0, |forest| forest.predict(row).0.max(0.02))
+    }
+}
+
+/// By how much less than the best a normal value is expected to be, where it is less.
+fn expected_improvement(less: f64, spread: f64) -> f64 {
+    if spread <= 1e-12 {
+        return less.max(0.0);
+    }
+    let z = less / spread;
+    let density = (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt();
+    less * below(z) + spread * density
+}
+
+/// The standard normal distribution function (Abramowitz and Stegun 26.2.17, error below 1e-7).
+fn below(z: f64) -> f64 {
+    let t = 1.0 / (1.0 + 0.231_641_9 * z.abs());
+    let poly = t
+        * (0.319_381_530
+            + t * (-0.356_563_782 + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));
+    let tail = (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt() * poly;
+    if z >= 0.0 { 1.0 - tail } else { tail }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expected_improvement_is_that_of_draws() {
+        let mut random = Random::new(2);
+        for (less, spread) in [(0.0, 1.0), (-1.0, 0.7), (0.5, 0.2), (0.3, 0.0)] {
+            let n = 200_000;
+            let drawn: f64 =
+                (0..n).map(|_| (less + spread * random.normal()).max(0.0)).sum::<f64>() / n as f64;
+            assert!((expected_improvement(less, spread) - drawn).abs() < 0.01, "{less} {spread}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What can be wrong with a search space.
+
+use super::expression::SyntaxError;
+
+/// Why a search space cannot be used; names the constraint, parameter or key.
+#[derive(Debug, thiserror::Error)]
+pub enum SpaceError {
+    /// The file cannot be read.
+    #[error("cannot read the search space: {0}")]
+    File(#[from] std::io::Error),
+    /// Not JSON.
+    #[error("the search space is not JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// Neither an object nor a list of configurations.
+    #[error("the search space is neither an object with `params` nor a list of configurations")]
+    Shape,
+    /// Nothing to search.
+    #[error("the search space is empty: {why}")]
+    Empty {
+        /// What is missing.
+        why: String,
+    },
+    /// A key nobody knows.
+    #[error("{place} has an unknown key `{key}`")]
+    Key {
+        /// Where it stands.
+        place: String,
+        /// The key.
+        key: String,
+        /// What may stand there.
+        known: &'static [&'static str],
+    },
+    /// A value of the wrong kind.
+    #[error("`{key}` of {place} must be {expected}")]
+    Kind {
+        /// Where it stands.
+        place: String,
+        /// The key.
+        key: String,
+        /// What it must be.
+        expected: &'static str,
+    },
+    /// A parameter that cannot be expanded.
+    #[error("parameter `{name}` {why}")]
+    Parameter {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// An expression that cannot be read.
+    #[error("{place} `{text}`: {error}")]
+    Expression {
+        /// `constraint 2`, `the condition of `X``.
+        place: String,
+        /// As the user wrote it.
+        text: String,
+        /// What is wrong with it.
+        error: SyntaxError,
+        /// Names like the one that was not found.
+        near: Vec<String>,
+    },
+    /// Conditions that wait for each other.
+    #[error("the conditions of {} depend on each other", names.join(", "))]
+    Circle {
+        /// The parameters, in backticks.
+        names: Vec<String>,
+    },
+    /// A constraint that nothing fulfils.
+    #[error("constraint `{text}` is true for no configuration")]
+    Never {
+        /// The constraint.
+        text: String,
+    },
+    /// Constraints that exclude each other.
+    #[error("constraint `{text}` contradicts the ones before it: no configuration fulfils them all")]
+    Contradiction {
+        /// The first one that leaves nothing.
+        text: String,
+    },
+    /// A listed configuration without one of the parameters.
+    #[error("configuration {number} of the list has no `{name}`")]
+    Missing {
+        /// From 1.
+        number: usize,
+        /// The parameter.
+        name: String,
+    },
+    /// Too large to be true.
+    #[error("no configuration that fulfils the constraints was found among {tried} tries")]
+    NotFound {
+        /// How many were tried.
+        tried: usize,
+    },
+}
+
+impl SpaceError {
+    /// What to type next.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            SpaceError::Key { key, known, .. } => {
+                let near = analysis::filters::nearest(key, known, 1);
+                Some(match near.first() {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("there may be {}", known.join(", ")),
+                })
+            }
+            SpaceError::Expression { near, .. } if !near.is_empty() => {
+                Some(format!("did you mean `{}`?", near.join("` or `")))
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Command templates: split once into words, with `{NAME}` for parameters. No shell unless it is asked for.
+
+use crate::space::{CommandText, Setting};
+
+/// What is wrong with a template.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// Nothing to run.
+    #[error("`{option}` is empty")]
+    Empty {
+        /// The option it came with.
+        option: String,
+    },
+    /// A quote without its end.
+    #[error("`{option}` has a quote that is never closed: `{text}`")]
+    Quote {
+        /// The option it came with.
+        option: String,
+        /// The whole template.
+        text: String,
+    },
+    /// A name that is no parameter.
+    #[error("`{option}` names `{{{name}}}`, which is no parameter of the space")]
+    Unknown {
+        /// The option it came with.
+        option: String,
+        /// The name.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// A brace without its partner.
+    #[error("`{option}` has a single `{brace}` in `{text}`")]
+    Brace {
+        /// The option it came with.
+        option: String,
+        /// Which.
+        brace: char,
+        /// The word it stands in.
+        text: String,
+    },
+}
+
+impl TemplateError {
+    /// What to type next.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            TemplateError::Unknown { name, known, .. } => {
+                let names: Vec<&str> = known.iter().map(String::as_str).collect();
+                Some(match analysis::filters::nearest(name, &names, 1).first() {
+                    Some(near) => format!("did you mean `{{{near}}}`?"),
+                    None => format!("there are {}; `{{{{` and `}}}}` stand for braces", known.join(", ")),
+                })
+            }
+            TemplateError::Brace { .. } => {
+                Some("write `{{` and `}}` for braces that are no parameter".into())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A command with places for parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Template {
+    words: Vec<Vec<Piece>>,
+    shell: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Piece {
+    Text(String),
+    Parameter(usize),
+}
+
+impl Template {
+    /// Splits a command line into words, or keeps it whole for a shell.
+    pub fn parse(
+        option: &str,
+        text: &CommandText,
+        names: &[&str],
+        shell: bool,
+    ) -> Result<Self, TemplateError> {
+        let words = match text {
+            CommandText::Line(line) if shell => vec![line.clone()],
+            CommandText::Line(line) => split(line)
+                .ok_or_else(|| TemplateError::Quote { option: option.into(), text: line.clone() })?,
+            CommandText::Words(words) => words.clone(),
+        };
+        if words.iter().all(|word| word.trim().is_empty()) {
+            return Err(TemplateError::Empty { option: option.into() });
+        }
+        let shell = shell && matches!(text, CommandText::Line(_));
+        let words = words.iter().map(|word| pieces(option, word, names)).collect::<Result<_, _>>()?;
+        Ok(Self { words, shell })
+    }
+
+    /// A single word, such as the value of an environment variable.
+    pub fn word(option: &str, text: &str, names: &[&str]) -> Result<Self, TemplateError> {
+        Ok(Self { words: vec![pieces(option, text, names)?], shell: false })
+    }
+
+    /// The words of the command where parameters have these settings.
+    pub fn words(&self, settings: &[(&str, &Setting)]) -> Vec<String> {
+        let fill = |piece: &Piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Parameter(p) if self.shell => quoted(&settings[*p].1.to_string()),
+            Piece::Parameter(p) => settings[*p].1.to_string(),
+        };
+        let words = self.words.iter().map(|word| word.iter().map(fill).collect::<String>());
+        if self.shell {
+            ["sh".into(), "-c".into()].into_iter().chain(words).collect()
+        } else {
+            words.collect()
+        }
+    }
+
+    /// Parameters it names.
+    pub fn parameters(&self) -> Vec<usize> {
+        let pieces = self.words.iter().flatten();
+        pieces.filter_map(|piece| if let Piece::Parameter(p) = piece { Some(*p) } else { None }).collect()
+    }
+
+    /// Words without parameters, such as the program and its files; of a shell line, its words.
+    pub fn fixed_words(&self) -> Vec<String> {
+        let mut fixed = Vec::new();
+        for word in &self.words {
+            let text: Option<String> = word
+                .iter()
+                .map(|piece| match piece {
+                    Piece::Text(text) => Some(text.as_str()),
+                    Piece::Parameter(_) => None,
+                })
+                .collect();
+            match text {
+                Some(text) if self.shell => fixed.extend(split(&text).unwrap_or_default()),
+                Some(text) => fixed.push(text),
+                None => {}
+            }
+        }
+        fixed
+    }
+}
+
+/// Splits into words as a shell does with quotes and backslashes, and nothing else; none for an open quote.
+pub fn split(line: &str) -> Option<Vec<String>> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut characters = line.chars();
+    while let Some(c) = characters.next() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (Some('\''), c) => word.get_or_insert_default().push(c),
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (Some('"'), '\\') => match characters.next()? {
+                escaped @ ('"' | '\\' | '$' | '`') => word.get_or_insert_default().push(escaped),
+                other => word.get_or_insert_default().extend(['\\', other]),
+            },
+            (None, '\\') => word.get_or_insert_default().push(characters.next()?),
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then_some(words)
+}
+
+/// A value as one word of a shell.
+pub fn quoted(value: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !value.is_empty() && value.chars().all(plain) {
+        return value.to_string();
+    }
+    format!("'{}'", value.replace('\'', r"'\''"))
+}
+
+fn pieces(option: &str, word: &str, names: &[&str]) -> Result<Vec<Piece>, TemplateError> {
+    let single = |brace| TemplateError::Brace { option: option.into(), brace, text: word.into() };
+    let (mut pieces, mut text) = (Vec::new(), String::new());
+    let mut rest = word;
+    while let Some(at) = rest.find(['{', '}']) {
+        text.push_str(&rest[..at]);
+        let found = &rest[at..];
+        if let Some(after) = found.strip_prefix("{{").or_else(|| found.strip_prefix("}}")) {
+            text.push_str(&found[..1]);
+            rest = after;
+            continue;
+        }
+        let inside = found.strip_prefix('{').ok_or_else(|| single('}'))?;
+        let (name, after) = inside.split_once('}').ok_or_else(|| single('{'))?;
+        let parameter = names.iter().position(|known| *known == name);
+        let parameter = parameter.ok_or_else(|| TemplateError::Unknown {
+            option: option.into(),
+            name: name.into(),
+            known: names.iter().map(|name| name.to_string()).collect(),
+        })?;
+        if !text.is_empty() {
+            pieces.push(Piece::Text(std::mem::take(&mut text)));
+        }
+        pieces.push(Piece::Parameter(parameter));
+        rest = after;
+    }
+    text.push_str(rest);
+    if !text.is_empty() || pieces.is_empty() {
+        pieces.push(Piece::Text(text));
+    }
+    Ok(pieces)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 2] = ["M", "mode"];
+
+    fn words(line: &str, shell: bool) -> Vec<String> {
+        let template =
+            Template::parse("--cmd-template", &CommandText::Line(line.into()), &NAMES, shell).unwrap();
+        template.words(&[("M", &Setting::Int(64)), ("mode", &Setting::Text("a b; rm".into()))])
+    }
+
+    #[test]
+    fn a_value_never_becomes_two_words() {
+        assert_eq!(
+            words("./k --m={M} {mode} 'x y' \"q\\\"\" a\\ b", false),
+            ["./k", "--m=64", "a b; rm", "x y", "q\"", "a b"]
+        );
+        assert_eq!(words("./k {{M}} '' {M}{M}", false), ["./k", "{M}", "", "6464"]);
+    }
+
+    #[test]
+    fn a_shell_is_given_quoted_values() {
+        assert_eq!(words("./k {M} {mode} | tail", true), ["sh", "-c", "./k 64 'a b; rm' | tail"]);
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+
+    #[test]
+    fn mistakes_name_what_is_wrong() {
+        let error = |line: &str| {
+            let error = Template::parse("--cmd-template", &CommandText::Line(line.into()), &NAMES, false)
+                .unwrap_err();
+            format!("{error} / {}", error.help().unwrap_or_default())
+        };
+        insta::assert_snapshot!(
+            ["./k {MODE}", "./k {BLOCK}", "./k {M", "./k M}", "./k 'a", "  "].map(error).join("\n")
+        );
+    }
+
+    #[test]
+    fn fixed_words_are_those_without_parameters() {
+        let line = CommandText::Line("python k.py --m {M} --n=4".into());
+        let template = Template::parse("t", &line, &NAMES, false).unwrap();
+        assert_eq!(template.fixed_words(), ["python", "k.py", "--m", "--n=4"]);
+        assert_eq!(template.parameters(), [0]);
+    }
+}

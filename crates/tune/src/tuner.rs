@@ -1,0 +1,465 @@
+//! The loop of `autotune`: ask a strategy, measure, repeat where noise demands, and rank.
+
+use std::time::Duration;
+
+use crate::search::{Choice, Features, Model, Phase, Quality, Samples, Settings, View, model, strategy};
+use crate::space::{Candidates, Space};
+use crate::statistics::Noise;
+
+/// What came of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// A value.
+    Ok,
+    /// The build command failed.
+    BuildFailed,
+    /// The program failed.
+    RunFailed,
+    /// It took longer than the time limit.
+    Timeout,
+    /// It was stopped because it took much longer than the best.
+    TooSlow,
+    /// The checker refused its result.
+    WrongResult,
+    /// It ended well, but the metric was not to be found.
+    NoValue,
+}
+
+/// All of them with their names.
+const STATUSES: &[(Status, &str)] = &[
+    (Status::Ok, "ok"),
+    (Status::BuildFailed, "build_failed"),
+    (Status::RunFailed, "run_failed"),
+    (Status::Timeout, "timeout"),
+    (Status::TooSlow, "too_slow"),
+    (Status::WrongResult, "wrong_result"),
+    (Status::NoValue, "no_value"),
+];
+
+impl Status {
+    /// As reports and journals name it.
+    pub fn name(self) -> &'static str {
+        STATUSES.iter().find(|(status, _)| *status == self).map_or("", |(_, name)| name)
+    }
+
+    /// The status of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        STATUSES.iter().find(|(_, known)| *known == name).map(|(status, _)| *status)
+    }
+}
+
+/// One run of one configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// What came of it.
+    pub status: Status,
+    /// The metric; only with [`Status::Ok`].
+    pub value: Option<f64>,
+    /// Seconds the program itself ran.
+    pub seconds: f64,
+    /// Seconds spent on it in all, building and checking included.
+    pub spent: f64,
+    /// Why it failed: the end of what it said.
+    pub detail: String,
+}
+
+/// What is tuned: runs a configuration once. The first run (number 0) also builds and checks.
+pub trait Target {
+    /// Runs the configuration with these levels; none of it may take longer than `limit`.
+    fn run(&mut self, levels: &[u16], number: usize, limit: Limit) -> Run;
+}
+
+/// How long a run may take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limit {
+    /// Afterwards it is stopped.
+    pub time: Duration,
+    /// Whether the limit comes from the best so far rather than from the user.
+    pub by_best: bool,
+}
+
+/// When to stop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Budget {
+    /// Configurations to try.
+    pub trials: usize,
+    /// Time to spend on them.
+    pub time: Option<Duration>,
+}
+
+/// How to search.
+#[derive(Clone, Debug)]
+pub struct TunerOptions {
+    /// Which strategy.
+    pub strategy: Choice,
+    /// Of all random choices.
+    pub seed: u64,
+    /// Share of the space for the seed phase.
+    pub seed_fraction: f64,
+    /// Candidates predicted to be slower than the best by more than this factor are not tried.
+    pub prune_factor: f64,
+    /// Runs of one configuration at most.
+    pub repeats: usize,
+    /// When to stop.
+    pub budget: Budget,
+    /// Longest a run may take.
+    pub timeout: Duration,
+    /// Whether larger values are better.
+    pub maximise: bool,
+}
+
+impl Default for TunerOptions {
+    fn default() -> Self {
+        Self {
+            strategy: Choice::Regression,
+            seed: 0,
+            seed_fraction: 0.2,
+            prune_factor: 1.75,
+            repeats: 3,
+            budget: Budget { trials: 80, time: None },
+            timeout: Duration::from_secs(60),
+            maximise: false,
+        }
+    }
+}
+
+/// A configuration that was tried.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// Which one.
+    pub candidate: usize,
+    /// What for.
+    pub phase: Phase,
+    /// Values of its runs.
+    pub values: Vec<f64>,
+    /// [`Status::Ok`] when it has a value.
+    pub status: Status,
+    /// Why it failed.
+    pub detail: String,
+    /// Longest run of the program.
+    pub seconds: f64,
+}
+
+/// How far the search is.
+pub struct Progress<'a> {
+    /// Trials so far, the current one included.
+    pub trials: &'a [Trial],
+    /// Trials of the budget, or of the space where it is smaller.
+    pub of: usize,
+    /// Seconds spent, earlier sessions included.
+    pub spent: f64,
+    /// The best trial so far.
+    pub best: Option<&'a Trial>,
+}
+
+/// What the search found.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// In the order they were tried.
+    pub trials: Vec<Trial>,
+    /// Trials with values, best first.
+    pub ranking: Vec<usize>,
+    /// Spread between runs of one configuration.
+    pub noise: Noise,
+    /// Whether values are compared by their logarithms.
+    pub scale: Scale,
+    /// Of the strategy's model, or of one fitted at the end.
+    pub quality: Option<Quality>,
+    /// The model at the end.
+    pub model: Option<Model>,
+    /// Seconds spent on runs, builds and checks.
+    pub spent: f64,
+    /// Trials of the seed phase that were planned.
+    pub seeds: usize,
+    /// Whether every candidate was tried.
+    pub exhausted: bool,
+}
+
+/// How values are compared: less is better, and by ratio where all are positive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    /// Whether larger values are better.
+    pub maximise: bool,
+    /// Whether values are compared by their logarithms.
+    pub logarithmic: bool,
+}
+
+impl Scale {
+    /// The value as models see it.
+    pub fn to(self, value: f64) -> f64 {
+        let value = if self.logarithmic { value.ln() } else { value };
+        if self.maximise { -value } else { value }
+    }
+
+    /// The value behind what models see.
+    pub fn back(self, seen: f64) -> f64 {
+        let seen = if self.maximise { -seen } else { seen };
+        if self.logarithmic { seen.exp() } else { seen }
+    }
+}
+
+/// A run of a good configuration may take so many times as long as the best's longest.
+const STOP_FACTOR: f64 = 5.0;
+/// Shorter limits would stop programs for the machine's hiccups.
+const STOP_LEAST: f64 = 1.0;
+/// At most this share of the budget goes into the seed phase.
+const SEED_SHARE: f64 = 0.25;
+/// Fewer seeds tell a model nothing.
+const FEWEST_SEEDS: usize = 10;
+/// Standard errors within which a configuration is run again.
+const CONTENDS: f64 = 3.0;
+/// Share of the budget kept for telling the best from those close to it.
+const PLAY_OFF_SHARE: f64 = 0.12;
+/// Standard errors that tell two configurations apart.
+const APART: f64 = 2.0;
+/// A difference that is not worth further runs.
+const INDIFFERENT: f64 = 0.01;
+/// Spread assumed before anything was repeated.
+const ASSUMED_NOISE: f64 = 0.03;
+
+/// The search over one space.
+pub struct Tuner<'a> {
+    space: &'a Space,
+    candidates: &'a Candidates,
+    /// What models see.
+    pub features: Features,
+    options: TunerOptions,
+    trials: Vec<Trial>,
+    /// Trials of the budget that are used: one for each configuration, one for each further set of repeats.
+    used: usize,
+    spent: f64,
+}
+
+impl<'a> Tuner<'a> {
+    /// Prepares a search.
+    pub fn new(space: &'a Space, candidates: &'a Candidates, options: TunerOptions) -> Self {
+        let features = Features::of(space, candidates);
+        Self { space, candidates, features, options, trials: Vec::new(), used: 0, spent: 0.0 }
+    }
+
+    /// Trials that the budget allows.
+    fn most_trials(&self) -> usize {
+        self.options.budget.trials.min(self.candidates.len())
+    }
+
+    /// Trials of the seed phase: the share of the space, capped by the budget.
+    fn seeds(&self) -> usize {
+        let most = self.most_trials();
+        let share = (self.options.seed_fraction * self.candidates.len() as f64) as usize;
+        let cap = ((most as f64 * SEED_SHARE) as usize).max(FEWEST_SEEDS);
+        share.max(FEWEST_SEEDS).min(cap).min(most)
+    }
+
+    /// Searches until the budget is spent; `watch` hears of every trial.
+    pub fn search(mut self, target: &mut dyn Target, watch: &mut dyn FnMut(&Progress)) -> Outcome {
+        let seeds = self.seeds();
+        let settings = Settings { seed: self.options.seed, seeds, prune_factor: self.options.prune_factor };
+        let mut strategy = strategy(self.options.strategy, settings, &self.features);
+        let default =
+            self.space.has_defaults().then(|| self.candidates.position(&self.space.defaults())).flatten();
+        let mut tried = vec![false; self.candidates.len()];
+        let reserve = (self.options.budget.trials as f64 * PLAY_OFF_SHARE) as usize;
+        while self.used < self.options.budget.trials && !self.time_is_up() {
+            if self.used + reserve >= self.options.budget.trials
+                && let Some(place) = self.rival()
+            {
+                self.again(place, target);
+                self.tell(watch);
+                continue;
+            }
+            let scale = self.scale();
+            let (samples, failed) = (self.samples(scale), self.failed());
+            let view = View {
+                features: &self.features,
+                tried: &tried,
+                samples: &samples,
+                failed: &failed,
+                default,
+                logarithmic: scale.logarithmic,
+            };
+            match strategy.next(&view) {
+                Some((candidate, phase)) => {
+                    tried[candidate] = true;
+                    self.trial(candidate, phase, target);
+                }
+                // Nothing is left to try; the rest of the budget may still tell who is best.
+                None => match self.rival() {
+                    Some(place) => self.again(place, target),
+                    None => break,
+                },
+            }
+            self.tell(watch);
+        }
+        let scale = self.scale();
+        let noise = self.noise(scale);
+        let samples = self.samples(scale);
+        let mut random = crate::random::Random::new(self.options.seed ^ 0x5eed);
+        let kinds = [model::Kind::Ridge, model::Kind::Forest, model::Kind::Gaussian];
+        let model = Model::fit(&self.features, &samples, &kinds, None, &mut random);
+        let quality = strategy.quality().cloned().or_else(|| model.as_ref()?.quality.clone());
+        Outcome {
+            ranking: self.ranking(scale, &noise),
+            exhausted: tried.iter().all(|tried| *tried),
+            trials: self.trials,
+            noise,
+            scale,
+            quality,
+            model,
+            spent: self.spent,
+            seeds,
+        }
+    }
+
+    fn time_is_up(&self) -> bool {
+        self.options.budget.time.is_some_and(|time| self.spent >= time.as_secs_f64())
+    }
+
+    fn tell(&self, watch: &mut dyn FnMut(&Progress)) {
+        let best = self.best(self.scale()).map(|best| &self.trials[best]);
+        watch(&Progress { trials: &self.trials, of: self.most_trials(), spent: self.spent, best });
+    }
+
+    /// Tries a configuration, again and again while it may be the best and noise leaves that open.
+    fn trial(&mut self, candidate: usize, phase: Phase, target: &mut dyn Target) {
+        self.used += 1;
+        let place = self.trials.len();
+        self.trials.push(Trial {
+            candidate,
+            phase,
+            values: Vec::new(),
+            status: Status::Ok,
+            detail: String::new(),
+            seconds: 0.0,
+        });
+        self.run_once(place, target);
+        while self.trials[place].values.len() < self.options.repeats
+            && self.contends(place)
+            && !self.time_is_up()
+        {
+            if !self.run_once(place, target) {
+                break;
+            }
+        }
+    }
+
+    /// Whether a trial may be the best for all that is known.
+    fn contends(&self, place: usize) -> bool {
+        let scale = self.scale();
+        let Some(best) = self.best(scale) else { return false };
+        let noise = self.noise(scale).or_assumed(ASSUMED_NOISE);
+        let (mine, its) = (&self.trials[place].values, &self.trials[best].values);
+        if mine.is_empty() {
+            return false;
+        }
+        let behind = mean(mine, scale) - mean(its, scale);
+        let error = noise * (1.0 / mine.len() as f64 + 1.0 / its.len() as f64).sqrt();
+        place == best || behind <= CONTENDS * error
+    }
+
+    /// Whom to run again: the best or the one most likely to be better, whichever had fewer runs. None when the best
+    /// is clear, or ahead of all others by as much as matters.
+    fn rival(&self) -> Option<usize> {
+        let scale = self.scale();
+        let noise = self.noise(scale).or_assumed(ASSUMED_NOISE);
+        let best = self.best(scale)?;
+        let (runs, lead) = (self.trials[best].values.len() as f64, mean(&self.trials[best].values, scale));
+        let nearness = |place: usize| {
+            let trial = &self.trials[place];
+            let error = noise * (1.0 / trial.values.len() as f64 + 1.0 / runs).sqrt();
+            (mean(&trial.values, scale) - lead + INDIFFERENT) / error
+        };
+        let others = (0..self.trials.len())
+            .filter(|&place| place != best && self.trials[place].status == Status::Ok)
+            .map(|place| (nearness(place), place));
+        let (near, rival) = others.min_by(|a, b| a.0.total_cmp(&b.0))?;
+        let fewer =
+            if self.trials[rival].values.len() < self.trials[best].values.len() { rival } else { best };
+        (near < APART).then_some(fewer)
+    }
+
+    /// Another set of repeats.
+    fn again(&mut self, place: usize, target: &mut dyn Target) {
+        self.used += 1;
+        for _ in 0..self.options.repeats {
+            if self.time_is_up() || !self.run_once(place, target) {
+                return;
+            }
+        }
+    }
+
+    /// One run; whether it gave a value.
+    fn run_once(&mut self, place: usize, target: &mut dyn Target) -> bool {
+        let limit = self.limit();
+        let number = self.trials[place].values.len();
+        let run = target.run(self.candidates.get(self.trials[place].candidate), number, limit);
+        self.spent += run.spent;
+        let trial = &mut self.trials[place];
+        trial.seconds = trial.seconds.max(run.seconds);
+        match run.value.filter(|value| run.status == Status::Ok && value.is_finite()) {
+            Some(value) => trial.values.push(value),
+            None => {
+                // A configuration that fails now and then is no good, whatever its other runs gave.
+                trial.status = if run.status == Status::Ok { Status::NoValue } else { run.status };
+                trial.detail = run.detail;
+            }
+        }
+        trial.status == Status::Ok
+    }
+
+    fn limit(&self) -> Limit {
+        let user = Limit { time: self.options.timeout, by_best: false };
+        let Some(best) = self.best(self.scale()).filter(|_| !self.options.maximise) else { return user };
+        let seconds = (self.trials[best].seconds * STOP_FACTOR).max(STOP_LEAST);
+        let time = Duration::from_secs_f64(seconds);
+        if time < user.time { Limit { time, by_best: true } } else { user }
+    }
+
+    fn scale(&self) -> Scale {
+        let positive = self.trials.iter().flat_map(|trial| &trial.values).all(|value| *value > 0.0);
+        Scale { maximise: self.options.maximise, logarithmic: positive }
+    }
+
+    fn samples(&self, scale: Scale) -> Samples {
+        let mut samples = Samples::default();
+        for trial in self.trials.iter().filter(|trial| trial.status == Status::Ok) {
+            samples.candidates.push(trial.candidate);
+            samples.values.push(mean(&trial.values, scale));
+            samples.weights.push(trial.values.len() as f64);
+        }
+        samples
+    }
+
+    fn failed(&self) -> Vec<usize> {
+        let failed = self.trials.iter().filter(|trial| trial.status != Status::Ok);
+        failed.map(|trial| trial.candidate).collect()
+    }
+
+    fn noise(&self, scale: Scale) -> Noise {
+        let ok = self.trials.iter().filter(|trial| trial.status == Status::Ok);
+        Noise::pooled(ok.map(|trial| trial.values.iter().map(|value| scale.to(*value)).collect::<Vec<_>>()))
+    }
+
+    fn best(&self, scale: Scale) -> Option<usize> {
+        let ok = (0..self.trials.len()).filter(|&place| {
+            self.trials[place].status == Status::Ok && !self.trials[place].values.is_empty()
+        });
+        ok.min_by(|&a, &b| {
+            mean(&self.trials[a].values, scale).total_cmp(&mean(&self.trials[b].values, scale))
+        })
+    }
+
+    /// Trials with values, best first by their mean; those that had all their repeats before those that lost earlier.
+    fn ranking(&self, scale: Scale, _: &Noise) -> Vec<usize> {
+        let mut ranking: Vec<usize> =
+            (0..self.trials.len()).filter(|&place| self.trials[place].status == Status::Ok).collect();
+        ranking.sort_by(|&a, &b| {
+            mean(&self.trials[a].values, scale).total_cmp(&mean(&self.trials[b].values, scale))
+        });
+        ranking
+    }
+}
+
+/// The mean of values as models see them.
+pub(crate) fn mean(values: &[f64], scale: Scale) -> f64 {
+    values.iter().map(|value| scale.to(*value)).sum::<f64>() / values.len().max(1) as f64
+}
