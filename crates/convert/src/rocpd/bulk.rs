@@ -280,7 +280,10 @@ fn write_small(
     groups: &[Rest],
     sequences: &[(String, i64)],
 ) -> rusqlite::Result<()> {
-    connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; BEGIN")?;
+    connection.execute_batch(
+        "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; \
+         PRAGMA cache_size = -32768; PRAGMA foreign_keys = OFF; BEGIN",
+    )?;
     connection.set_prepared_statement_cache_capacity(64);
     let mut aside = SetAside::default();
     for (guid, suffix, texts, small) in groups {

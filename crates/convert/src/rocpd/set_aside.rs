@@ -49,8 +49,7 @@ impl SetAside {
 
     /// Takes the last ids of all tables out of the file.
     pub fn take_last_ids(&mut self, connection: &Connection) -> Result<()> {
-        let there = "SELECT count(*) FROM sqlite_master WHERE name = ?1";
-        if connection.query_row(there, [LAST_IDS], |row| row.get::<_, i64>(0))? == 0 {
+        if !connection.table_exists(Some("main"), LAST_IDS)? {
             return Ok(());
         }
         let mut statement = connection.prepare("SELECT name, seq FROM sqlite_sequence")?;
