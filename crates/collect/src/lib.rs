@@ -9,8 +9,12 @@
 
 pub mod capture;
 pub mod command;
+pub mod doctor;
 pub mod environment;
+pub mod gpus;
 pub mod launcher;
+pub mod library_calls;
+pub mod monitor;
 pub mod passes;
 pub mod presets;
 pub mod profiler;

@@ -1,0 +1,134 @@
+//! Checks of the GPUs and their driver.
+
+use super::{Found, Machine};
+use crate::gpus::{Card, hwmon};
+
+pub(super) fn driver(machine: &Machine) -> Found {
+    if !machine.exists("sys/module/amdgpu") && !machine.topology().readable {
+        return Found::fail("the module amdgpu is not loaded");
+    }
+    let version = machine.text("sys/module/amdgpu/version");
+    let kernel = machine.text("proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".into());
+    Found::pass(version.map_or_else(
+        || format!("amdgpu of Linux {kernel}"),
+        |version| format!("amdgpu {version} on Linux {kernel}"),
+    ))
+}
+
+pub(super) fn gpus(machine: &Machine) -> Found {
+    let topology = machine.topology();
+    if !topology.readable {
+        return Found::fail("there is no KFD topology");
+    }
+    let hidden = match topology.masked.len() {
+        0 => String::new(),
+        count => format!(", {count} more hidden from this container"),
+    };
+    let Some(first) = topology.gpus.first() else {
+        return Found::fail(format!("KFD lists no GPU{hidden}"));
+    };
+    let name = first.product.as_deref().unwrap_or("unknown product");
+    let count = topology.gpus.len();
+    Found::pass(format!("{count} × {name} ({}, {} CUs){hidden}", first.arch, first.compute_units))
+}
+
+pub(super) fn kfd(machine: &Machine) -> Found {
+    match machine.may_open("dev/kfd") {
+        Ok(()) => Found::pass("can be opened"),
+        Err(why) => Found::fail(why),
+    }
+}
+
+pub(super) fn render(machine: &Machine) -> Found {
+    let minors: Vec<u32> = machine.topology().gpus.iter().filter_map(|gpu| gpu.render_minor).collect();
+    if minors.is_empty() {
+        return Found::fail("no render node belongs to a GPU");
+    }
+    let closed = minors.iter().find_map(|minor| {
+        let why = machine.may_open(&format!("dev/dri/renderD{minor}")).err()?;
+        Some(format!("renderD{minor}: {why}"))
+    });
+    closed.map_or_else(|| Found::pass(format!("{} can be opened", minors.len())), Found::fail)
+}
+
+pub(super) fn pc_sampling(machine: &Machine) -> Found {
+    let Some(gpu) = machine.topology().gpus.first() else {
+        return Found::warn("no GPU to ask about");
+    };
+    let known = ["gfx90a", "gfx94", "gfx95"].iter().any(|start| gpu.arch.starts_with(start));
+    match (known, machine.kfd_interface) {
+        (false, _) => Found::warn(format!("{} has none", gpu.arch)),
+        (true, Some((major, minor))) if (major, minor) < (1, 16) => {
+            Found::warn(format!("KFD's interface is {major}.{minor}"))
+        }
+        (true, Some((major, minor))) => Found::pass(format!("KFD's interface is {major}.{minor}")),
+        (true, None) => Found::warn("the driver does not say the version of its interface"),
+    }
+}
+
+fn cards(machine: &Machine) -> Vec<&Card> {
+    machine.topology().gpus.iter().filter_map(|gpu| gpu.card.as_ref()).collect()
+}
+
+pub(super) fn clocks(machine: &Machine) -> Found {
+    let cards = cards(machine);
+    let levels: Vec<&str> = cards.iter().filter_map(|card| card.performance_level.as_deref()).collect();
+    let Some(level) = levels.first() else {
+        return Found::warn("sysfs does not say the performance level");
+    };
+    let mut facts = vec![format!("level {level}")];
+    facts.extend(cards[0].power_cap_watts.map(|watts| format!("cap {watts} W")));
+    facts.extend(cards[0].compute_partition.clone());
+    facts.extend(cards[0].memory_partition.clone());
+    let mixed = levels.iter().any(|other| other != level);
+    let text = facts.join(", ");
+    match (*level, mixed) {
+        (_, true) => Found::warn(format!("GPUs differ: {}", levels.join(", "))),
+        ("auto", _) => Found::warn(text),
+        _ => Found::pass(text),
+    }
+}
+
+pub(super) fn idle(machine: &Machine) -> Found {
+    let cards = cards(machine);
+    if cards.iter().all(|card| card.busy_percent.is_none() && card.memory_used_bytes.is_none()) {
+        return Found::warn("sysfs does not say how busy the GPUs are");
+    }
+    let busy: Vec<String> = machine
+        .topology()
+        .gpus
+        .iter()
+        .filter_map(|gpu| {
+            let card = gpu.card.as_ref()?;
+            let busy = card.busy_percent.unwrap_or(0);
+            let share = match (card.memory_used_bytes, card.memory_total_bytes) {
+                (Some(used), Some(total)) if total > 0 => 100 * used / total,
+                _ => 0,
+            };
+            (busy > 5 || share > 5).then(|| format!("GPU {} is {busy} % busy, {share} % of its memory in use", gpu.type_index))
+        })
+        .collect();
+    match busy.len() {
+        0 => Found::pass(format!("{} idle", cards.len())),
+        1 => Found::warn(busy[0].clone()),
+        more => Found::warn(format!("{}, and {} more", busy[0], more - 1)),
+    }
+}
+
+pub(super) fn telemetry(machine: &Machine) -> Found {
+    let cards = cards(machine);
+    let powered = cards.iter().any(|card| {
+        let files = ["power1_input", "power1_average"];
+        hwmon(&card.folder).is_some_and(|folder| files.iter().any(|file| folder.join(file).exists()))
+    });
+    if powered {
+        return Found::pass("power, clocks and temperature in sysfs");
+    }
+    let Some(tool) = machine.program("amd-smi") else {
+        return Found::warn("no sensors in sysfs and no amd-smi");
+    };
+    match machine.output(&tool, &["metric", "--json"]).and_then(|text| crate::monitor::gpus_in(&text)) {
+        Some(count) => Found::pass(format!("amd-smi gives metrics of {count}")),
+        None => Found::warn("no sensors in sysfs, and amd-smi gives no JSON"),
+    }
+}

@@ -1,0 +1,156 @@
+//! The doctor: is this machine fit to profile on? Each check says what it found, why that matters and the
+//! command that mends it.
+//!
+//! ```no_run
+//! use rocm_perf_collect::doctor::{Machine, examine};
+//!
+//! let checks = examine(&Machine::this(std::path::Path::new(".")));
+//! assert!(checks.iter().all(|check| !check.why.is_empty()));
+//! ```
+
+mod hardware;
+mod machine;
+mod report;
+mod software;
+mod system;
+
+pub use machine::{Identity, Machine};
+pub use report::report;
+
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
+
+/// How a check ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// As it should be.
+    #[default]
+    Pass,
+    /// Profiling works, with a limit.
+    Warn,
+    /// Profiling does not work.
+    Fail,
+}
+
+impl Status {
+    /// `pass`, `warn`, `fail`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Pass => "pass",
+            Status::Warn => "warn",
+            Status::Fail => "fail",
+        }
+    }
+}
+
+/// One check of a machine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Check {
+    /// Stable name.
+    pub id: &'static str,
+    /// What was looked at.
+    pub title: &'static str,
+    /// How it ended.
+    pub status: Status,
+    /// What was found.
+    pub found: String,
+    /// Why it matters.
+    pub why: &'static str,
+    /// The command that mends it.
+    pub fix: &'static str,
+}
+
+/// What a check found.
+struct Found(Status, String);
+
+impl Found {
+    fn pass(found: impl Into<String>) -> Self {
+        Self(Status::Pass, found.into())
+    }
+
+    fn warn(found: impl Into<String>) -> Self {
+        Self(Status::Warn, found.into())
+    }
+
+    fn fail(found: impl Into<String>) -> Self {
+        Self(Status::Fail, found.into())
+    }
+}
+
+/// The words of a check.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Words {
+    id: String,
+    title: String,
+    why: String,
+    fix: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    check: Vec<Words>,
+}
+
+static WORDS: LazyLock<Vec<Words>> = LazyLock::new(|| {
+    // The table is part of the program; a test reads it.
+    toml::from_str::<Table>(include_str!("checks.toml")).map(|table| table.check).unwrap_or_default()
+});
+
+/// What finds out, by the id of the check.
+type Finder = fn(&Machine) -> Found;
+const FINDERS: [(&str, Finder); 23] = [
+    ("driver", hardware::driver),
+    ("gpus", hardware::gpus),
+    ("kfd", hardware::kfd),
+    ("render", hardware::render),
+    ("rocm", software::rocm),
+    ("profiler", software::profiler),
+    ("features", software::features),
+    ("python", software::python),
+    ("counters", software::counters),
+    ("pc_sampling", hardware::pc_sampling),
+    ("perf_events", system::perf_events),
+    ("ptrace", system::ptrace),
+    ("container", system::container),
+    ("other_profiler", system::other_profiler),
+    ("visibility", system::visibility),
+    ("output", system::output),
+    ("open_files", system::open_files),
+    ("clocks", hardware::clocks),
+    ("idle", hardware::idle),
+    ("telemetry", hardware::telemetry),
+    ("decoder", software::decoder),
+    ("time", system::time),
+    ("slurm", software::slurm),
+];
+
+/// Makes every check, in order.
+pub fn examine(machine: &Machine) -> Vec<Check> {
+    let check = |words: &'static Words| {
+        let (_, finder) = FINDERS.iter().find(|(id, _)| *id == words.id)?;
+        let Found(status, found) = finder(machine);
+        let Words { id, title, why, fix } = words;
+        Some(Check { id, title, status, found, why, fix })
+    };
+    WORDS.iter().filter_map(check).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_check_has_words_and_a_finder() {
+        let table: Table = toml::from_str(include_str!("checks.toml")).unwrap();
+        let ids: Vec<&str> = table.check.iter().map(|words| words.id.as_str()).collect();
+        let finders: Vec<&str> = FINDERS.iter().map(|(id, _)| *id).collect();
+        assert_eq!(ids, finders);
+        for words in &table.check {
+            assert!(!words.title.is_empty() && !words.why.is_empty() && !words.fix.is_empty(), "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Checks of ROCm and the programs around it.
+
+use super::{Found, Machine};
+
+/// The version that ROCm's folder says it is.
+fn rocm_version(machine: &Machine) -> Option<String> {
+    let file = machine.rocm_folders().into_iter().map(|folder| folder.join(".info/version"));
+    file.filter_map(|path| crate::gpus::read_text(&path)).next()
+}
+
+/// The version that the profiler says it is of.
+fn profiler_version(machine: &Machine) -> Option<String> {
+    let text = machine.output(&machine.program("rocprofv3")?, &["--version"])?;
+    let line = text.lines().find_map(|line| line.trim().strip_prefix("rocm_version:"));
+    line.map(|version| version.trim().to_string()).filter(|version| !version.is_empty())
+}
+
+/// Major and minor number of `7.0.2-12345`.
+fn numbers(version: &str) -> Option<(u32, u32)> {
+    let mut parts = version.split(['.', '-']).map(|part| part.parse().ok());
+    Some((parts.next()??, parts.next()??))
+}
+
+pub(super) fn rocm(machine: &Machine) -> Found {
+    match rocm_version(machine).or_else(|| profiler_version(machine)) {
+        Some(version) => Found::pass(version),
+        None => Found::warn("its version is nowhere: no ROCM_PATH, nothing in /opt/rocm"),
+    }
+}
+
+pub(super) fn profiler(machine: &Machine) -> Found {
+    if let Some(path) = machine.program("rocprofv3") {
+        let runs = machine.output(&path, &["--version"]).or_else(|| machine.output(&path, &["--help"]));
+        return match runs {
+            Some(_) => Found::pass(format!("rocprofv3 at {}", shown(machine, &path))),
+            None => Found::fail(format!("{} does not run", shown(machine, &path))),
+        };
+    }
+    match machine.program("rocprof") {
+        Some(path) => Found::warn(format!("only the older rocprof at {}", shown(machine, &path))),
+        None => Found::fail("neither rocprofv3 nor rocprof on PATH or in /opt/rocm"),
+    }
+}
+
+/// A path as it would be on the machine itself.
+fn shown(machine: &Machine, path: &std::path::Path) -> String {
+    match path.strip_prefix(&machine.root) {
+        Ok(rest) => format!("/{}", rest.display()),
+        Err(_) => path.display().to_string(),
+    }
+}
+
+pub(super) fn features(machine: &Machine) -> Found {
+    if machine.program("rocprofv3").is_none() {
+        return Found::warn("no rocprofv3");
+    }
+    let Some(version) = profiler_version(machine).or_else(|| rocm_version(machine)) else {
+        return Found::warn("rocprofv3 does not say its version: it is older than 7.0");
+    };
+    match numbers(&version) {
+        Some(numbers) if numbers >= (7, 0) => Found::pass(format!("ROCm {version}")),
+        Some(_) => Found::warn(format!("ROCm {version} is older than 7.0")),
+        None => Found::warn(format!("`{version}` is no version")),
+    }
+}
+
+pub(super) fn python(machine: &Machine) -> Found {
+    match machine.program("python3") {
+        Some(_) => Found::pass("python3 is there"),
+        None => Found::warn("no python3 on PATH"),
+    }
+}
+
+pub(super) fn counters(machine: &Machine) -> Found {
+    let Some(tool) = machine.program("rocprofv3-avail") else {
+        return Found::warn("no rocprofv3-avail");
+    };
+    let Some(text) = machine.output(&tool, &["list", "--pmc"]) else {
+        return Found::warn("rocprofv3-avail does not run");
+    };
+    let upper = |word: &&str| word.len() > 3 && word.contains('_') && word.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+    let names: std::collections::BTreeSet<&str> = text.split_whitespace().filter(upper).collect();
+    match names.len() {
+        0 => Found::warn("rocprofv3-avail lists none"),
+        count => Found::pass(format!("{count} listed")),
+    }
+}
+
+pub(super) fn decoder(machine: &Machine) -> Found {
+    const LIBRARY: &str = "librocprof-trace-decoder.so";
+    let own = ["ROCPROF_ATT_LIBRARY_PATH", "LD_LIBRARY_PATH"];
+    let own = own.iter().filter_map(|name| machine.variable(name)).flat_map(std::env::split_paths);
+    let own = own.map(|folder| machine.root.join(folder.strip_prefix("/").unwrap_or(&folder)));
+    let rocm = machine.rocm_folders().into_iter().map(|folder| folder.join("lib"));
+    match own.chain(rocm).find(|folder| folder.join(LIBRARY).exists()) {
+        Some(folder) => Found::pass(format!("in {}", shown(machine, &folder))),
+        None => Found::warn("not installed (only thread traces need it)"),
+    }
+}
+
+pub(super) fn slurm(machine: &Machine) -> Found {
+    let programs = ["sbatch", "srun", "squeue", "scontrol"];
+    let missing: Vec<&str> = programs.into_iter().filter(|name| machine.program(name).is_none()).collect();
+    match missing.len() {
+        0 => Found::pass("sbatch, srun, squeue and scontrol are there"),
+        4 => Found::pass("not used here"),
+        _ => Found::warn(format!("without {}", missing.join(", "))),
+    }
+}

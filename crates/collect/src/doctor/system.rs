@@ -1,0 +1,152 @@
+//! Checks of the system and the environment.
+
+use super::{Found, Machine};
+
+/// Numbers of capabilities.
+const SYS_PTRACE: u32 = 19;
+const SYS_ADMIN: u32 = 21;
+const PERFMON: u32 = 38;
+
+/// Below this much free space nothing useful can be recorded, below that a long run is in danger.
+const TOO_LITTLE: u64 = 200 << 20;
+const LITTLE: u64 = 5 << 30;
+
+pub(super) fn perf_events(machine: &Machine) -> Found {
+    if machine.has_capability(PERFMON) || machine.has_capability(SYS_ADMIN) {
+        return Found::pass("allowed by capability");
+    }
+    match machine.text("proc/sys/kernel/perf_event_paranoid").and_then(|text| text.parse::<i64>().ok()) {
+        Some(level) if level <= 2 => Found::pass(format!("perf_event_paranoid is {level}")),
+        Some(level) => Found::warn(format!("perf_event_paranoid is {level}")),
+        None => Found::warn("the kernel does not say perf_event_paranoid"),
+    }
+}
+
+pub(super) fn ptrace(machine: &Machine) -> Found {
+    if machine.has_capability(SYS_PTRACE) {
+        return Found::pass("allowed by capability");
+    }
+    match machine.text("proc/sys/kernel/yama/ptrace_scope").as_deref() {
+        None | Some("0") => Found::pass("own processes"),
+        Some(scope) => Found::warn(format!("ptrace_scope is {scope}")),
+    }
+}
+
+pub(super) fn container(machine: &Machine) -> Found {
+    if !crate::environment::in_container(&machine.root) {
+        return Found::pass("none");
+    }
+    let status = machine.text("proc/self/status").unwrap_or_default();
+    let filtered = status.lines().any(|line| line.starts_with("Seccomp:") && line.trim_end().ends_with('2'));
+    let shm = shm_bytes(machine).filter(|bytes| *bytes < 1 << 30);
+    let mut faults = Vec::new();
+    faults.extend(shm.map(|bytes| format!("/dev/shm has {} MiB", bytes >> 20)));
+    faults.extend(filtered.then(|| "a seccomp filter is on".to_string()));
+    if faults.is_empty() { Found::pass("with room and without a filter") } else { Found::warn(faults.join(", ")) }
+}
+
+/// Size of `/dev/shm`, from the options that it is mounted with.
+fn shm_bytes(machine: &Machine) -> Option<u64> {
+    let mounts = machine.text("proc/self/mounts")?;
+    let options = mounts.lines().find_map(|line| {
+        let words: Vec<&str> = line.split(' ').collect();
+        (words.get(1) == Some(&"/dev/shm")).then(|| words.get(3).map(|options| options.to_string()))?
+    })?;
+    let size = options.split(',').find_map(|option| option.strip_prefix("size="))?;
+    let (digits, scale) = match size.strip_suffix('k') {
+        Some(digits) => (digits, 10),
+        None => (size.trim_end_matches('m'), if size.ends_with('m') { 20 } else { 0 }),
+    };
+    digits.parse::<u64>().ok().map(|number| number << scale)
+}
+
+pub(super) fn other_profiler(machine: &Machine) -> Found {
+    let names = ["ROCP_TOOL_LIBRARIES", "HSA_TOOLS_LIB"];
+    let set = names.into_iter().find(|name| machine.variable(name).is_some());
+    let preloaded = machine.variable("LD_PRELOAD").filter(|list| list.contains("rocprof"));
+    match (set, preloaded) {
+        (Some(name), _) => Found::warn(format!("{name} is set")),
+        (None, Some(_)) => Found::warn("LD_PRELOAD names a profiler"),
+        (None, None) => Found::pass("none"),
+    }
+}
+
+pub(super) fn visibility(machine: &Machine) -> Found {
+    let mut count = machine.topology().gpus.len();
+    let mut said = Vec::new();
+    // ROCR filters first; the other two number what it leaves.
+    for name in ["ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"] {
+        let Some(list) = machine.variable(name) else { continue };
+        let entries: Vec<&str> = list.split(',').map(str::trim).collect();
+        let unknown = entries.iter().find(|entry| match entry.parse::<usize>() {
+            Ok(number) => number >= count,
+            Err(_) => !entry.starts_with("GPU-"),
+        });
+        if let Some(entry) = unknown.filter(|_| count > 0) {
+            return Found::fail(format!("{name}={list}: there is no GPU `{entry}` among {count}"));
+        }
+        if name == "ROCR_VISIBLE_DEVICES" {
+            count = count.min(entries.len());
+        }
+        said.push(format!("{name}={list}"));
+    }
+    let (hip, cuda) = (machine.variable("HIP_VISIBLE_DEVICES"), machine.variable("CUDA_VISIBLE_DEVICES"));
+    match (said.is_empty(), hip.zip(cuda)) {
+        (_, Some((hip, cuda))) if hip != cuda => Found::warn(format!("HIP and CUDA differ: {hip} and {cuda}")),
+        (true, _) => Found::pass("all"),
+        (false, _) => Found::pass(said.join(", ")),
+    }
+}
+
+pub(super) fn output(machine: &Machine) -> Found {
+    let folder = &machine.out_dir;
+    if folder.exists() && !folder.is_dir() {
+        return Found::fail(format!("{} is a file", folder.display()));
+    }
+    let nearest = folder.ancestors().find(|folder| folder.is_dir()).unwrap_or(std::path::Path::new("."));
+    let Some((free, network)) = space(nearest) else {
+        return Found::warn(format!("cannot tell the space of {}", nearest.display()));
+    };
+    let free = machine.free_bytes.unwrap_or(free);
+    let text = format!("{:.1} GB free", free as f64 / 1e9);
+    match free {
+        free if free < TOO_LITTLE => Found::fail(text),
+        free if free < LITTLE => Found::warn(text),
+        _ if network => Found::warn(format!("{text}, on a network share: record locally, then gather")),
+        _ => Found::pass(text),
+    }
+}
+
+/// Free bytes of a folder's file system, and whether that is a network's.
+fn space(folder: &std::path::Path) -> Option<(u64, bool)> {
+    use std::os::unix::ffi::OsStrExt;
+    let path = std::ffi::CString::new(match folder.as_os_str().as_bytes() {
+        b"" => b".",
+        bytes => bytes,
+    })
+    .ok()?;
+    // NFS, SMB2, CIFS, Lustre, FUSE (sshfs and others), Ceph, BeeGFS.
+    const NETWORK: [i64; 7] = [0x6969, 0xfe53_4d42, 0xff53_4d42, 0x0bd0_0bd0, 0x6573_5546, 0x00c3_6400, 0x1983_0326];
+    // SAFETY: all zeros is a valid `statfs`, the path ends in a zero byte, and both outlive the call.
+    unsafe {
+        let mut facts: libc::statfs = std::mem::zeroed();
+        let answer = libc::statfs(path.as_ptr(), &mut facts);
+        (answer == 0).then(|| (facts.f_bavail * facts.f_bsize as u64, NETWORK.contains(&(facts.f_type as i64))))
+    }
+}
+
+pub(super) fn open_files(machine: &Machine) -> Found {
+    match machine.open_files {
+        limit if limit < 4096 => Found::warn(format!("at most {limit}")),
+        libc::RLIM_INFINITY => Found::pass("no limit"),
+        limit => Found::pass(format!("at most {limit}")),
+    }
+}
+
+pub(super) fn time(machine: &Machine) -> Found {
+    match machine.synchronised {
+        Some(true) => Found::pass("the clock is kept in step"),
+        Some(false) => Found::warn("the clock is not kept in step with others"),
+        None => Found::warn("the kernel does not say whether the clock is kept in step"),
+    }
+}
