@@ -25,6 +25,10 @@ pub enum Command {
     Demo(commands::demo::DemoArgs),
     /// Say what is in a trace: inputs, tables, GPUs, health
     Info(commands::info::InfoArgs),
+    /// Run an application under the profiler: presets, counters in few passes, monitors, ranks and jobs
+    Collect(Box<commands::collect::CollectArgs>),
+    /// List, show and copy what can be recorded: profiles and tools as files
+    Presets(commands::presets::PresetsArgs),
     /// Profile a running SGLang or vLLM server: traces of prefill and decode, triaged
     Capture(Box<commands::capture::CaptureArgs>),
     /// Show where the time went: kernels, copies, allocations, host regions, domains

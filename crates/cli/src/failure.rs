@@ -15,9 +15,9 @@ pub enum Exit {
 }
 
 /// Why a command ended early.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Failure {
-    exit: Exit,
+    code: u8,
     message: String,
     help: Option<String>,
 }
@@ -25,17 +25,22 @@ pub struct Failure {
 impl Failure {
     /// Bad usage or bad input.
     pub fn input(message: impl Into<String>) -> Self {
-        Self { exit: Exit::BadInput, message: message.into(), help: None }
+        Self { code: Exit::BadInput as u8, message: message.into(), help: None }
     }
 
     /// An external tool or server failed.
     pub fn tool(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Tool, message: message.into(), help: None }
+        Self { code: Exit::Tool as u8, message: message.into(), help: None }
     }
 
     /// A gate failed.
     pub fn gate(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Gate, message: message.into(), help: None }
+        Self { code: Exit::Gate as u8, message: message.into(), help: None }
+    }
+
+    /// The same with an exit code of its own: that of an interrupt, or of an application.
+    pub fn with_code(self, code: u8) -> Self {
+        Self { code, ..self }
     }
 
     /// The same with what to type next.
@@ -57,7 +62,7 @@ impl Failure {
         if let Some(help) = &self.help {
             eprintln!(" help: {help}");
         }
-        ExitCode::from(self.exit as u8)
+        ExitCode::from(self.code)
     }
 }
 

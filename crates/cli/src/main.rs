@@ -12,6 +12,11 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let interrupted = || {
+        // A collection that runs stops its application, keeps what is there and ends by itself.
+        if collect::run::interrupt() {
+            return;
+        }
+        tune::process::stop_running();
         convert::output::remove_partial_files();
         collect::capture::stop_running_profiles();
         std::process::exit(130);

@@ -1,5 +1,7 @@
 //! Whether runs may be compared: what is known of how they were made must agree.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::Value;
 
 /// Facts of `profile_metadata.json` or `run.json` that decide.
@@ -20,6 +22,8 @@ pub const FILES: &[&str] = &["profile_metadata.json", "run.json"];
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
     known: Vec<(&'static str, Value)>,
+    /// Variables that change results, where the run recorded them.
+    environment: Option<BTreeMap<String, String>>,
 }
 
 impl Facts {
@@ -36,7 +40,11 @@ impl Facts {
             };
             (!unknown).then(|| (*field, ordered(value)))
         });
-        Ok(Self { known: known.collect() })
+        let environment = object.get("environment").and_then(Value::as_object).map(|variables| {
+            let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), String::from);
+            variables.iter().map(|(name, value)| (name.clone(), text(value))).collect()
+        });
+        Ok(Self { known: known.collect(), environment })
     }
 
     fn get(&self, field: &str) -> Option<&Value> {
@@ -64,6 +72,8 @@ pub struct Comparability {
     pub differences: Vec<String>,
     /// Facts that no run tells.
     pub unknown: Vec<&'static str>,
+    /// One line for each variable of the environment that differs: it may explain a change, and forbids nothing.
+    pub environment: Vec<String>,
 }
 
 /// Looks at the facts of every run.
@@ -84,7 +94,36 @@ pub fn comparability(base: &[Facts], candidate: &[Facts]) -> Comparability {
         }
         result.differences.push(format!("{field} ({} → {})", told(&before), told(&after)));
     }
+    result.environment = environment(base, candidate);
     result
+}
+
+/// Variables that tell a process from its like and change nothing.
+const OF_A_PROCESS: &[&str] = &["SLURM_JOB_ID", "RANK", "LOCAL_RANK", "MASTER_PORT"];
+
+/// Variables with different values, over the runs that recorded theirs.
+fn environment(base: &[Facts], candidate: &[Facts]) -> Vec<String> {
+    let of = |runs: &[Facts]| -> Vec<BTreeMap<String, String>> {
+        runs.iter().filter_map(|facts| facts.environment.clone()).collect()
+    };
+    let (before, after) = (of(base), of(candidate));
+    if before.is_empty() || after.is_empty() {
+        return Vec::new();
+    }
+    let names: BTreeSet<&String> = before.iter().chain(&after).flat_map(BTreeMap::keys).collect();
+    let values = |runs: &[BTreeMap<String, String>], name: &str| -> Vec<Option<Value>> {
+        runs.iter().map(|run| run.get(name).map(|text| Value::from(text.as_str()))).collect()
+    };
+    names
+        .into_iter()
+        .filter(|name| !OF_A_PROCESS.contains(&name.as_str()))
+        .filter_map(|name| {
+            let (before, after) = (values(&before, name), values(&after, name));
+            let same = before.iter().chain(&after).all(|value| *value == before[0]);
+            let unset = |text: String| text.replace("unknown", "unset");
+            (!same).then(|| format!("{name} ({} → {})", unset(told(&before)), unset(told(&after))))
+        })
+        .collect()
 }
 
 /// The values of one side, each once.
@@ -138,6 +177,16 @@ mod tests {
         // Repeats of one side must agree too.
         let found = comparability(&[one.clone(), two], &[one]);
         assert_eq!(found.differences[0], "base_image (`a:1`, `a:2` → `a:1`)");
+    }
+
+    #[test]
+    fn variables_that_differ_are_named_and_forbid_nothing() {
+        let one = facts(r#"{"environment": {"HSA_ENABLE_SDMA": "0", "NCCL_DEBUG": "INFO", "SLURM_JOB_ID": "1"}}"#);
+        let two = facts(r#"{"environment": {"NCCL_DEBUG": "WARN", "SLURM_JOB_ID": "2"}}"#);
+        let found = comparability(std::slice::from_ref(&one), &[two]);
+        assert_eq!(found.environment, ["HSA_ENABLE_SDMA (`0` → unset)", "NCCL_DEBUG (`INFO` → `WARN`)"]);
+        assert!(found.differences.is_empty());
+        assert!(comparability(&[one], &[facts("{}")]).environment.is_empty(), "nothing is known of one side");
     }
 
     #[test]

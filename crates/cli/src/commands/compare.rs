@@ -115,6 +115,9 @@ impl CompareArgs {
         if !comparable.differences.is_empty() {
             warn("comparability", format!("made differently: {}", comparable.differences.join(", ")));
         }
+        if !comparable.environment.is_empty() {
+            warn("environment", format!("variables differ: {}", comparable.environment.join(", ")));
+        }
         if !comparable.unknown.is_empty() {
             let list = comparable.unknown.join(", ");
             warn("comparability", format!("no {} beside the runs tells {list}", FILES.join(" or ")));

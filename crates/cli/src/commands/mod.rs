@@ -2,6 +2,7 @@
 
 pub mod breakdown;
 pub mod capture;
+pub mod collect;
 pub mod compare;
 pub mod convert;
 pub mod demo;
@@ -12,6 +13,7 @@ pub mod occupancy;
 pub mod open;
 pub mod overlap;
 pub mod perfetto_fix;
+pub mod presets;
 pub mod query;
 pub mod setup;
 pub mod summary;
@@ -27,6 +29,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Demo(args) => args.run(output),
         Command::Info(args) => args.run(output),
+        Command::Collect(args) => args.run(output),
+        Command::Presets(args) => args.run(output),
         Command::Capture(args) => args.run(output),
         Command::Summary(args) => args.run(output),
         Command::Query(args) => args.run(output),

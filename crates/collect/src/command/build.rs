@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::options::{self, Given};
+use super::systems;
 use super::version::Version;
 use crate::presets::PcSampling;
 use crate::profiler::{Kind, Profiler};
@@ -53,6 +54,7 @@ pub fn build(profiler: &Profiler, wanted: &Wanted, output: &Output) -> Result<Bu
     match profiler.kind {
         Kind::Rocprofv3 => rocprofv3(profiler, wanted, output),
         Kind::Rocprof => rocprof(profiler, wanted, output),
+        Kind::RocprofSys(mode) => systems::build(profiler, mode, wanted, output),
     }
 }
 

@@ -2,7 +2,10 @@
 
 mod build;
 pub mod options;
+mod systems;
 mod version;
 
 pub use build::{Built, Output, Wanted, build};
+pub(crate) use systems::INSTRUMENTED;
+pub use systems::Mode;
 pub use version::Version;

@@ -102,15 +102,25 @@ pub fn plan(request: &PlanRequest<'_>) -> Result<Plan, CollectError> {
         // Everything else was recorded by then: kernels are needed to find the same dispatches again.
         let wanted = match plan.passes.is_empty() {
             true => base.clone(),
-            false => {
-                Wanted { trace: vec!["kernel".into()], pc_sampling: None, statistics: false, ..base.clone() }
-            }
+            false => Wanted {
+                trace: vec!["kernel".into()],
+                formats: readable(&base.formats),
+                pc_sampling: None,
+                statistics: false,
+                ..base.clone()
+            },
         };
         let counters = group.counters.iter().chain(&group.anchors).cloned().collect();
         let number = plan.passes.len() + 1;
         plan.passes.push(Pass { number, wanted: Wanted { counters, ..wanted }, anchors: group.anchors });
     }
     Ok(plan)
+}
+
+/// Formats that are read back: a picture of a pass for itself helps nobody.
+fn readable(formats: &[String]) -> Vec<String> {
+    let pictures = ["pftrace", "otf2"];
+    formats.iter().filter(|format| !pictures.contains(&format.as_str())).cloned().collect()
 }
 
 /// Counters with dispatches they belong to: without a trace of kernels some formats have none.

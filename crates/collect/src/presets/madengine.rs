@@ -258,6 +258,9 @@ impl Reader<'_> {
                 OptionError::NoTruth { .. } => {
                     Some("an option with a value is written `--name=value`".into())
                 }
+                OptionError::Unknown { .. } => Some(
+                    "expected options of rocprofv3, such as `--kernel-trace --output-format rocpd`".into(),
+                ),
                 _ => None,
             };
             Mistake { help, ..document.mistake("cmd", format!("`cmd`: {error}")) }

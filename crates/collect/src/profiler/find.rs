@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::{Kind, Profiler};
-use crate::command::Version;
+use crate::command::{Mode, Version};
 use crate::run::CollectError;
 
 /// Where to look.
@@ -74,6 +74,19 @@ pub fn find(places: &Places) -> Result<Profiler, CollectError> {
     }
     let folders = places.folders.iter().cloned().chain(places.roots.iter().map(|root| root.join("bin")));
     Err(CollectError::NoProfiler { looked: folders.collect() })
+}
+
+/// Finds ROCm Systems Profiler.
+pub fn find_systems(places: &Places, mode: Mode) -> Result<Profiler, CollectError> {
+    let name = mode.program();
+    let Some(path) = places.program(name) else {
+        let folders = places.folders.iter().cloned().chain(places.roots.iter().map(|root| root.join("bin")));
+        return Err(CollectError::NoSystems { name, looked: folders.collect() });
+    };
+    let (version, version_from) =
+        version_beside(&path).unwrap_or((Version::ASSUMED, "assumed: nothing beside it tells".into()));
+    let version_text = version.to_string();
+    Ok(Profiler { kind: Kind::RocprofSys(mode), path, version, version_text, version_from })
 }
 
 fn rocprofv3(path: PathBuf) -> Result<Profiler, CollectError> {

@@ -3,11 +3,11 @@
 mod find;
 
 pub(crate) use find::reason;
-pub use find::{Places, find, is_program};
+pub use find::{Places, find, find_systems, is_program};
 
 use std::path::PathBuf;
 
-use crate::command::Version;
+use crate::command::{Mode, Version};
 
 /// Which program profiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub enum Kind {
     Rocprofv3,
     /// The legacy `rocprof`.
     Rocprof,
+    /// ROCm Systems Profiler, in one of its modes.
+    RocprofSys(Mode),
 }
 
 impl Kind {
@@ -24,6 +26,7 @@ impl Kind {
         match self {
             Kind::Rocprofv3 => "rocprofv3",
             Kind::Rocprof => "rocprof",
+            Kind::RocprofSys(_) => "rocprof-sys",
         }
     }
 }

@@ -34,6 +34,14 @@ pub enum CollectError {
         /// Where they could have been.
         looked: Vec<PathBuf>,
     },
+    /// There is no ROCm Systems Profiler.
+    #[error("`{name}` of ROCm Systems Profiler is not installed here")]
+    NoSystems {
+        /// The program of the mode.
+        name: &'static str,
+        /// Where it could have been.
+        looked: Vec<PathBuf>,
+    },
     /// The profiler cannot do what is wanted.
     #[error("`{}` of ROCm {version} has no {what}, which came with {since}", program.display())]
     TooOld {
@@ -183,6 +191,17 @@ impl CollectError {
                 return Some(format!(
                     "install the package rocprofiler-sdk, or set ROCM_PATH; looked in {}",
                     shown.join(", ")
+                ));
+            }
+            CollectError::NoSystems { looked, .. } => {
+                return Some(format!(
+                    "install the package rocprofiler-systems, or set ROCM_PATH; looked in {}",
+                    looked
+                        .iter()
+                        .take(6)
+                        .map(|path| path.display().to_string())
+                        .collect::<Vec<_>>()
+                        .join(", ")
                 ));
             }
             CollectError::TooOld { .. } => "install a newer ROCm, or choose another preset",

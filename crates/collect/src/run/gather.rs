@@ -13,8 +13,9 @@ use super::process::Ended;
 use super::record::Record;
 use super::recordings::Recordings;
 use super::request::{CollectRequest, Prepared};
-use super::{PassRecord, Run, interrupt, worst};
+use super::{PassRecord, Run, Watched, interrupt, worst};
 use crate::launcher::Status;
+use crate::monitor::Recorded;
 use crate::passes::{Agreement, Pass, merge};
 use crate::profiler::Kind;
 
@@ -28,6 +29,8 @@ pub(crate) struct Gatherer<'a> {
     pub passes: Vec<PassRecord>,
     notes: Vec<String>,
     failure: Option<CollectError>,
+    /// Samples of the monitors in the first pass, whose time the traces have.
+    monitor: Option<Recorded>,
     /// Traces of each rank, with the pass they are of.
     traces: BTreeMap<Option<u32>, Vec<(usize, Vec<PathBuf>, Trace)>>,
 }
@@ -36,6 +39,8 @@ pub(crate) struct Gatherer<'a> {
 pub(crate) struct Gathered {
     /// Kernels of all ranks.
     pub kernels: usize,
+    /// Whether nothing was recorded.
+    pub empty: bool,
     /// What is there and cannot be read.
     pub unreadable: Vec<String>,
 }
@@ -56,6 +61,7 @@ impl<'a> Gatherer<'a> {
             passes: Vec::new(),
             notes: prepared.notes.clone(),
             failure: None,
+            monitor: None,
             traces: BTreeMap::new(),
         }
     }
@@ -64,6 +70,14 @@ impl<'a> Gatherer<'a> {
     pub fn note(&mut self, note: String) {
         if !self.notes.contains(&note) {
             self.notes.push(note);
+        }
+    }
+
+    /// Takes what was watched in a pass that comes next.
+    pub fn watched(&mut self, watched: Watched) {
+        watched.notes.into_iter().for_each(|note| self.note(note));
+        if self.passes.is_empty() {
+            self.monitor = watched.monitor.filter(|recorded| !recorded.samples.is_empty());
         }
     }
 
@@ -101,8 +115,11 @@ impl<'a> Gatherer<'a> {
     /// Reads what a pass wrote, and keeps it for the end.
     pub fn read(&mut self, pass: &Pass, folder: &Path) -> Gathered {
         let several = self.prepared.plan.passes.len() > 1;
+        let systems = matches!(self.prepared.profiler.kind, Kind::RocprofSys(_));
         let needs = match (several, self.traces.is_empty()) {
             (true, true) => Needs::everything(),
+            (_, true) if self.monitor.is_some() => Needs::everything(),
+            _ if systems => Needs { kernels: true, regions: true, samples: true, ..Needs::nothing() },
             _ => Needs { kernels: true, shapes: several, counters: true, ..Needs::nothing() },
         };
         let found = Recordings::find(folder, self.prepared.profiler.kind, &needs);
@@ -125,7 +142,8 @@ impl<'a> Gatherer<'a> {
         for rank in found.ranks {
             self.traces.entry(rank.rank).or_default().push((pass.number, rank.files, rank.trace));
         }
-        Gathered { kernels: found.kernels, unreadable: found.unreadable }
+        let empty = found.kernels == 0 && !(systems && found.host > 0);
+        Gathered { kernels: found.kernels, empty, unreadable: found.unreadable }
     }
 
     fn judge(
@@ -146,7 +164,7 @@ impl<'a> Gatherer<'a> {
             return Some(CollectError::Timeout { pass: number, seconds });
         }
         let failed = ended.code() != 0;
-        if (failed || gathered.kernels == 0) && disk_is_full(&ended.messages, folder) {
+        if (failed || gathered.empty) && disk_is_full(&ended.messages, folder) {
             return Some(CollectError::Full { path: folder.into() });
         }
         let told = ended.messages.iter().find(|message| message.level == Level::Error);
@@ -166,7 +184,7 @@ impl<'a> Gatherer<'a> {
             let (how, code) = (ended.how(), ended.code());
             return Some(CollectError::Application { how, pass: number, code });
         }
-        if gathered.kernels == 0 {
+        if gathered.empty {
             if let Some(why) = gathered.unreadable.first() {
                 return Some(CollectError::Unreadable(why.clone()));
             }
@@ -178,6 +196,7 @@ impl<'a> Gatherer<'a> {
 
     /// Puts everything together and writes `run.json`.
     pub fn finish(mut self) -> Result<Run, CollectError> {
+        let monitor = self.monitor.clone();
         let mut agreements = Vec::new();
         let mut traces: Vec<PathBuf> = Vec::new();
         for (rank, passes) in std::mem::take(&mut self.traces) {
@@ -201,6 +220,7 @@ impl<'a> Gatherer<'a> {
             passes: &self.passes,
             agreements: &agreements,
             traces: &names,
+            monitor: monitor.as_ref(),
             files: &files,
             notes: &self.notes,
             failure: self.failure.as_ref(),
@@ -228,17 +248,26 @@ impl<'a> Gatherer<'a> {
         rank: Option<u32>,
         passes: Vec<(usize, Vec<PathBuf>, Trace)>,
     ) -> Result<(Vec<PathBuf>, Vec<Agreement>), CollectError> {
-        let readable = self.prepared.profiler.kind == Kind::Rocprofv3;
-        if passes.len() < 2 || !readable {
+        let readable = self.prepared.profiler.kind != Kind::Rocprof;
+        let monitor = self.monitor.take().filter(|_| readable);
+        if (passes.len() < 2 && monitor.is_none()) || !readable {
             if passes.len() > 1 {
                 self.note("passes of the legacy rocprof are kept apart".into());
             }
             return Ok((passes.into_iter().flat_map(|(_, files, _)| files).collect(), Vec::new()));
         }
         let originals: Vec<PathBuf> = passes.iter().flat_map(|(_, files, _)| files.clone()).collect();
-        let Some(merged) = merge(passes.into_iter().map(|(pass, _, trace)| (pass, trace)).collect()) else {
+        let Some(mut merged) = merge(passes.into_iter().map(|(pass, _, trace)| (pass, trace)).collect())
+        else {
             return Ok((originals, Vec::new()));
         };
+        if let Some(recorded) = monitor {
+            // Samples are in order of time already; those of a program counter would need sorting among them.
+            match merged.trace.samples.is_empty() {
+                true => recorded.add_to(&mut merged.trace),
+                false => self.note("samples of the monitors are in their own files only".into()),
+            }
+        }
         let name = match rank {
             Some(rank) => format!("rank{rank}_merged_results.db"),
             None => "merged_results.db".into(),

@@ -4,9 +4,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::gpus;
+
 /// The architecture of the first GPU.
-pub(super) fn arch(_root: &Path) -> Option<String> {
-    None
+pub(super) fn arch(root: &Path) -> Option<String> {
+    gpus::detect(root).gpus.first().map(|gpu| gpu.arch.clone())
 }
 
 /// Facts about the host.
@@ -29,9 +31,9 @@ pub(super) fn host(root: &Path) -> Value {
     })
 }
 
-/// Facts about the GPUs.
-pub(super) fn gpus(_root: &Path) -> Value {
-    Value::Array(Vec::new())
+/// Facts about the GPUs, clocks and partitions included.
+pub(super) fn gpus(root: &Path) -> Value {
+    serde_json::to_value(gpus::detect(root).gpus).unwrap_or_default()
 }
 
 /// Numbers of the GPUs that the application may use, as the runtime counts them.

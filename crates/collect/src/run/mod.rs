@@ -21,16 +21,19 @@ pub use error::CollectError;
 pub use files::FileFact;
 pub use interrupt::interrupt;
 pub use record::FILE;
-pub use request::{CollectRequest, LauncherChoice, PassCommand, Prepared};
+pub use request::{CollectRequest, LauncherChoice, PassCommand, Prepared, Tool};
 
 pub(crate) use files::{folder_error, make_folder};
 pub(crate) use gather::{Gatherer, failed_ranks};
 pub(crate) use interrupt::{Guard, is_interrupted};
 
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
 use crate::launcher::Status;
+use crate::library_calls::{self, LibraryCalls};
+use crate::monitor::{Clock, Moment, Monitor, Recorded};
 use crate::passes::{Agreement, Pass};
 use crate::profiler::Profiler;
 use messages::{Level, Message};
@@ -131,8 +134,9 @@ pub fn run(request: &CollectRequest, events: &dyn Events) -> Result<Run, Collect
     for pass in &prepared.plan.passes {
         let what = described(pass);
         events.step(&format!("pass {} of {count}: {what}", pass.number));
-        let (record, ended) = one(request, &prepared, &folder, pass, events)?;
+        let (record, ended, watched) = one(request, &prepared, &folder, pass, events)?;
         let seconds = record.wall.as_secs_f64();
+        gatherer.watched(watched);
         let failure = gatherer.add(pass, record, ended, request.timeout);
         let kernels = gatherer.passes.last().map_or(0, |pass| pass.kernels);
         events.step(&format!("pass {} of {count}: {kernels} kernels in {seconds:.2} s", pass.number));
@@ -165,6 +169,18 @@ fn described(pass: &Pass) -> String {
     parts.join(", ").replace("1 traces", "1 trace").replace("1 counters", "1 counter")
 }
 
+/// What was watched beside the profiler.
+#[derive(Debug, Default)]
+pub(crate) struct Watched {
+    /// Samples of the monitors.
+    pub monitor: Option<Recorded>,
+    /// What could not be watched.
+    pub notes: Vec<String>,
+}
+
+/// Seconds between two samples where nobody says.
+const INTERVAL: f64 = 0.1;
+
 /// Runs one pass.
 fn one(
     request: &CollectRequest,
@@ -172,18 +188,50 @@ fn one(
     run: &Path,
     pass: &Pass,
     events: &dyn Events,
-) -> Result<(PassRecord, Ended), CollectError> {
+) -> Result<(PassRecord, Ended, Watched), CollectError> {
     let folder = prepared.pass_folder(run, pass);
     let command = prepared.command(run, pass)?;
     write_files(&folder, &command)?;
-    let show = |bytes: &[u8]| events.output(bytes);
-    let ended = process::run(&process::Run {
-        words: &command.words,
-        env: &prepared.env,
-        log: &folder.join("output.log"),
-        timeout: request.timeout,
-        show: &show,
-    })?;
+    let mut watched = Watched::default();
+    let calls = Mutex::new(LibraryCalls::default());
+    let libraries = &request.preset.library_calls;
+    let show = |bytes: &[u8]| {
+        events.output(bytes);
+        if !libraries.is_empty() {
+            let now = Moment::now().on(Clock::Boot);
+            let mut calls = calls.lock().unwrap_or_else(|e| e.into_inner());
+            calls.take_line(&String::from_utf8_lossy(bytes), now);
+        }
+    };
+    let mut env = prepared.env.clone();
+    env.extend(library_calls::environment(libraries, &folder));
+    let env = &env;
+    let timeout = request.timeout;
+    let run_words = |words: &[String], log: &str| {
+        process::run(&process::Run { words, env, log: &folder.join(log), timeout, show: &show })
+    };
+    if !command.before.is_empty() {
+        let ended = run_words(&command.before, "rewriting.log")?;
+        if ended.code() != 0 {
+            return Err(CollectError::Profiler {
+                profiler: prepared.profiler.kind.name(),
+                pass: pass.number,
+                how: ended.how(),
+                message: format!("it cannot rewrite `{}`", command.before.last().map_or("", String::as_str)),
+                help: Some("`--mode sample` needs no rewriting".into()),
+            });
+        }
+    }
+    let monitor = watch(request, &folder, &mut watched);
+    let ended = run_words(&command.words, "output.log")?;
+    if let Some(recorded) = monitor.map(Monitor::stop) {
+        watched.notes.extend(recorded.notes.iter().cloned());
+        watched.monitor = Some(recorded);
+    }
+    if !libraries.is_empty() {
+        let calls = calls.into_inner().unwrap_or_else(|e| e.into_inner());
+        watched.notes.extend(write_calls(calls, &folder, request));
+    }
     let record = PassRecord {
         number: pass.number,
         folder: files::relative(run, &folder),
@@ -195,7 +243,37 @@ fn one(
         wall: ended.wall,
         ..PassRecord::default()
     };
-    Ok((record, ended))
+    Ok((record, ended, watched))
+}
+
+/// Starts the monitors; a machine that has nothing to watch is no reason to record nothing.
+fn watch(request: &CollectRequest, folder: &Path, watched: &mut Watched) -> Option<Monitor> {
+    let preset = &request.preset;
+    if preset.monitors.is_empty() {
+        return None;
+    }
+    let interval = Duration::from_secs_f64(preset.monitor_interval.unwrap_or(INTERVAL));
+    match Monitor::start_below(&request.root, &preset.monitors, interval, folder) {
+        Ok(monitor) => Some(monitor),
+        Err(error) => {
+            watched.notes.push(format!("{} is not watched: {error}", preset.monitors.join(", ")));
+            None
+        }
+    }
+}
+
+/// Writes the calls that libraries logged; gives what went wrong.
+fn write_calls(mut calls: LibraryCalls, folder: &Path, request: &CollectRequest) -> Vec<String> {
+    let logged = LibraryCalls::read_folder(folder);
+    calls.calls.extend(logged.calls);
+    calls.notes.extend(logged.notes);
+    let job = std::env::var("SLURM_JOB_ID").unwrap_or_default();
+    let model = request.application.first().map_or("", String::as_str);
+    let date = time::iso(SystemTime::now());
+    if let Err(error) = calls.write(&folder.join(library_calls::FILE), &job, &date, model) {
+        calls.notes.push(error.to_string());
+    }
+    calls.notes
 }
 
 /// Makes a pass's folder and the files it needs.

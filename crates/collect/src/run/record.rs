@@ -12,6 +12,7 @@ use super::files::{FileFact, folder_error};
 use super::request::{CollectRequest, Prepared};
 use super::{PassRecord, machine, time};
 use crate::environment;
+use crate::monitor::Recorded;
 use crate::passes::Agreement;
 
 /// The file's name.
@@ -29,6 +30,7 @@ pub(super) struct Record<'a> {
     pub passes: &'a [PassRecord],
     pub agreements: &'a [Agreement],
     pub traces: &'a [String],
+    pub monitor: Option<&'a Recorded>,
     pub files: &'a [FileFact],
     pub notes: &'a [String],
     pub failure: Option<&'a CollectError>,
@@ -102,6 +104,7 @@ impl Record<'_> {
         let left_out = prepared.plan.left_out.iter();
         put("left_out", left_out.map(|l| json!({"counter": l.counter, "why": l.why})).collect());
         put("agreement", Value::Array(self.agreements.iter().map(agreement).collect()));
+        put("monitor", json!(self.monitor.map(monitor)));
         put("notes", json!(self.notes));
         put("traces", json!(self.traces));
         put("files", Value::Array(self.files.iter().map(file).collect()));
@@ -127,6 +130,16 @@ fn pass(pass: &PassRecord) -> Value {
             "wall_minus_boot_ns": rank.wall_minus_boot_ns,
         })).collect::<Vec<_>>(),
         "messages": pass.messages,
+    })
+}
+
+fn monitor(recorded: &Recorded) -> Value {
+    json!({
+        "source": recorded.source,
+        "gpus": recorded.gpus,
+        "readings": recorded.readings,
+        "missed": recorded.missed,
+        "absent": recorded.absent,
     })
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct Recordings {
     pub ranks: Vec<Recorded>,
     /// Kernels in all.
     pub kernels: usize,
+    /// Host regions and samples in all, which a run without a GPU may have.
+    pub host: usize,
     /// What is there and cannot be read.
     pub unreadable: Vec<String>,
 }
@@ -34,7 +36,7 @@ impl Recordings {
     /// Looks into a pass's folder.
     pub fn find(folder: &Path, kind: Kind, needs: &Needs) -> Self {
         match kind {
-            Kind::Rocprofv3 => Self::of_rocprofv3(folder, needs),
+            Kind::Rocprofv3 | Kind::RocprofSys(_) => Self::of_rocprofv3(folder, needs),
             Kind::Rocprof => Self::of_rocprof(folder),
         }
     }
@@ -72,7 +74,12 @@ impl Recordings {
         for (rank, files) in ranks {
             let (files, trace) = read(files, needs, &mut found.unreadable);
             if !files.is_empty() {
+                if trace.kernels.is_empty() {
+                    let damage = trace.health.problems().filter(|check| check.id != "coverage");
+                    found.unreadable.extend(damage.map(|check| check.message.clone()));
+                }
                 found.kernels += trace.kernels.len();
+                found.host += trace.regions.len() + trace.samples.len();
                 found.ranks.push(Recorded { rank, files, trace });
             }
         }

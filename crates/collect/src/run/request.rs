@@ -7,11 +7,11 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::error::CollectError;
-use crate::command::Output;
+use crate::command::{INSTRUMENTED, Mode, Output};
 use crate::launcher::{self, Launched, RankScript};
 use crate::passes::{Pass, Plan, PlanRequest, plan};
 use crate::presets::Preset;
-use crate::profiler::{self, Places, Profiler, is_program};
+use crate::profiler::{self, Kind, Places, Profiler, is_program};
 
 /// Who starts the ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,6 +23,16 @@ pub enum LauncherChoice {
     None,
     /// This one, with so many ranks.
     Named(String, u32),
+}
+
+/// Which tool records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tool {
+    /// rocprofv3, or the legacy rocprof where that is all there is.
+    #[default]
+    Profiler,
+    /// ROCm Systems Profiler.
+    Systems(Mode),
 }
 
 /// What to collect.
@@ -38,6 +48,8 @@ pub struct CollectRequest {
     pub arch: Option<String>,
     /// The profiler; without it, the one that is found.
     pub profiler: Option<Profiler>,
+    /// Which tool records, when `profiler` does not say.
+    pub tool: Tool,
     /// The run's folder; without it, one of its own time below `rocprof_output`.
     pub folder: Option<PathBuf>,
     /// A run of its own without counters, for true timings.
@@ -63,6 +75,7 @@ impl CollectRequest {
             counters: Vec::new(),
             arch: None,
             profiler: None,
+            tool: Tool::Profiler,
             folder: None,
             timing: false,
             timeout: None,
@@ -100,6 +113,8 @@ pub struct PassCommand {
     pub words: Vec<String>,
     /// Files to write before: path and text.
     pub files: Vec<(PathBuf, String)>,
+    /// What to run before, once.
+    pub before: Vec<String>,
     /// What is done otherwise than asked, and why.
     pub notes: Vec<String>,
 }
@@ -115,7 +130,10 @@ impl Prepared {
     pub fn of(request: &CollectRequest) -> Result<Self, CollectError> {
         let profiler = match &request.profiler {
             Some(profiler) => profiler.clone(),
-            None => profiler::find(&Places::of_environment())?,
+            None => match request.tool {
+                Tool::Profiler => profiler::find(&Places::of_environment())?,
+                Tool::Systems(mode) => profiler::find_systems(&Places::of_environment(), mode)?,
+            },
         };
         Self::with(request, profiler)
     }
@@ -157,15 +175,35 @@ impl Prepared {
             let output = Output { folder: folder.clone(), name: PROCESS.into() };
             let built = pass.command(&self.profiler, &output)?;
             let files = built.file.into_iter().map(|(name, text)| (folder.join(name), text)).collect();
-            let words = built.words.into_iter().chain(self.application.clone()).collect();
-            return Ok(PassCommand { words, files, notes: built.notes });
+            let (application, before) = self.rewritten(&folder);
+            let words = built.words.into_iter().chain(application).collect();
+            return Ok(PassCommand { words, files, before, notes: built.notes });
         };
         let rank = RankScript::rank_of(Some(launched.launcher), false);
         let (script, mut ranked) = self.rank_script(run, pass, &rank, false)?;
         ranked.words = launched.head.clone();
         ranked.words.extend(["sh".into(), script.display().to_string()]);
-        ranked.words.extend(self.application.iter().cloned());
+        let (application, before) = self.rewritten(&self.pass_folder(run, pass));
+        ranked.words.extend(application);
+        ranked.before = before;
         Ok(ranked)
+    }
+
+    /// The application as it is run, and the command that rewrites it before.
+    fn rewritten(&self, folder: &Path) -> (Vec<String>, Vec<String>) {
+        let mut application = self.application.clone();
+        let Some(program) = application
+            .first_mut()
+            .filter(|_| matches!(self.profiler.kind, Kind::RocprofSys(Mode::Instrument)))
+        else {
+            return (application, Vec::new());
+        };
+        let target = folder.join(INSTRUMENTED).display().to_string();
+        let rewriter = self.profiler.path.with_file_name("rocprof-sys-instrument");
+        let before =
+            vec![rewriter.display().to_string(), "-o".into(), target.clone(), "--".into(), program.clone()];
+        *program = target;
+        (application, before)
     }
 
     /// The script that each rank of a pass runs, among the files to write.
@@ -191,7 +229,7 @@ impl Prepared {
         let mut files: Vec<(PathBuf, String)> =
             built.file.into_iter().map(|(name, text)| (folder.join(name), text)).collect();
         files.push((path.clone(), script.text()));
-        Ok((path, PassCommand { words: Vec::new(), files, notes: built.notes }))
+        Ok((path, PassCommand { files, notes: built.notes, ..PassCommand::default() }))
     }
 
     /// Fails when a program that must be here is not.

@@ -112,6 +112,9 @@ pub fn gather(
     failure: Option<CollectError>,
 ) -> Result<Run, CollectError> {
     let mut gatherer = Gatherer::new(request, prepared, folder, started);
+    if !request.preset.monitors.is_empty() {
+        gatherer.note(format!("{} is not watched in jobs", request.preset.monitors.join(", ")));
+    }
     job.notes.iter().for_each(|note| gatherer.note(note.clone()));
     if let Some(failure) = failure {
         gatherer.fail(failure);
@@ -151,7 +154,7 @@ pub fn gather(
         if missing > 0 {
             gatherer.note(format!("{missing} elements of the array did not report"));
         }
-        if gathered.kernels == 0 {
+        if gathered.empty {
             let said = gathered.unreadable.first().cloned();
             gatherer.fail(CollectError::NoKernels { pass: pass.number, said });
         }
