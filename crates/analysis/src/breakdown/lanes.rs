@@ -94,7 +94,7 @@ fn counted_processes(trace: &Trace) -> impl Fn(ProcessId) -> bool + '_ {
     }
 }
 
-fn kernel_bucket(trace: &Trace, classes: &Classes, name: trace::StrId) -> Bucket {
+pub(crate) fn kernel_bucket(trace: &Trace, classes: &Classes, name: trace::StrId) -> Bucket {
     let text = names::demangle(trace.strings.get(name));
     if COPY_KERNELS.iter().any(|copy| text.starts_with(copy)) {
         return Bucket::Memcpy;

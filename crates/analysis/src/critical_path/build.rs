@@ -1,0 +1,203 @@
+//! Builds the graph of a run: work in its order on streams, threads with their calls, and all that ties them.
+
+use trace::Trace;
+
+use super::calls::Operations;
+use super::clocks::{Clocks, Meeting, meetings};
+use super::graph::{Dependency, Draft, Graph};
+use super::host::Host;
+use super::least::Least;
+use super::replay::{Known, Replayed, replay};
+use super::rules::Rules;
+use super::unexplained;
+use super::works::{NONE, Works};
+use crate::classify::Classes;
+
+/// The start of a piece of work, as a point.
+pub(super) fn start_of(work: u32) -> u32 {
+    2 * work
+}
+
+/// Its end.
+pub(super) fn end_of(work: u32) -> u32 {
+    2 * work + 1
+}
+
+/// A run as a graph. Points are starts and ends of work, then those of the host, then meetings of collectives.
+pub(super) struct Run {
+    pub works: Works,
+    pub host: Host,
+    pub clocks: Clocks,
+    pub least: Least,
+    pub graph: Graph,
+    /// What the calls told, and what they left open.
+    pub known: Known,
+    /// First and last moment of all events.
+    pub span: (i64, i64),
+}
+
+/// The graph of a trace; `infer` adds dependencies that only times suggest.
+pub(super) fn build(trace: &Trace, classes: &Classes, infer: bool) -> Option<Run> {
+    let limits = &Rules::built_in().limits;
+    let counted = counted_processes(trace);
+    let meetings = meetings(trace, &counted);
+    let clocks = Clocks::of(trace, &meetings);
+    let works = Works::of(trace, classes, &clocks, &counted);
+    let operations = Operations::of(trace, &counted);
+
+    let mut draft = Draft::new(limits.clock_tolerance_ns);
+    let points = works.len() as u32;
+    draft.reserve(3 * works.len() + works.len() / 8, 4 * works.len() + works.len() / 4);
+    for work in 0..works.len() {
+        draft.point(works.start[work]);
+        draft.point(works.end[work]);
+    }
+    let mut host = Host::of(trace, &clocks, &counted, 2 * points);
+    let span = span(trace, &clocks, &counted)?;
+
+    let met = meet_members(trace, &works, &meetings);
+    for work in 0..points {
+        if met.of_work.get(work as usize).is_none_or(|&meeting| meeting == NONE) {
+            draft.add(start_of(work), end_of(work), works.duration(work as usize), Dependency::Work);
+        }
+    }
+    let replayed = replay(trace, &works, &operations, &clocks, &mut host, &mut draft);
+    let least = learn(trace, &works, &clocks, &replayed, &mut draft);
+    stream_order(&mut draft, &works, &least, limits.clock_tolerance_ns);
+    host.finish(&mut draft);
+    collectives(&mut draft, &works, &met);
+    unexplained::explain(trace, &works, &least, infer, &mut draft);
+    let graph = draft.finish();
+    (graph.len() > 0).then_some(Run { works, host, clocks, least, graph, known: replayed.known, span })
+}
+
+/// Learns what launches and waits take at least, and tells the dependencies.
+fn learn(trace: &Trace, works: &Works, clocks: &Clocks, replayed: &Replayed, draft: &mut Draft) -> Least {
+    let mut waits = vec![false; works.len()];
+    replayed.waits.iter().for_each(|&(_, work)| waits[work as usize] = true);
+    let regions = &trace.regions;
+    let least = Least::of(regions, works, clocks, &waits);
+    for &(edge, work) in &replayed.waits {
+        draft.set_least(edge as usize, least.gap(works.replayed[work as usize]));
+    }
+    for &(edge, work) in &replayed.launches {
+        let call = works.launch[work as usize] as usize;
+        let end = clocks.align(regions.process[call], regions.end[call]);
+        let holds_work = works.end[work as usize] <= end;
+        let duration = regions.end[call] - regions.start[call];
+        draft.set_least(edge as usize, least.launch(regions.name[call], duration, holds_work));
+    }
+    least
+}
+
+/// Captures, merged traces and helper processes are no ranks; they count only where there is nothing else.
+fn counted_processes(trace: &Trace) -> Vec<bool> {
+    let only_these = trace.sources.iter().all(|source| source.role.is_some());
+    let is_rank = |process: &trace::Process| {
+        process.source.get().is_none_or(|source| trace.sources[source].role.is_none())
+    };
+    trace.processes.iter().map(|process| only_these || is_rank(process)).collect()
+}
+
+fn span(trace: &Trace, clocks: &Clocks, counted: &[bool]) -> Option<(i64, i64)> {
+    let tables = [
+        (&trace.kernels.process, &trace.kernels.start, &trace.kernels.end),
+        (&trace.memory_copies.process, &trace.memory_copies.start, &trace.memory_copies.end),
+        (&trace.regions.process, &trace.regions.start, &trace.regions.end),
+    ];
+    let mut span: Option<(i64, i64)> = None;
+    for (process, start, end) in tables {
+        for row in 0..start.len() {
+            if process[row].get().is_some_and(|process| !counted[process]) {
+                continue;
+            }
+            let start = clocks.align(process[row], start[row]);
+            let end = clocks.align(process[row], end[row]).max(start);
+            let (first, last) = span.get_or_insert((start, end));
+            *first = (*first).min(start);
+            *last = (*last).max(end);
+        }
+    }
+    span
+}
+
+/// Work follows the work before it on its stream, or begins beside it.
+fn stream_order(draft: &mut Draft, works: &Works, least: &Least, tolerance: i64) {
+    for lane in &works.lanes {
+        // Of what came before: the last to start and the last to end.
+        let mut before: Option<(u32, u32)> = None;
+        for &work in &lane.works {
+            let (start, end) = (works.start[work as usize], works.end[work as usize]);
+            if let Some((previous, latest)) = before {
+                let gap = least.gap(works.replayed[work as usize]);
+                let follows = |other: u32| {
+                    let overlap = works.end[other as usize] - start;
+                    // Records of in-order work may touch by what clocks are apart.
+                    overlap <= 0 || overlap <= tolerance && 2 * overlap < works.duration(other as usize)
+                };
+                if follows(latest) {
+                    draft.add(end_of(latest), start_of(work), gap, Dependency::Stream);
+                } else if follows(previous) {
+                    draft.add(end_of(previous), start_of(work), gap, Dependency::Stream);
+                } else {
+                    draft.add(start_of(previous), start_of(work), 0, Dependency::Beside);
+                }
+            }
+            let latest = before.map_or(
+                work,
+                |(_, latest)| {
+                    if works.end[latest as usize] > end { latest } else { work }
+                },
+            );
+            before = Some((work, latest));
+        }
+    }
+}
+
+/// Meetings as pieces of work.
+struct Met {
+    members: Vec<Vec<u32>>,
+    /// The meeting of each piece of work; empty where there is none at all.
+    of_work: Vec<u32>,
+}
+
+fn meet_members(trace: &Trace, works: &Works, meetings: &[Meeting]) -> Met {
+    if meetings.is_empty() {
+        return Met { members: Vec::new(), of_work: Vec::new() };
+    }
+    let mut work_of = vec![NONE; trace.kernels.len()];
+    for work in 0..works.len() {
+        if !works.copy[work] {
+            work_of[works.row[work] as usize] = work as u32;
+        }
+    }
+    let mut met = Met { members: Vec::new(), of_work: vec![NONE; works.len()] };
+    for meeting in meetings {
+        let members: Vec<u32> = meeting
+            .kernels
+            .iter()
+            .map(|&kernel| work_of[kernel as usize])
+            .filter(|&work| work != NONE)
+            .collect();
+        let last = members.iter().map(|&work| works.start[work as usize]).max().unwrap_or(i64::MIN);
+        // One that left before the last came did not wait for it.
+        if members.len() < 2 || members.iter().any(|&work| works.end[work as usize] < last) {
+            continue;
+        }
+        members.iter().for_each(|&work| met.of_work[work as usize] = met.members.len() as u32);
+        met.members.push(members);
+    }
+    met
+}
+
+/// A collective begins when the last has come and then takes its time for each.
+fn collectives(draft: &mut Draft, works: &Works, met: &Met) {
+    for members in &met.members {
+        let last = members.iter().map(|&work| works.start[work as usize]).max().unwrap_or(0);
+        let meeting = draft.point(last);
+        for &work in members {
+            draft.add(start_of(work), meeting, 0, Dependency::Arrival);
+            draft.add(meeting, end_of(work), works.end[work as usize] - last, Dependency::Transfer);
+        }
+    }
+}

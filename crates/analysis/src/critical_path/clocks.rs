@@ -1,0 +1,109 @@
+//! One clock for all processes of a run: collectives end everywhere at almost the same moment.
+//!
+//! A process' offset is the median of how much later its collectives end than those of the process with most of
+//! them. One process, or no collective in common, leaves times as they are.
+
+use trace::{Map, ProcessId, StrId, Table, Trace};
+
+/// A collective operation that several processes took part in, as rows of `kernels`.
+pub(super) struct Meeting {
+    pub kernels: Vec<u32>,
+}
+
+/// What is taken off each process' times.
+#[derive(Default)]
+pub(super) struct Clocks {
+    offsets: Vec<i64>,
+    /// How far the ends of a collective stay apart once aligned, in the median; absent where nothing was aligned.
+    pub residual: Option<i64>,
+}
+
+impl Clocks {
+    /// The clocks of a trace's processes.
+    pub fn of(trace: &Trace, meetings: &[Meeting]) -> Self {
+        let mut offsets = vec![0; trace.processes.len()];
+        let kernels = &trace.kernels;
+        let mut count: Map<ProcessId, usize> = Map::default();
+        for meeting in meetings {
+            for &kernel in &meeting.kernels {
+                *count.entry(kernels.process[kernel as usize]).or_default() += 1;
+            }
+        }
+        let Some(reference) = count.keys().copied().min_by_key(|p| (std::cmp::Reverse(count[p]), p.0)) else {
+            return Self { offsets, residual: None };
+        };
+        let mut apart: Map<ProcessId, Vec<i64>> = Map::default();
+        for meeting in meetings {
+            let end_of = |k: u32| kernels.end[k as usize];
+            let Some(&own) = meeting.kernels.iter().find(|&&k| kernels.process[k as usize] == reference)
+            else {
+                continue;
+            };
+            for &kernel in meeting.kernels.iter().filter(|&&k| k != own) {
+                let process = kernels.process[kernel as usize];
+                apart.entry(process).or_default().push(end_of(kernel) - end_of(own));
+            }
+        }
+        let mut residuals = Vec::new();
+        for (process, mut differences) in apart {
+            let offset = median(&mut differences);
+            if let Some(process) = process.get() {
+                offsets[process] = offset;
+            }
+            residuals.extend(differences.iter().map(|difference| (difference - offset).abs()));
+        }
+        let residual = (!residuals.is_empty()).then(|| median(&mut residuals));
+        Self { offsets, residual }
+    }
+
+    /// A process' time on the common clock.
+    pub fn align(&self, process: ProcessId, time: i64) -> i64 {
+        process
+            .get()
+            .and_then(|process| self.offsets.get(process))
+            .map_or(time, |offset| time.saturating_sub(*offset))
+    }
+
+    /// The largest correction.
+    pub fn largest(&self) -> i64 {
+        self.offsets.iter().map(|offset| offset.abs()).max().unwrap_or(0)
+    }
+}
+
+fn median(values: &mut [i64]) -> i64 {
+    if values.is_empty() {
+        return 0;
+    }
+    let middle = values.len() / 2;
+    *values.select_nth_unstable(middle).1
+}
+
+/// Collectives that kernels of several processes have in common, by group and sequence number.
+pub(super) fn meetings(trace: &Trace, counted: &[bool]) -> Vec<Meeting> {
+    let collectives = &trace.collectives;
+    let mut numbers: Map<(StrId, StrId, i64), usize> = Map::default();
+    let mut meetings: Vec<Meeting> = Vec::new();
+    for i in 0..collectives.len() {
+        let (Some(sequence), Some(kernel)) =
+            (collectives.sequence[i].get(), collectives.row[i].row_of(Table::Kernels))
+        else {
+            continue;
+        };
+        if collectives.process[i].get().is_some_and(|process| !counted[process]) {
+            continue;
+        }
+        let key = (collectives.group[i], collectives.operation[i], sequence);
+        let number = *numbers.entry(key).or_insert(meetings.len());
+        if number == meetings.len() {
+            meetings.push(Meeting { kernels: Vec::new() });
+        }
+        let kernels = &mut meetings[number].kernels;
+        let process = trace.kernels.process[kernel];
+        // The same number twice in one process is another operation; which one is not told.
+        if kernels.iter().all(|&k| trace.kernels.process[k as usize] != process) {
+            kernels.push(kernel as u32);
+        }
+    }
+    meetings.retain(|meeting| meeting.kernels.len() > 1);
+    meetings
+}

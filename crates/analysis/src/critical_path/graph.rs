@@ -1,0 +1,469 @@
+//! The graph of a run: points in time joined by dependencies, each with the least time it takes.
+//!
+//! Dependencies of a point are stored together; the one that arrives last binds it and takes all the time that was
+//! seen, the others keep the time they need at least. So propagating through the graph gives back the observed
+//! times, and anything else only where something was changed.
+
+use trace::Map;
+
+use super::works::NONE;
+
+/// Where a dependency is known from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Provenance {
+    /// From times alone.
+    Inferred,
+    /// From what calls mean.
+    Api,
+    /// From what was recorded: durations, the order on a stream or a thread.
+    Measured,
+}
+
+impl Provenance {
+    pub fn name(self) -> &'static str {
+        match self {
+            Provenance::Inferred => "inferred",
+            Provenance::Api => "api",
+            Provenance::Measured => "measured",
+        }
+    }
+}
+
+/// Why one point follows another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(super) enum Dependency {
+    /// A kernel or copy takes its time.
+    Work,
+    /// A collective takes its time once all have come.
+    Transfer,
+    /// The host runs on.
+    Host,
+    /// Work follows the one before it on its stream.
+    Stream,
+    /// Work of one queue that overlaps: only its start follows a start.
+    Beside,
+    /// A call launched the work.
+    Launch,
+    /// Work waits for an event.
+    Event,
+    /// A call waits for work.
+    Sync,
+    /// A collective waits for a rank.
+    Arrival,
+    /// Work of the default stream and of others wait for each other.
+    DefaultStream,
+    /// A call returned right after work it found running.
+    Return,
+    /// Work of a replayed graph started right after other work of it.
+    Graph,
+    /// Work started right after other work.
+    Nearest,
+    /// A thread began while another ran.
+    HandOff,
+}
+
+impl Dependency {
+    pub const ALL: [Dependency; 14] = [
+        Dependency::Work,
+        Dependency::Transfer,
+        Dependency::Host,
+        Dependency::Stream,
+        Dependency::Beside,
+        Dependency::Launch,
+        Dependency::Event,
+        Dependency::Sync,
+        Dependency::Arrival,
+        Dependency::DefaultStream,
+        Dependency::Return,
+        Dependency::Graph,
+        Dependency::Nearest,
+        Dependency::HandOff,
+    ];
+
+    pub fn provenance(self) -> Provenance {
+        use Dependency::*;
+        match self {
+            Work | Transfer | Host | Stream | Beside => Provenance::Measured,
+            Launch | Event | Sync | Arrival | DefaultStream => Provenance::Api,
+            Return | Graph | Nearest | HandOff => Provenance::Inferred,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        use Dependency::*;
+        match self {
+            Work => "work",
+            Transfer => "transfer",
+            Host => "host",
+            Stream => "stream order",
+            Beside => "overlap on a stream",
+            Launch => "launch",
+            Event => "event wait",
+            Sync => "synchronise",
+            Arrival => "collective",
+            DefaultStream => "default stream",
+            Return => "return of a call",
+            Graph => "order in a graph",
+            Nearest => "nearest end",
+            HandOff => "thread begins",
+        }
+    }
+}
+
+/// Dependencies while they are gathered.
+pub(super) struct Draft {
+    /// When each point was.
+    pub time: Vec<i64>,
+    from: Vec<u32>,
+    to: Vec<u32>,
+    least: Vec<i64>,
+    kind: Vec<Dependency>,
+    tolerance: i64,
+    /// Dependencies that the clock contradicts, by kind.
+    pub contradicted: [usize; Dependency::ALL.len()],
+}
+
+impl Draft {
+    pub fn new(tolerance: i64) -> Self {
+        Self {
+            time: Vec::new(),
+            from: Vec::new(),
+            to: Vec::new(),
+            least: Vec::new(),
+            kind: Vec::new(),
+            tolerance,
+            contradicted: [0; Dependency::ALL.len()],
+        }
+    }
+
+    pub fn reserve(&mut self, points: usize, edges: usize) {
+        self.time.reserve(points);
+        self.from.reserve(edges);
+        self.to.reserve(edges);
+        self.least.reserve(edges);
+        self.kind.reserve(edges);
+    }
+
+    /// A new point.
+    pub fn point(&mut self, time: i64) -> u32 {
+        self.time.push(time);
+        self.time.len() as u32 - 1
+    }
+
+    /// `to` follows `from` and takes at least that long. Gives its number unless the clock contradicts it.
+    pub fn add(&mut self, from: u32, to: u32, least: i64, kind: Dependency) -> Option<usize> {
+        let lag = self.time[to as usize].saturating_sub(self.time[from as usize]);
+        if lag < -self.tolerance || from == to {
+            self.contradicted[kind as usize] += 1;
+            return None;
+        }
+        self.from.push(from);
+        self.to.push(to);
+        self.least.push(least.min(lag));
+        self.kind.push(kind);
+        Some(self.from.len() - 1)
+    }
+
+    /// Changes what a dependency takes at least.
+    pub fn set_least(&mut self, edge: usize, least: i64) {
+        let (from, to) = (self.from[edge] as usize, self.to[edge] as usize);
+        self.least[edge] = least.min(self.time[to] - self.time[from]);
+    }
+
+    /// Calls `with(to, kind, arrival)` for every dependency.
+    pub fn arrivals(&self, mut with: impl FnMut(u32, i64)) {
+        for edge in 0..self.from.len() {
+            with(self.to[edge], self.time[self.from[edge] as usize] + self.least[edge]);
+        }
+    }
+
+    /// Orders the points, breaking cycles, and lets the last arrival bind each.
+    pub fn finish(self) -> Graph {
+        let points = self.time.len();
+        let mut first = vec![0u32; points + 1];
+        for &to in &self.to {
+            first[to as usize + 1] += 1;
+        }
+        for i in 0..points {
+            first[i + 1] += first[i];
+        }
+        let mut next = first.clone();
+        let edges = self.from.len();
+        let (mut from, mut weight) = (vec![0u32; edges], vec![0i64; edges]);
+        let mut kind = vec![Dependency::Work; edges];
+        for edge in 0..edges {
+            let place = &mut next[self.to[edge] as usize];
+            from[*place as usize] = self.from[edge];
+            weight[*place as usize] = self.least[edge];
+            kind[*place as usize] = self.kind[edge];
+            *place += 1;
+        }
+        let Draft { time, contradicted, from: old, to, least, kind: old_kind, .. } = self;
+        drop((old, to, least, old_kind, next));
+        let mut graph = Graph {
+            time,
+            first,
+            from,
+            weight,
+            kind,
+            order: Vec::new(),
+            binding: Vec::new(),
+            broken: Vec::new(),
+            contradicted,
+        };
+        graph.sort();
+        graph.bind();
+        graph
+    }
+}
+
+/// The finished graph.
+pub(super) struct Graph {
+    /// When each point was.
+    pub time: Vec<i64>,
+    /// The dependencies of point `p` are `first[p]..first[p + 1]`.
+    first: Vec<u32>,
+    pub from: Vec<u32>,
+    /// What each takes.
+    pub weight: Vec<i64>,
+    pub kind: Vec<Dependency>,
+    /// Points so that every one comes after all it depends on.
+    order: Vec<u32>,
+    /// The dependency that binds each point; `NONE` where a point has none.
+    pub binding: Vec<u32>,
+    /// Dependencies that were cut to break cycles.
+    pub broken: Vec<Dependency>,
+    /// Dependencies that the clock contradicts, by kind.
+    pub contradicted: [usize; Dependency::ALL.len()],
+}
+
+impl Graph {
+    pub fn len(&self) -> usize {
+        self.time.len()
+    }
+
+    pub fn dependencies(&self, point: usize) -> std::ops::Range<usize> {
+        self.first[point] as usize..self.first[point + 1] as usize
+    }
+
+    /// Orders the points so that each comes after all it depends on; a cycle is cut at its least trusted place.
+    fn sort(&mut self) {
+        let points = self.len();
+        let mut first_out = vec![0u32; points + 1];
+        for &from in &self.from {
+            first_out[from as usize + 1] += 1;
+        }
+        for i in 0..points {
+            first_out[i + 1] += first_out[i];
+        }
+        let mut next = first_out.clone();
+        let mut targets = vec![0u32; self.from.len()];
+        let mut open = vec![0u32; points];
+        for (point, open) in open.iter_mut().enumerate() {
+            let dependencies = self.dependencies(point);
+            *open = dependencies.len() as u32;
+            for edge in dependencies {
+                let place = &mut next[self.from[edge] as usize];
+                targets[*place as usize] = point as u32;
+                *place += 1;
+            }
+        }
+        drop(next);
+        let mut order: Vec<u32> = Vec::with_capacity(points);
+        order.extend((0..points as u32).filter(|&point| open[point as usize] == 0));
+        let (mut at, mut cursor) = (0, 0);
+        loop {
+            while at < order.len() {
+                let point = order[at] as usize;
+                at += 1;
+                for &target in &targets[first_out[point] as usize..first_out[point + 1] as usize] {
+                    if target != NONE {
+                        open[target as usize] -= 1;
+                        if open[target as usize] == 0 {
+                            order.push(target);
+                        }
+                    }
+                }
+            }
+            if order.len() == points {
+                break;
+            }
+            while open[cursor] == 0 {
+                cursor += 1;
+            }
+            let (edge, to) = self.weakest_of_a_cycle(cursor, &open);
+            let from = std::mem::replace(&mut self.from[edge], NONE) as usize;
+            let outgoing = &mut targets[first_out[from] as usize..first_out[from + 1] as usize];
+            if let Some(target) = outgoing.iter_mut().find(|target| **target as usize == to) {
+                *target = NONE;
+            }
+            self.broken.push(self.kind[edge]);
+            open[to] -= 1;
+            if open[to] == 0 {
+                order.push(to as u32);
+            }
+        }
+        self.order = order;
+        if !self.broken.is_empty() {
+            self.drop_cut();
+        }
+    }
+
+    /// The least trusted dependency of a cycle that `start` depends on, and the point it leads to.
+    fn weakest_of_a_cycle(&self, start: usize, open: &[u32]) -> (usize, usize) {
+        let mut place_of: Map<usize, usize> = Map::default();
+        let mut walked: Vec<(usize, usize)> = Vec::new();
+        let mut point = start;
+        loop {
+            if let Some(&place) = place_of.get(&point) {
+                let trust = |&&(edge, to): &&(usize, usize)| {
+                    let lag = self.time[to] - self.time[self.from[edge] as usize];
+                    (self.kind[edge].provenance(), lag, edge)
+                };
+                return *walked[place..].iter().min_by_key(trust).expect("a cycle has a dependency");
+            }
+            place_of.insert(point, walked.len());
+            // An open point has a dependency on an open point, else it would have been ordered.
+            let unresolved = |&edge: &usize| self.from[edge] != NONE && open[self.from[edge] as usize] > 0;
+            let edge =
+                self.dependencies(point).find(unresolved).expect("an open point waits for an open one");
+            walked.push((edge, point));
+            point = self.from[edge] as usize;
+        }
+    }
+
+    /// Leaves out dependencies that were cut.
+    fn drop_cut(&mut self) {
+        let (mut kept, mut first) = (0, vec![0u32; self.first.len()]);
+        for point in 0..self.len() {
+            for edge in self.dependencies(point) {
+                if self.from[edge] != NONE {
+                    self.from[kept] = self.from[edge];
+                    self.weight[kept] = self.weight[edge];
+                    self.kind[kept] = self.kind[edge];
+                    kept += 1;
+                }
+            }
+            first[point + 1] = kept as u32;
+        }
+        self.first = first;
+        self.from.truncate(kept);
+        self.weight.truncate(kept);
+        self.kind.truncate(kept);
+    }
+
+    /// Lets the dependency that arrives last bind each point and take all the time that was seen.
+    fn bind(&mut self) {
+        self.binding = vec![NONE; self.len()];
+        for point in 0..self.len() {
+            let arrival = |edge: usize| self.time[self.from[edge] as usize] + self.weight[edge];
+            let last = self
+                .dependencies(point)
+                .max_by_key(|&edge| (arrival(edge), self.kind[edge].provenance(), std::cmp::Reverse(edge)));
+            if let Some(edge) = last {
+                self.binding[point] = edge as u32;
+                self.weight[edge] = self.time[point] - self.time[self.from[edge] as usize];
+            }
+        }
+    }
+
+    /// When each point would be if dependencies took `weight(edge, point)`. Points without any stay where they are.
+    pub fn propagate_into(&self, time: &mut Vec<i64>, weight: impl Fn(usize, usize) -> i64) {
+        time.clone_from(&self.time);
+        for &point in &self.order {
+            let point = point as usize;
+            let arrivals =
+                self.dependencies(point).map(|edge| time[self.from[edge] as usize] + weight(edge, point));
+            if let Some(last) = arrivals.max() {
+                time[point] = last;
+            }
+        }
+    }
+
+    /// How late each point may be without the run ending later than at `end`.
+    pub fn latest(&self, end: i64) -> Vec<i64> {
+        let mut latest = vec![end; self.len()];
+        for &point in self.order.iter().rev() {
+            let point = point as usize;
+            for edge in self.dependencies(point) {
+                let from = self.from[edge] as usize;
+                latest[from] = latest[from].min(latest[point] - self.weight[edge]);
+            }
+        }
+        latest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(times: &[i64]) -> Draft {
+        let mut draft = Draft::new(2_000);
+        times.iter().for_each(|&time| {
+            draft.point(time);
+        });
+        draft
+    }
+
+    fn propagated(graph: &Graph) -> Vec<i64> {
+        let mut times = Vec::new();
+        graph.propagate_into(&mut times, |edge, _| graph.weight[edge]);
+        times
+    }
+
+    #[test]
+    fn the_last_arrival_binds_and_takes_what_was_seen() {
+        let mut draft = points(&[0, 50, 100]);
+        draft.add(0, 2, 10, Dependency::Launch);
+        draft.add(1, 2, 5, Dependency::Stream);
+        let graph = draft.finish();
+        let edge = graph.binding[2] as usize;
+        assert_eq!((graph.kind[edge], graph.weight[edge]), (Dependency::Stream, 50));
+        assert_eq!(propagated(&graph), [0, 50, 100]);
+        assert_eq!(graph.latest(100), [90, 50, 100]);
+    }
+
+    #[test]
+    fn a_cycle_is_cut_at_the_least_trusted_dependency() {
+        let mut draft = points(&[10, 10, 10, 20]);
+        draft.add(0, 1, 0, Dependency::Stream);
+        draft.add(1, 2, 0, Dependency::Event);
+        draft.add(2, 0, 0, Dependency::Nearest);
+        draft.add(2, 3, 0, Dependency::Work);
+        let graph = draft.finish();
+        assert_eq!(graph.broken, [Dependency::Nearest]);
+        assert_eq!(graph.order.len(), 4);
+        assert_eq!(graph.from.len(), 3);
+        assert_eq!(propagated(&graph), [10, 10, 10, 20]);
+    }
+
+    #[test]
+    fn many_cycles_end() {
+        let mut draft = points(&[5; 40]);
+        for i in 0..40u32 {
+            for j in 0..40u32 {
+                draft.add(i, j, 0, if (i + j) % 2 == 0 { Dependency::Graph } else { Dependency::Sync });
+            }
+        }
+        let graph = draft.finish();
+        let mut place = vec![0; 40];
+        graph.order.iter().enumerate().for_each(|(i, &point)| place[point as usize] = i);
+        for point in 0..40 {
+            assert!(graph.dependencies(point).all(|edge| place[graph.from[edge] as usize] < place[point]));
+        }
+        assert!(!graph.broken.is_empty());
+    }
+
+    #[test]
+    fn what_the_clock_contradicts_is_counted_and_left_out() {
+        let mut draft = points(&[10_000, 5_000, 9_000]);
+        assert!(draft.add(0, 1, 0, Dependency::Launch).is_none());
+        // Within what clocks may be apart.
+        assert!(draft.add(0, 2, 0, Dependency::Launch).is_some());
+        let graph = draft.finish();
+        assert_eq!(graph.contradicted[Dependency::Launch as usize], 1);
+        assert_eq!(propagated(&graph), [10_000, 5_000, 9_000]);
+    }
+}

@@ -1,0 +1,207 @@
+//! `critical-path`: what the length of a run hangs on, what has slack, and what it would save to make something faster.
+//!
+//! ```text
+//! kernels, copies ─► works ─┐             ┌─► walk: last arrivals from the end back ─► path, bounds
+//! calls, events ─► replay ──┼─► graph ────┼─► latest times ─► slack
+//! threads ─► host ──────────┤             └─► propagation with other times ─► what_if, ranking
+//! collectives ─► meetings ──┘
+//! ```
+//!
+//! Points are starts and ends of GPU work, launches and blocking calls; everything else a thread does lies between
+//! them. Each point is bound by the dependency that arrives last. What a dependency takes at least, where something
+//! else was later, is learnt from the run (`least`). Cost: a sort of the launches, then constant work per
+//! dependency; about 120 bytes per dispatch beside the trace.
+
+mod build;
+mod calls;
+mod clocks;
+mod graph;
+mod host;
+mod least;
+mod rank;
+mod replay;
+mod rules;
+mod tables;
+mod track;
+mod unexplained;
+mod walk;
+mod what_if;
+mod works;
+
+use report::{HealthCheck, HealthStatus, Report};
+use thiserror::Error;
+use trace::{Needs, Trace};
+
+use self::build::Run;
+use self::graph::{Dependency, Provenance};
+use self::tables::Predicted;
+use self::what_if::Factors;
+use crate::base;
+use crate::classify::{Classes, Classifier};
+
+pub use self::track::{PathStep, draw};
+pub use self::walk::{Bound, Label};
+pub use self::what_if::{WhatIf, WhatIfError};
+
+/// What is asked of `critical-path`.
+#[derive(Clone, Debug, Default)]
+pub struct CriticalPathOptions {
+    /// Questions, each answered by itself and then all together.
+    pub what_if: Vec<WhatIf>,
+    /// Use dependencies that only times suggest.
+    pub infer: bool,
+    /// Every segment a row of its own, however many there are.
+    pub all_segments: bool,
+}
+
+/// The path of a run and the report about it.
+#[derive(Clone, Debug)]
+pub struct CriticalPath {
+    /// Tables `bounds`, `kernels`, `what_if`, `path` and more.
+    pub report: Report,
+    /// The whole path in time order; durations add up to the span.
+    pub steps: Vec<PathStep>,
+}
+
+/// A trace without a path, or a question that cannot be answered.
+#[derive(Debug, Error)]
+pub enum CriticalPathError {
+    /// Nothing to walk along.
+    #[error(
+        "there is no critical path: the trace holds no GPU work and no call that launches or waits for it"
+    )]
+    Empty,
+    /// A bad question.
+    #[error(transparent)]
+    WhatIf(#[from] WhatIfError),
+}
+
+/// What a trace must be read with.
+pub fn critical_path_needs() -> Needs {
+    Needs {
+        kernels: true,
+        memory_copies: true,
+        regions: true,
+        syncs: true,
+        collectives: true,
+        links: true,
+        forward_backward: true,
+        ..Needs::nothing()
+    }
+}
+
+/// The critical path of a run read with [`critical_path_needs`].
+pub fn critical_path(
+    trace: &Trace,
+    classifier: &Classifier,
+    options: &CriticalPathOptions,
+) -> Result<CriticalPath, CriticalPathError> {
+    let classes = Classes::of(trace, classifier);
+    let run = build::build(trace, &classes, options.infer).ok_or(CriticalPathError::Empty)?;
+    let path = walk::walk(trace, &run);
+    let span = run.span.1 - run.span.0;
+    let end = run.graph.time[path.last];
+
+    let mut predicted = Vec::new();
+    let mut buffer = Vec::new();
+    let mut together = Factors::none();
+    for question in &options.what_if {
+        let mut factors = Factors::none();
+        factors.add(trace, &run, &classes, question)?;
+        together.add(trace, &run, &classes, question)?;
+        let saved = end - factors.end(&run, &mut buffer);
+        let (name, factor) = (question.name.clone(), Some(question.factor));
+        predicted.push(Predicted { name, factor, span: span - saved });
+    }
+    if options.what_if.len() > 1 {
+        let saved = end - together.end(&run, &mut buffer);
+        predicted.push(Predicted { name: "all together".into(), factor: None, span: span - saved });
+    }
+    drop(buffer);
+
+    let ranked = rank::rank(&run, &path);
+    let mut report = base::report("critical-path", trace);
+    report.tables = vec![
+        tables::bounds(&path),
+        tables::ranked(trace, span, &ranked, false),
+        tables::ranked(trace, span, &ranked, true),
+        tables::what_if(span, &predicted),
+        tables::places(trace, &run, &path),
+        tables::dependencies(&run, &path),
+        tables::path(trace, &path, options.all_segments),
+    ];
+    // The tables of the contract are there even when they are empty.
+    report
+        .tables
+        .retain(|table| !table.rows.is_empty() || ["kernels", "what_if"].contains(&table.name.as_str()));
+    report.health.extend(doubts(&run));
+    report.notes = notes(&run, &path.segments, options);
+    let step = |s: &walk::Segment| PathStep { start: s.start, end: s.end, bound: s.bound, label: s.label };
+    let steps = path.segments.iter().map(step).collect();
+    Ok(CriticalPath { report, steps })
+}
+
+/// What in the trace contradicts itself.
+fn doubts(run: &Run) -> Vec<HealthCheck> {
+    let mut doubts = Vec::new();
+    let mut doubt = |id: &str, count: usize, message: String| {
+        if count > 0 {
+            let (id, value) = (id.to_string(), Some(count as f64));
+            doubts.push(HealthCheck { id, status: HealthStatus::Warn, value, message });
+        }
+    };
+    let contradicted = &run.graph.contradicted;
+    let count: usize = contradicted.iter().sum();
+    let kinds: Vec<String> = Dependency::ALL
+        .into_iter()
+        .filter(|&kind| contradicted[kind as usize] > 0)
+        .map(|kind| format!("{} {}", contradicted[kind as usize], kind.name()))
+        .collect();
+    let message =
+        format!("{count} dependencies contradict the clock and were left out ({})", kinds.join(", "));
+    doubt("contradictions", count, message);
+    let broken = &run.graph.broken;
+    let inferred = broken.iter().filter(|kind| kind.provenance() == Provenance::Inferred).count();
+    let message = format!(
+        "{} dependencies run in circles and were cut at the least trusted one ({inferred} of those inferred)",
+        broken.len()
+    );
+    doubt("cycles", broken.len(), message);
+    let early = run.known.early_returns;
+    let message = format!("{early} blocking calls returned before the work they wait for was done");
+    doubt("early_returns", early, message);
+    doubts
+}
+
+fn notes(run: &Run, segments: &[walk::Segment], options: &CriticalPathOptions) -> Vec<String> {
+    let mut notes = Vec::new();
+    let (works, known) = (&run.works, &run.known);
+    if known.launched < works.len() {
+        notes.push(format!(
+            "{} of {} kernels and copies have no recorded launch: what the host had to do with them is not known",
+            works.len() - known.launched,
+            works.len()
+        ));
+    }
+    if known.unresolved_waits > 0 && !options.infer {
+        notes.push(format!(
+            "{} waits for events do not tell their stream or event; `--infer` takes what ended last for the cause",
+            known.unresolved_waits
+        ));
+    }
+    if let Some(residual) = run.clocks.residual {
+        notes.push(format!(
+            "clocks of ranks were aligned by the ends of collectives (by up to {:.1} µs, {:.1} µs are left)",
+            run.clocks.largest() as f64 / 1e3,
+            residual as f64 / 1e3
+        ));
+    }
+    let most = rules::Rules::built_in().limits.path_rows;
+    if segments.len() > most && !options.all_segments {
+        notes.push(format!(
+            "the path has {} segments; neighbours are joined into {most} rows at most (`--all-segments` gives each its own)",
+            segments.len()
+        ));
+    }
+    notes
+}

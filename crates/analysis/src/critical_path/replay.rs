@@ -1,0 +1,438 @@
+//! Replays what the host did, in order: launches, event records and waits, blocking calls.
+//!
+//! Each stream remembers the last work put on it and the waits that the next must heed; an event remembers both of
+//! where it was recorded. A blocking call is looked at when it ends: it waited for what its stream, event or device
+//! had then finished. Cost: one step per launch and call, and a sort of launches by call.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use trace::{Map, ProcessId, StrId, StreamId, Trace};
+
+use super::build::{end_of, start_of};
+use super::calls::{Operation, Operations};
+use super::clocks::Clocks;
+use super::graph::{Dependency, Draft};
+use super::host::{Host, Role};
+use super::least::quartile;
+use super::rules::{Call, Limits, Rules};
+use super::works::{NONE, Works};
+
+/// What the calls of a run tell, and what they leave open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Known {
+    /// Work whose launch is known.
+    pub launched: usize,
+    /// Waits of a stream whose stream or event is not told.
+    pub unresolved_waits: usize,
+    /// Blocking calls.
+    pub blocking: usize,
+    /// Those that returned although what they wait for was not done.
+    pub early_returns: usize,
+}
+
+/// What came of it.
+pub(super) struct Replayed {
+    pub known: Known,
+    /// Dependencies on events, and the work that waits; what they take is not known yet.
+    pub waits: Vec<(u32, u32)>,
+    /// Dependencies on launches alike.
+    pub launches: Vec<(u32, u32)>,
+}
+
+pub(super) fn replay(
+    trace: &Trace,
+    works: &Works,
+    operations: &Operations,
+    clocks: &Clocks,
+    host: &mut Host,
+    draft: &mut Draft,
+) -> Replayed {
+    let mut launched: Vec<u32> =
+        (0..works.len() as u32).filter(|&w| works.launch[w as usize] != NONE).collect();
+    launched.sort_unstable_by_key(|&work| (works.launch[work as usize], work));
+    let mut lanes_of_stream: Map<StreamId, Vec<u32>> = Map::default();
+    let mut lanes_of_process: Map<ProcessId, Vec<u32>> = Map::default();
+    for (number, lane) in works.lanes.iter().enumerate() {
+        lanes_of_process.entry(lane.process).or_default().push(number as u32);
+        if lane.stream.is_some() {
+            lanes_of_stream.entry(lane.stream).or_default().push(number as u32);
+        }
+    }
+    // Streams that only wait have no lane of work; what they wait for still counts.
+    let mut lanes = works.lanes.len();
+    for operation in operations.all.iter().filter(|operation| operation.stream.is_some()) {
+        lanes_of_stream.entry(operation.stream).or_insert_with(|| {
+            lanes += 1;
+            vec![lanes as u32 - 1]
+        });
+    }
+    let mut replay = Replay {
+        trace,
+        works,
+        operations,
+        clocks,
+        limits: &Rules::built_in().limits,
+        host,
+        draft,
+        known: Known { launched: launched.len(), ..Known::default() },
+        launched,
+        lanes_of_stream,
+        lanes_of_process,
+        last: vec![NONE; lanes],
+        pending: vec![Vec::new(); lanes],
+        marks: vec![None; operations.all.len()],
+        last_record: Map::default(),
+        open: BinaryHeap::new(),
+        blocked: Vec::new(),
+        waits: Vec::new(),
+        launches: Vec::new(),
+    };
+    replay.run();
+    replay.cost_of_calls();
+    Replayed { known: replay.known, waits: replay.waits, launches: replay.launches }
+}
+
+/// A blocking call that has ended.
+struct Blocked {
+    /// What it took by itself, as a dependency.
+    edge: Option<usize>,
+    name: StrId,
+    duration: i64,
+    waited: bool,
+}
+
+struct Replay<'a> {
+    trace: &'a Trace,
+    works: &'a Works,
+    operations: &'a Operations,
+    clocks: &'a Clocks,
+    limits: &'a Limits,
+    host: &'a mut Host,
+    draft: &'a mut Draft,
+    known: Known,
+    /// Launched work by call.
+    launched: Vec<u32>,
+    lanes_of_stream: Map<StreamId, Vec<u32>>,
+    lanes_of_process: Map<ProcessId, Vec<u32>>,
+    /// The last work on each lane so far.
+    last: Vec<u32>,
+    /// What the next work of each lane waits for.
+    pending: Vec<Vec<u32>>,
+    /// What each record stands behind.
+    marks: Vec<Option<Vec<u32>>>,
+    last_record: Map<(u32, i64), u32>,
+    /// Blocking calls that have not ended, the first to end first.
+    open: BinaryHeap<Reverse<(i64, u32)>>,
+    blocked: Vec<Blocked>,
+    waits: Vec<(u32, u32)>,
+    launches: Vec<(u32, u32)>,
+}
+
+impl Replay<'_> {
+    fn run(&mut self) {
+        let (regions, works) = (&self.trace.regions, self.works);
+        let raw_start = |work: u32| {
+            let row = works.row[work as usize] as usize;
+            if works.copy[work as usize] {
+                self.trace.memory_copies.start[row]
+            } else {
+                self.trace.kernels.start[row]
+            }
+        };
+        let unlinked: Vec<u32> =
+            (0..works.len() as u32).filter(|&work| works.launch[work as usize] == NONE).collect();
+        let (mut launch, mut operation, mut alone) = (0, 0, 0);
+        loop {
+            let next_call = self.launched.get(launch).map(|&work| works.launch[work as usize] as usize);
+            let next_launch = next_call.map(|call| regions.start[call]);
+            let next_operation = self.operations.all.get(operation).map(|operation| operation.start);
+            let next_alone = unlinked.get(alone).map(|&work| raw_start(work));
+            let times = [next_launch, next_operation, next_alone];
+            let Some(now) = times.into_iter().flatten().min() else { break };
+            self.close(now);
+            if next_launch == Some(now) {
+                let call = next_call.unwrap_or_default();
+                let from = launch;
+                while self
+                    .launched
+                    .get(launch)
+                    .is_some_and(|&work| works.launch[work as usize] as usize == call)
+                {
+                    launch += 1;
+                }
+                self.launch(call, from..launch);
+            } else if next_operation == Some(now) {
+                self.operate(operation);
+                operation += 1;
+            } else {
+                self.put(unlinked[alone]);
+                alone += 1;
+            }
+        }
+        self.close(i64::MAX);
+    }
+
+    fn launch(&mut self, call: usize, launched: std::ops::Range<usize>) {
+        let regions = &self.trace.regions;
+        let (process, thread) = (regions.process[call], regions.thread[call]);
+        let start = self.clocks.align(process, regions.start[call]);
+        let point = self
+            .host
+            .chain_of(process, thread)
+            .map(|chain| self.host.add(self.draft, chain, thread, start, call as u32, Role::Call).0);
+        for i in launched {
+            let work = self.launched[i];
+            if let Some(point) = point {
+                let edge = self.draft.add(point, start_of(work), 0, Dependency::Launch);
+                self.launches.extend(edge.map(|edge| (edge as u32, work)));
+            }
+            self.put(work);
+        }
+    }
+
+    /// Puts work on its lane, behind what the lane was told to wait for.
+    fn put(&mut self, work: u32) {
+        let lane = self.works.lane[work as usize] as usize;
+        for awaited in std::mem::take(&mut self.pending[lane]) {
+            let edge = self.draft.add(end_of(awaited), start_of(work), 0, Dependency::Event);
+            self.waits.extend(edge.map(|edge| (edge as u32, work)));
+        }
+        // Works are numbered by their starts.
+        if self.last[lane] == NONE || self.last[lane] < work {
+            self.last[lane] = work;
+        }
+    }
+
+    fn operate(&mut self, number: usize) {
+        let operation = self.operations.all[number];
+        match operation.call {
+            Call::Record => {
+                if let Some(event) = operation.event.get() {
+                    let key = (self.operations.recording(operation.process), event);
+                    self.last_record.insert(key, number as u32);
+                }
+                if operation.stream.is_some() {
+                    self.marks[number] = Some(self.behind(operation.stream));
+                }
+            }
+            Call::Wait => self.wait(&operation),
+            _ => {
+                let Some(chain) = self.host.chain_of(operation.process, operation.thread) else { return };
+                let start = self.clocks.align(operation.process, operation.start);
+                self.host.add(self.draft, chain, operation.thread, start, operation.region, Role::Call);
+                self.known.blocking += usize::from(operation.call != Call::Perhaps);
+                self.open.push(Reverse((operation.end.max(operation.start), number as u32)));
+            }
+        }
+    }
+
+    /// All that a stream has to finish now.
+    fn behind(&self, stream: StreamId) -> Vec<u32> {
+        let mut behind = Vec::new();
+        for &lane in self.lanes_of_stream.get(&stream).into_iter().flatten() {
+            if self.last[lane as usize] != NONE {
+                behind.push(self.last[lane as usize]);
+            }
+            behind.extend(&self.pending[lane as usize]);
+        }
+        behind
+    }
+
+    /// What an operation waits for, when rows say so.
+    fn mark(&self, operation: &Operation) -> Option<Vec<u32>> {
+        let by_event = || {
+            let key = (self.operations.recording(operation.process), operation.event.get()?);
+            self.last_record.get(&key).map(|&record| record as usize)
+        };
+        let record = self.operations.awaited(operation).or_else(by_event);
+        match record.and_then(|record| self.marks[record].clone()) {
+            Some(mark) => Some(mark),
+            None if operation.waits_for.is_some() => Some(self.behind(operation.waits_for)),
+            // Recorded before the trace began.
+            None if record.is_none() && Operations::is_named(operation) => Some(Vec::new()),
+            None => None,
+        }
+    }
+
+    fn wait(&mut self, operation: &Operation) {
+        let mark = self.mark(operation);
+        let (Some(mark), true) = (mark, operation.stream.is_some()) else {
+            self.known.unresolved_waits += 1;
+            return;
+        };
+        let Some(lanes) = self.lanes_of_stream.get(&operation.stream) else { return };
+        for &lane in lanes {
+            for &work in mark.iter().filter(|&&work| self.works.lane[work as usize] != lane) {
+                let pending = &mut self.pending[lane as usize];
+                let same_lane =
+                    |other: &&mut u32| self.works.lane[**other as usize] == self.works.lane[work as usize];
+                match pending.iter_mut().find(same_lane) {
+                    Some(other) => *other = work.max(*other),
+                    None => pending.push(work),
+                }
+            }
+        }
+    }
+
+    /// Ends blocking calls that return up to `now`.
+    fn close(&mut self, now: i64) {
+        while let Some(&Reverse((end, number))) = self.open.peek() {
+            if end > now {
+                break;
+            }
+            self.open.pop();
+            self.return_from(number as usize);
+        }
+    }
+
+    fn return_from(&mut self, number: usize) {
+        let operation = self.operations.all[number];
+        let Some(chain) = self.host.chain_of(operation.process, operation.thread) else { return };
+        let start = self.clocks.align(operation.process, operation.start);
+        let end = self.clocks.align(operation.process, operation.end.max(operation.start));
+        let (point, edge) =
+            self.host.add(self.draft, chain, operation.thread, end, operation.region, Role::Return);
+        let (awaited, kind) = self.awaited(&operation, start, end);
+        let mut waited = false;
+        for work in awaited {
+            let done = self.works.end[work as usize];
+            waited |= done > start;
+            self.draft.add(end_of(work), point, 0, kind);
+        }
+        self.blocked.push(Blocked { edge, name: operation.name, duration: end - start, waited });
+    }
+
+    /// The work that a blocking call waited for, and how that is known.
+    fn awaited(&mut self, operation: &Operation, start: i64, end: i64) -> (Vec<u32>, Dependency) {
+        match operation.call {
+            Call::Stream if operation.stream.is_some() => {
+                let lanes = self.lanes_of_stream.get(&operation.stream).cloned().unwrap_or_default();
+                let mut done = self.done(operation, &lanes, end);
+                let pending = lanes.iter().flat_map(|&lane| self.pending[lane as usize].clone());
+                done.extend(pending.filter(|&work| self.works.end[work as usize] <= end));
+                (done, Dependency::Sync)
+            }
+            Call::Device => {
+                let lanes = self.lanes_of_process.get(&operation.process).cloned().unwrap_or_default();
+                (self.done(operation, &lanes, end), Dependency::Sync)
+            }
+            Call::Event => match self.mark(operation) {
+                Some(mark) => {
+                    let early = mark.iter().any(|&work| self.is_late(work, end));
+                    self.known.early_returns += usize::from(early);
+                    (mark.into_iter().filter(|&work| !self.is_late(work, end)).collect(), Dependency::Sync)
+                }
+                None => (self.found_running(operation, start, end), Dependency::Return),
+            },
+            Call::Stream => (self.found_running(operation, start, end), Dependency::Return),
+            Call::Own => (self.own(operation, start, end), Dependency::Sync),
+            Call::Perhaps => {
+                let own = self.own(operation, start, end);
+                if !own.is_empty() || self.has_own(operation) {
+                    return (own, Dependency::Return);
+                }
+                (self.found_running_all(operation, start, end), Dependency::Return)
+            }
+            Call::Record | Call::Wait => (Vec::new(), Dependency::Sync),
+        }
+    }
+
+    fn is_late(&self, work: u32, end: i64) -> bool {
+        self.works.end[work as usize] > end.saturating_add(self.limits.clock_tolerance_ns)
+    }
+
+    /// The last work of each lane that was done at `end`; work that was there before the call and was not is counted.
+    fn done(&mut self, operation: &Operation, lanes: &[u32], end: i64) -> Vec<u32> {
+        let mut done = Vec::new();
+        let mut early = false;
+        for &lane in lanes {
+            let Some((work, last)) = self.last_done(lane, end) else { continue };
+            if let Some(work) = work {
+                done.push(work);
+            }
+            let before = self.works.launch[last as usize] < operation.region;
+            early |= work != Some(last) && before && operation.region != NONE;
+        }
+        self.known.early_returns += usize::from(early);
+        done
+    }
+
+    /// The last work of a lane that was done at `end`, and the last that was put there.
+    fn last_done(&self, lane: u32, end: i64) -> Option<(Option<u32>, u32)> {
+        let last = self.last[lane as usize];
+        if last == NONE {
+            return None;
+        }
+        if !self.is_late(last, end) {
+            return Some((Some(last), last));
+        }
+        let works = &self.works.lanes[lane as usize].works;
+        let until = works.partition_point(|&work| work <= last);
+        let done = works[..until].partition_point(|&work| !self.is_late(work, end));
+        let work = done.checked_sub(1).map(|place| works[place]).filter(|&work| !self.is_late(work, end));
+        Some((work, last))
+    }
+
+    /// The work that a call launched itself, or that calls inside it did.
+    fn own_launches(&self, operation: &Operation) -> &[u32] {
+        if operation.region == NONE {
+            return &[];
+        }
+        let (works, regions) = (self.works, &self.trace.regions);
+        let call_of = |work: u32| works.launch[work as usize];
+        let from = self.launched.partition_point(|&work| call_of(work) < operation.region);
+        let inside = |&work: &u32| {
+            let call = call_of(work) as usize;
+            regions.start[call] <= operation.end && regions.thread[call] == operation.thread
+        };
+        let count = self.launched[from..].iter().take_while(|work| inside(work)).count();
+        &self.launched[from..from + count]
+    }
+
+    fn has_own(&self, operation: &Operation) -> bool {
+        !self.own_launches(operation).is_empty()
+    }
+
+    fn own(&self, operation: &Operation, start: i64, end: i64) -> Vec<u32> {
+        let done = |work: &&u32| (start..=end).contains(&self.works.end[**work as usize]);
+        self.own_launches(operation).iter().filter(done).copied().collect()
+    }
+
+    /// The work that a call found running on any lane and that was the last to end before it returned.
+    fn found_running(&self, operation: &Operation, start: i64, end: i64) -> Vec<u32> {
+        let lanes = self.lanes_of_process.get(&operation.process).into_iter().flatten();
+        let done = lanes.filter_map(|&lane| self.last_done(lane, end)?.0);
+        let last = done.max_by_key(|&work| self.works.end[work as usize]);
+        last.filter(|&work| self.works.end[work as usize] > start).into_iter().collect()
+    }
+
+    /// The same, when nothing that was launched before ran on and the call returned soon after.
+    fn found_running_all(&self, operation: &Operation, start: i64, end: i64) -> Vec<u32> {
+        let lanes = self.lanes_of_process.get(&operation.process).into_iter().flatten();
+        let runs_on =
+            |&lane: &u32| matches!(self.last_done(lane, end), Some((work, last)) if work != Some(last));
+        if lanes.copied().any(|lane| runs_on(&lane)) {
+            return Vec::new();
+        }
+        let mut found = self.found_running(operation, start, end);
+        found.retain(|&work| end - self.works.end[work as usize] <= self.limits.wake_up_ns);
+        found
+    }
+
+    /// A call that waited takes by itself what such a call takes that does not wait.
+    fn cost_of_calls(&mut self) {
+        let mut free: Map<StrId, Vec<i64>> = Map::default();
+        for call in self.blocked.iter().filter(|call| !call.waited) {
+            free.entry(call.name).or_default().push(call.duration);
+        }
+        let usual: Map<StrId, i64> =
+            free.into_iter().filter_map(|(name, mut costs)| Some((name, quartile(&mut costs)?))).collect();
+        for call in self.blocked.iter().filter(|call| call.waited) {
+            if let Some(edge) = call.edge {
+                let cost = usual.get(&call.name).copied().unwrap_or(self.limits.call_cost_ns);
+                self.draft.set_least(edge, cost);
+            }
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! The path: from the last point back to whatever made each point as late as it was.
+//!
+//! Each step covers the time since its cause, so that the segments follow each other without a gap and add up to the
+//! span exactly, whatever the trace holds.
+
+use trace::{Map, StrId, ThreadId, Trace};
+
+use super::build::Run;
+use super::graph::Dependency;
+use super::host::{Covered, innermost};
+use super::least::Least;
+use super::rules::Rules;
+use super::works::{Class, NONE};
+
+/// What bounds a stretch of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Bound {
+    /// A kernel runs.
+    Compute,
+    /// A copy runs.
+    Copy,
+    /// A collective moves bytes.
+    Communication,
+    /// From the call that launches work to its start.
+    Launch,
+    /// From the end of work to the start of the next on its stream.
+    Queueing,
+    /// The host runs.
+    Host,
+    /// An event or a blocking call is waited for.
+    Sync,
+    /// Nothing recorded explains the wait.
+    Idle,
+}
+
+impl Bound {
+    /// All of them in the order of tables.
+    pub const ALL: [Bound; 8] = [
+        Bound::Compute,
+        Bound::Copy,
+        Bound::Communication,
+        Bound::Launch,
+        Bound::Queueing,
+        Bound::Host,
+        Bound::Sync,
+        Bound::Idle,
+    ];
+
+    /// Its word in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Bound::Compute => "compute",
+            Bound::Copy => "copy",
+            Bound::Communication => "communication",
+            Bound::Launch => "launch",
+            Bound::Queueing => "queueing",
+            Bound::Host => "host",
+            Bound::Sync => "sync",
+            Bound::Idle => "idle",
+        }
+    }
+}
+
+impl From<Class> for Bound {
+    fn from(class: Class) -> Self {
+        match class {
+            Class::Compute => Bound::Compute,
+            Class::Copy => Bound::Copy,
+            Class::Communication => Bound::Communication,
+        }
+    }
+}
+
+/// What a segment is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Label {
+    /// A name of the trace.
+    Name(StrId),
+    /// Words for what has no name.
+    Words(&'static str),
+}
+
+impl Label {
+    /// The text.
+    pub fn text<'a>(&self, trace: &'a Trace) -> &'a str {
+        match self {
+            Label::Name(name) => trace.strings.get(*name),
+            Label::Words(words) => words,
+        }
+    }
+}
+
+/// Where a segment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Place {
+    /// A stream, as a lane of the run's work.
+    Lane(u32),
+    Thread(ThreadId),
+    Nowhere,
+}
+
+/// A stretch of the path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment {
+    pub start: i64,
+    pub end: i64,
+    pub bound: Bound,
+    pub label: Label,
+    pub place: Place,
+    /// The work whose own time this is.
+    pub work: u32,
+}
+
+/// The path of a run.
+pub(super) struct Path {
+    /// In time order, without gaps.
+    pub segments: Vec<Segment>,
+    /// Time on the path by kind of dependency.
+    pub by_dependency: [i64; Dependency::ALL.len()],
+    /// The point that the run ends with.
+    pub last: usize,
+}
+
+const UNRECORDED: Label = Label::Words("outside recorded regions");
+const ELSEWHERE: Label = Label::Words("threads without GPU calls");
+const BEFORE: Label = Label::Words("before the first recorded cause");
+const UNEXPLAINED: Label = Label::Words("a wait that nothing recorded explains");
+
+pub(super) fn walk(trace: &Trace, run: &Run) -> Path {
+    let last = (0..run.graph.len()).max_by_key(|&point| (run.graph.time[point], point)).unwrap_or(0);
+    let mut walker = Walker {
+        trace,
+        run,
+        least: &run.least,
+        unexplained: Rules::built_in().limits.unexplained_ns,
+        cursor: run.span.1,
+        segments: Vec::new(),
+        by_dependency: [0; Dependency::ALL.len()],
+    };
+    walker.cover(run.graph.time[last], Bound::Host, ELSEWHERE, Place::Nowhere, NONE);
+    let mut point = last;
+    while run.graph.binding[point] != NONE {
+        let edge = run.graph.binding[point] as usize;
+        walker.step(edge, point);
+        point = run.graph.from[edge] as usize;
+    }
+    match run.host.place(point as u32) {
+        Some(_) => walker.cover(run.span.0, Bound::Host, ELSEWHERE, Place::Nowhere, NONE),
+        None => walker.cover(run.span.0, Bound::Idle, BEFORE, Place::Nowhere, NONE),
+    }
+    let Walker { mut segments, by_dependency, .. } = walker;
+    segments.reverse();
+    Path { segments: name_host(trace, run, segments), by_dependency, last }
+}
+
+struct Walker<'a> {
+    trace: &'a Trace,
+    run: &'a Run,
+    least: &'a Least,
+    unexplained: i64,
+    /// Everything after it is on the path already.
+    cursor: i64,
+    segments: Vec<Segment>,
+    by_dependency: [i64; Dependency::ALL.len()],
+}
+
+impl Walker<'_> {
+    /// Covers the time back to `start`.
+    fn cover(&mut self, start: i64, bound: Bound, label: Label, place: Place, work: u32) {
+        let start = start.max(self.run.span.0);
+        if start < self.cursor {
+            self.segments.push(Segment { start, end: self.cursor, bound, label, place, work });
+            self.cursor = start;
+        }
+    }
+
+    fn step(&mut self, edge: usize, to: usize) {
+        let (run, trace) = (self.run, self.trace);
+        let kind = run.graph.kind[edge];
+        let from = run.graph.from[edge] as usize;
+        let (begin, before) = (run.graph.time[from], self.cursor);
+        let (to_work, from_work) = ((to / 2) as u32, (from / 2) as u32);
+        match kind {
+            Dependency::Work | Dependency::Transfer => self.work(begin, to_work),
+            // The work that began before runs until this begins.
+            Dependency::Beside => self.work(begin, from_work),
+            Dependency::Arrival => self.work(begin, from_work),
+            Dependency::Host | Dependency::HandOff => {
+                let place = run.host.place(to as u32).map_or(ThreadId::NONE, |place| run.host.thread[place]);
+                self.cover(begin, Bound::Host, UNRECORDED, Place::Thread(place), NONE);
+            }
+            Dependency::Launch => {
+                let call = run.works.launch[to_work as usize] as usize;
+                let regions = &trace.regions;
+                let duration = regions.end[call] - regions.start[call];
+                let holds = run.works.end[to_work as usize] <= begin + duration;
+                let least = self.least.launch(regions.name[call], duration, holds);
+                let place = Place::Thread(regions.thread[call]);
+                self.wait(begin, least, Bound::Launch, Label::Name(regions.name[call]), place);
+            }
+            Dependency::Stream | Dependency::Graph | Dependency::Nearest => {
+                self.gap(begin, to_work, Bound::Queueing);
+            }
+            Dependency::Event | Dependency::DefaultStream => self.gap(begin, to_work, Bound::Sync),
+            Dependency::Sync | Dependency::Return => {
+                let place = run.host.place(to as u32);
+                let region = place.map_or(NONE, |place| run.host.region[place]);
+                let thread = place.map_or(ThreadId::NONE, |place| run.host.thread[place]);
+                let label = match trace.regions.name.get(region as usize) {
+                    Some(&name) => Label::Name(name),
+                    None => Label::Words("a blocking call"),
+                };
+                self.wait(begin, 0, Bound::Sync, label, Place::Thread(thread));
+            }
+        }
+        self.by_dependency[kind as usize] += before - self.cursor;
+    }
+
+    fn work(&mut self, begin: i64, work: u32) {
+        let works = &self.run.works;
+        let (name, lane) = (works.name[work as usize], works.lane[work as usize]);
+        let bound = works.class[work as usize].into();
+        self.cover(begin, bound, Label::Name(name), Place::Lane(lane), work);
+    }
+
+    fn gap(&mut self, begin: i64, work: u32, bound: Bound) {
+        let works = &self.run.works;
+        let (name, lane) = (works.name[work as usize], works.lane[work as usize]);
+        let least = self.least.gap(works.replayed[work as usize]);
+        self.wait(begin, least, bound, Label::Name(name), Place::Lane(lane));
+    }
+
+    /// A wait from `begin` that explains `least` and a little more of the time.
+    fn wait(&mut self, begin: i64, least: i64, bound: Bound, label: Label, place: Place) {
+        let explained = begin.saturating_add(least);
+        if self.cursor.saturating_sub(explained) > self.unexplained {
+            self.cover(explained, Bound::Idle, UNEXPLAINED, place, NONE);
+        }
+        self.cover(begin, bound, label, place, NONE);
+    }
+}
+
+/// Splits the host's segments by the innermost region that covers them.
+fn name_host(trace: &Trace, run: &Run, segments: Vec<Segment>) -> Vec<Segment> {
+    let mut wanted: Map<ThreadId, Vec<(i64, i64)>> = Map::default();
+    let on_thread = |segment: &Segment| match (segment.bound, segment.label, segment.place) {
+        (Bound::Host, UNRECORDED, Place::Thread(thread)) => Some(thread),
+        _ => None,
+    };
+    for segment in &segments {
+        if let Some(thread) = on_thread(segment) {
+            wanted.entry(thread).or_default().push((segment.start, segment.end));
+        }
+    }
+    if wanted.is_empty() {
+        return segments;
+    }
+    let covered = innermost(&trace.regions, &run.clocks, &wanted);
+    let mut next: Map<ThreadId, std::vec::IntoIter<Covered>> =
+        covered.into_iter().map(|(thread, pieces)| (thread, pieces.into_iter())).collect();
+    let mut named: Vec<Segment> = Vec::with_capacity(segments.len() * 2);
+    for segment in segments {
+        let Some(pieces) = on_thread(&segment).and_then(|thread| next.get_mut(&thread)) else {
+            named.push(segment);
+            continue;
+        };
+        while pieces.as_slice().first().is_some_and(|piece| piece.start < segment.end) {
+            let Some(piece) = pieces.next() else { break };
+            let label = piece.name.map_or(UNRECORDED, Label::Name);
+            let same = |last: &Segment| {
+                last.label == label
+                    && last.bound == Bound::Host
+                    && last.place == segment.place
+                    && last.end == piece.start
+            };
+            match named.last_mut() {
+                Some(last) if same(last) => last.end = piece.end,
+                _ => named.push(Segment { start: piece.start, end: piece.end, label, ..segment }),
+            }
+        }
+    }
+    named
+}

@@ -1,0 +1,195 @@
+//! What the run would take if some of its work took longer or shorter, by propagating that through the graph.
+
+use regex::Regex;
+use thiserror::Error;
+use trace::{Map, StrId, Trace};
+
+use super::build::Run;
+use super::graph::Dependency;
+use super::walk::Bound;
+use crate::classify::{Category, Classes, Kind};
+use crate::filters::kernel_pattern;
+use crate::names;
+
+/// Work and a factor for its time: `gemm=0.5`.
+#[derive(Clone, Debug)]
+pub struct WhatIf {
+    /// As the user wrote it, without the factor.
+    pub name: String,
+    /// What its time is multiplied by.
+    pub factor: f64,
+    target: Target,
+}
+
+#[derive(Clone, Debug)]
+enum Target {
+    Bound(Bound),
+    Category(Category),
+    Name(Regex),
+}
+
+/// A question that cannot be asked.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum WhatIfError {
+    /// No `=`.
+    #[error("`{0}` is no NAME=FACTOR")]
+    Shape(String),
+    /// No usable factor.
+    #[error("`{0}` has no factor of at least 0 behind the `=`")]
+    Factor(String),
+    /// No regular expression.
+    #[error("`{text}` is no regular expression: {why}")]
+    Pattern {
+        /// The name.
+        text: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Nothing of that name.
+    #[error("no kernel, copy or kind of time is called `{0}`")]
+    Unmatched(String),
+}
+
+impl std::str::FromStr for WhatIf {
+    type Err = WhatIfError;
+
+    fn from_str(text: &str) -> Result<Self, WhatIfError> {
+        let (name, factor) = text.rsplit_once('=').ok_or_else(|| WhatIfError::Shape(text.into()))?;
+        let (name, factor) = (name.trim(), factor.trim());
+        if name.is_empty() {
+            return Err(WhatIfError::Shape(text.into()));
+        }
+        let factor = factor.parse::<f64>().ok().filter(|factor| factor.is_finite() && *factor >= 0.0);
+        let factor = factor.ok_or_else(|| WhatIfError::Factor(text.into()))?;
+        let pattern = |text: &str| {
+            let regex = kernel_pattern(text);
+            regex.map(Target::Name).map_err(|why| WhatIfError::Pattern { text: text.into(), why })
+        };
+        let bound = Bound::ALL.into_iter().find(|bound| bound.name() == name && *bound != Bound::Idle);
+        let target = match (name.strip_prefix("kernel:"), bound, Category::parse(name)) {
+            (Some(name), _, _) => pattern(name)?,
+            (None, Some(bound), _) => Target::Bound(bound),
+            (None, None, Some(category)) => Target::Category(category),
+            (None, None, None) => pattern(name)?,
+        };
+        Ok(Self { name: name.to_string(), factor, target })
+    }
+}
+
+/// What each dependency's time is multiplied by.
+pub(super) struct Factors {
+    /// By piece of work; empty where none is scaled.
+    work: Vec<f64>,
+    launch: f64,
+    queueing: f64,
+    host: f64,
+    sync: f64,
+}
+
+impl Factors {
+    pub fn none() -> Self {
+        Self { work: Vec::new(), launch: 1.0, queueing: 1.0, host: 1.0, sync: 1.0 }
+    }
+
+    /// The work of one name takes `factor` times as long.
+    pub fn of_name(run: &Run, name: StrId, copy: bool, factor: f64) -> Self {
+        let of = |work: usize| run.works.name[work] == name && run.works.copy[work] == copy;
+        let work = (0..run.works.len()).map(|work| if of(work) { factor } else { 1.0 }).collect();
+        Self { work, ..Self::none() }
+    }
+
+    /// Adds what a question asks; fails when it is about nothing in the run.
+    pub fn add(
+        &mut self,
+        trace: &Trace,
+        run: &Run,
+        classes: &Classes,
+        what_if: &WhatIf,
+    ) -> Result<(), WhatIfError> {
+        let factor = what_if.factor;
+        match what_if.target {
+            Target::Bound(Bound::Launch) => self.launch *= factor,
+            Target::Bound(Bound::Queueing) => self.queueing *= factor,
+            Target::Bound(Bound::Host) => self.host *= factor,
+            Target::Bound(Bound::Sync) => self.sync *= factor,
+            _ => return self.add_work(trace, run, classes, what_if),
+        }
+        Ok(())
+    }
+
+    fn add_work(
+        &mut self,
+        trace: &Trace,
+        run: &Run,
+        classes: &Classes,
+        what_if: &WhatIf,
+    ) -> Result<(), WhatIfError> {
+        let works = &run.works;
+        let mut decided: Map<(StrId, bool), bool> = Map::default();
+        let mut any = false;
+        self.work.resize(works.len(), 1.0);
+        for work in 0..works.len() {
+            let (name, copy) = (works.name[work], works.copy[work]);
+            let meant = match &what_if.target {
+                Target::Bound(bound) => Bound::from(works.class[work]) == *bound,
+                Target::Category(category) => *decided.entry((name, copy)).or_insert_with(|| {
+                    !copy && classes.get(name, Kind::Kernel).is_some_and(|class| class.category == *category)
+                }),
+                Target::Name(pattern) => *decided.entry((name, copy)).or_insert_with(|| {
+                    let text = trace.strings.get(name);
+                    pattern.is_match(text) || pattern.is_match(&names::demangle(text))
+                }),
+            };
+            if meant {
+                self.work[work] *= what_if.factor;
+                any = true;
+            }
+        }
+        if any { Ok(()) } else { Err(WhatIfError::Unmatched(what_if.name.clone())) }
+    }
+
+    /// The last moment of the run with these factors.
+    pub fn end(&self, run: &Run, buffer: &mut Vec<i64>) -> i64 {
+        let graph = &run.graph;
+        let scaled = |weight: i64, factor: f64| {
+            if factor == 1.0 { weight } else { (weight as f64 * factor).round() as i64 }
+        };
+        let of_work = |point: usize| self.work.get(point / 2).copied().unwrap_or(1.0);
+        graph.propagate_into(buffer, |edge, to| {
+            let weight = graph.weight[edge];
+            match graph.kind[edge] {
+                Dependency::Work | Dependency::Transfer => scaled(weight, of_work(to)),
+                Dependency::Beside => scaled(weight, of_work(graph.from[edge] as usize)),
+                Dependency::Launch => scaled(weight, self.launch),
+                Dependency::Host => scaled(weight, self.host),
+                Dependency::Stream | Dependency::Graph | Dependency::Nearest => scaled(weight, self.queueing),
+                Dependency::Event | Dependency::DefaultStream | Dependency::Sync | Dependency::Return => {
+                    scaled(weight, self.sync)
+                }
+                Dependency::Arrival | Dependency::HandOff => weight,
+            }
+        });
+        buffer.iter().copied().max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_are_read() {
+        let ask = |text: &str| text.parse::<WhatIf>();
+        assert!(matches!(ask("copy=0").unwrap().target, Target::Bound(Bound::Copy)));
+        assert!(matches!(ask("gemm=0.5").unwrap().target, Target::Category(Category::Gemm)));
+        assert!(matches!(ask("kernel:copy=0.5").unwrap().target, Target::Name(_)));
+        let named = ask("Cijk_A=b = 2").unwrap();
+        assert_eq!((named.name.as_str(), named.factor), ("Cijk_A=b", 2.0));
+        assert_eq!(ask("gemm").unwrap_err(), WhatIfError::Shape("gemm".into()));
+        assert_eq!(ask("=1").unwrap_err(), WhatIfError::Shape("=1".into()));
+        for wrong in ["gemm=-1", "gemm=fast", "gemm=inf", "gemm="] {
+            assert_eq!(ask(wrong).unwrap_err(), WhatIfError::Factor(wrong.into()));
+        }
+        assert!(matches!(ask("a(=1").unwrap_err(), WhatIfError::Pattern { .. }));
+    }
+}
