@@ -1,0 +1,74 @@
+//! The table of `rules/stability.toml`.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LabelRule {
+    pub name: String,
+    pub max_cv: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OutlierRule {
+    pub min_runs: usize,
+    pub deviations: f64,
+    pub min_pct: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DriftRule {
+    pub min_runs: usize,
+    pub min_rho: f64,
+    pub max_p: f64,
+    pub min_pct: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BimodalRule {
+    pub min_runs: usize,
+    pub min_explained: f64,
+    pub min_share: f64,
+    pub min_separation: f64,
+    pub min_pct: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WarmUpRule {
+    pub min_runs: usize,
+    pub max_runs: usize,
+    pub min_pct: f64,
+}
+
+/// All of it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Rules {
+    pub label: Vec<LabelRule>,
+    pub outlier: OutlierRule,
+    pub drift: DriftRule,
+    pub bimodal: BimodalRule,
+    pub warm_up: WarmUpRule,
+}
+
+static RULES: LazyLock<Rules> = LazyLock::new(|| {
+    toml::from_str(include_str!("../../rules/stability.toml")).expect("the table is checked by a test")
+});
+
+impl Rules {
+    pub fn built_in() -> &'static Self {
+        &RULES
+    }
+
+    /// The label of a coefficient of variation.
+    pub fn label(&self, cv: f64) -> &'static str {
+        let rules: &'static [LabelRule] = &RULES.label;
+        rules.iter().find(|rule| cv <= rule.max_cv).map_or("unstable", |rule| rule.name.as_str())
+    }
+}
