@@ -1,0 +1,205 @@
+//! Figures of each kernel: its counters, its launches, the time around it and the GPU it ran on.
+
+use trace::{AgentId, Map, StrId, Table, Trace};
+
+use super::verdict::Figures;
+
+/// Facts that figures may hold besides counters.
+pub const FACTS: &[&str] = &[
+    "duration_ns",
+    "dispatches",
+    "mean_ns",
+    "gap_ns",
+    "gpu_idle_pct",
+    "workgroups",
+    "workgroups_per_cu",
+    "occupancy_pct",
+    "scratch_bytes",
+    "cus",
+    "xccs",
+    "simds",
+    "clock_mhz",
+    "peak_hbm_gbps",
+    "peak_l2_gbps",
+    "banks",
+    "att_stall_pct",
+    "att_memory_wait_pct",
+    "att_barrier_pct",
+    "att_fetch_pct",
+    "att_lds_wait_pct",
+];
+
+/// All dispatches of one name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KernelFigures {
+    /// Kernel name as the trace has it.
+    pub name: String,
+    /// Sum of dispatch times.
+    pub total_ns: i64,
+    /// What is known of it.
+    pub figures: Figures,
+}
+
+#[derive(Default)]
+struct Tally {
+    dispatches: usize,
+    total: i64,
+    gaps: i64,
+    gaps_known: usize,
+    workgroups: f64,
+    scratch: f64,
+    agent: AgentId,
+    /// The launch with most time: its row.
+    largest: usize,
+    largest_ns: i64,
+    counters: Map<String, f64>,
+}
+
+/// The figures of every kernel, those with most time first.
+pub fn kernel_figures(trace: &Trace) -> Vec<KernelFigures> {
+    let kernels = &trace.kernels;
+    let mut tallies: Map<StrId, Tally> = Map::default();
+    let mut stream_end: Map<(u32, u32, u32), i64> = Map::default();
+    let mut busy: Map<AgentId, (i64, i64, i64)> = Map::default();
+    for i in 0..kernels.len() {
+        let (start, end) = (kernels.start[i], kernels.end[i].max(kernels.start[i]));
+        let tally = tallies.entry(kernels.name[i]).or_default();
+        tally.dispatches += 1;
+        tally.total += end - start;
+        tally.agent = kernels.agent[i];
+        let lane = (kernels.process[i].0, kernels.stream[i].0, kernels.queue[i].0);
+        if let Some(until) = stream_end.get(&lane) {
+            tally.gaps += (start - until).max(0);
+            tally.gaps_known += 1;
+        }
+        let until = stream_end.entry(lane).or_insert(end);
+        *until = (*until).max(end);
+        if end - start >= tally.largest_ns {
+            (tally.largest, tally.largest_ns) = (i, end - start);
+        }
+        let shape = trace.shapes.get(kernels.shape[i]);
+        tally.workgroups = tally.workgroups.max(workgroups(shape));
+        tally.scratch = tally.scratch.max(shape.scratch_bytes.get().unwrap_or(0) as f64);
+        let (first, last, union) = busy.entry(kernels.agent[i]).or_insert((start, start, 0));
+        *union += (end - start.max(*last)).max(0);
+        *last = (*last).max(end);
+        *first = (*first).min(start);
+    }
+    add_counters(trace, &mut tallies);
+    let mut found: Vec<KernelFigures> = tallies
+        .into_iter()
+        .map(|(name, tally)| KernelFigures {
+            name: trace.strings.get(name).to_string(),
+            total_ns: tally.total,
+            figures: figures(trace, &tally, busy.get(&tally.agent)),
+        })
+        .collect();
+    found.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.name.cmp(&b.name)));
+    found
+}
+
+fn workgroups(shape: &trace::LaunchShape) -> f64 {
+    match (shape.grid, shape.workgroup) {
+        (Some(grid), Some(group)) => {
+            let along = |i: usize| f64::from(grid[i].max(1).div_ceil(group[i].max(1)));
+            along(0) * along(1) * along(2)
+        }
+        _ => 0.0,
+    }
+}
+
+fn add_counters(trace: &Trace, tallies: &mut Map<StrId, Tally>) {
+    let counters = &trace.counters;
+    let names = &trace.kernels.name;
+    let mut add = |kernel: usize, counter: StrId, value: f64| {
+        if let (Some(tally), true) = (tallies.get_mut(&names[kernel]), value.is_finite()) {
+            *tally.counters.entry(trace.strings.get(counter).to_string()).or_default() += value;
+        }
+    };
+    for row in 0..counters.len() {
+        let (Some(kernel), Some(kind)) =
+            (counters.kernel[row].row_of(Table::Kernels), counters.counter[row].get())
+        else {
+            continue;
+        };
+        add(kernel, trace.counter_kinds[kind].name, counters.value[row]);
+    }
+    // Level passes count the same again under the same names.
+    for column in trace.counter_columns.columns.iter().filter(|column| column.pass.is_empty()) {
+        for (kernel, &value) in column.values.iter().enumerate() {
+            add(kernel, column.counter, value);
+        }
+    }
+}
+
+fn figures(trace: &Trace, tally: &Tally, busy: Option<&(i64, i64, i64)>) -> Figures {
+    let mut figures = Figures::new();
+    let mut put = |name: &str, value: f64| {
+        if value.is_finite() {
+            figures.insert(name.to_string(), value);
+        }
+    };
+    put("duration_ns", tally.total as f64);
+    put("dispatches", tally.dispatches as f64);
+    put("mean_ns", tally.total as f64 / tally.dispatches.max(1) as f64);
+    if tally.gaps_known > 0 {
+        put("gap_ns", tally.gaps as f64 / tally.gaps_known as f64);
+    }
+    if let Some(&(first, last, union)) = busy
+        && last > first
+    {
+        put("gpu_idle_pct", 100.0 * (last - first - union) as f64 / (last - first) as f64);
+    }
+    if tally.workgroups > 0.0 {
+        put("workgroups", tally.workgroups);
+    }
+    for (name, &value) in &tally.counters {
+        put(name, value);
+        // A counter of many instances is summed already, whatever it is called.
+        if !name.ends_with("_sum") && !name.contains('[') {
+            put(&format!("{name}_sum"), value);
+        }
+    }
+    let shape = trace.shapes.get(trace.kernels.shape[tally.largest]);
+    if shape.scratch_bytes.get().is_some() {
+        put("scratch_bytes", tally.scratch);
+    }
+    let Some(agent) = tally.agent.get().map(|agent| &trace.agents[agent]) else { return figures };
+    let Some(arch) = hw::arch::find(trace.strings.get(agent.name)) else { return figures };
+    let product = trace.strings.get(agent.product);
+    let cus = agent.compute_units.get().and_then(|cus| u32::try_from(cus).ok()).filter(|cus| *cus > 0);
+    let setup = hw::peaks::Setup { product: Some(product), cus, ..Default::default() };
+    let peaks = hw::peaks::peaks(arch, &setup);
+    put("simds", f64::from(arch.facts.simds_per_cu));
+    if let Some(cus) = cus.or_else(|| arch.product(product).map(|product| product.cus)) {
+        put("cus", f64::from(cus));
+    }
+    if let Some(product) = arch.product(product) {
+        put("xccs", f64::from(product.total_xccs()));
+        put("clock_mhz", product.clock_mhz);
+    }
+    for (name, level) in [("peak_hbm_gbps", hw::Level::Hbm), ("peak_l2_gbps", hw::Level::L2)] {
+        if let Some(rate) = peaks.bandwidth(level) {
+            put(name, rate / 1e9);
+        }
+    }
+    if let Some(resources) = resources(shape) {
+        let occupancy = hw::occupancy::theoretical(arch, &resources);
+        put("occupancy_pct", occupancy.percent());
+        put("workgroups_per_cu", f64::from(occupancy.workgroups) / f64::from(occupancy.cus.max(1)));
+    }
+    figures
+}
+
+/// What a launch takes of a compute unit; none where registers or the workgroup are not recorded.
+fn resources(shape: &trace::LaunchShape) -> Option<hw::occupancy::KernelResources> {
+    let whole = |value: trace::OptI64| value.get().and_then(|value| u32::try_from(value).ok());
+    Some(hw::occupancy::KernelResources {
+        vgpr: whole(shape.vgpr)?,
+        agpr: whole(shape.agpr).unwrap_or(0),
+        sgpr: whole(shape.sgpr).unwrap_or(0),
+        lds_bytes: whole(shape.lds_bytes).unwrap_or(0),
+        workgroup: shape.workgroup?.iter().product(),
+        ..Default::default()
+    })
+}

@@ -1,0 +1,125 @@
+//! The table of `rules/bottleneck.toml`: features as formulas, labels as conditions on them.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::panels::expression::{Expression, Operator, parse};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FeatureText {
+    name: String,
+    formulas: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuleText {
+    label: String,
+    when: Vec<String>,
+    score: String,
+    advice: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    feature: Vec<FeatureText>,
+    rule: Vec<RuleText>,
+}
+
+/// A quantity of a kernel.
+#[derive(Debug)]
+pub(super) struct Feature {
+    pub name: String,
+    pub formulas: Vec<Expression>,
+}
+
+/// One condition of a rule: a feature against a bound.
+#[derive(Debug)]
+pub(super) struct Condition {
+    pub text: String,
+    pub left: Expression,
+    pub operator: Operator,
+    pub right: Expression,
+}
+
+/// When a label applies.
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub label: String,
+    pub when: Vec<Condition>,
+    pub score: Expression,
+    pub advice: String,
+}
+
+/// All of it.
+#[derive(Debug)]
+pub(super) struct Rules {
+    pub features: Vec<Feature>,
+    pub rules: Vec<Rule>,
+}
+
+static RULES: LazyLock<Rules> = LazyLock::new(|| {
+    Rules::read(include_str!("../../rules/bottleneck.toml")).expect("the table is checked by a test")
+});
+
+impl Rules {
+    pub fn built_in() -> &'static Self {
+        &RULES
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
+        let text: Text = toml::from_str(text).map_err(|error| error.to_string())?;
+        let formula = |text: &str| parse(text).map_err(|error| format!("`{text}`: {error}"));
+        let mut features = Vec::new();
+        for feature in text.feature {
+            let formulas = feature.formulas.iter().map(|text| formula(text)).collect::<Result<_, _>>()?;
+            features.push(Feature { name: feature.name, formulas });
+        }
+        let mut rules = Vec::new();
+        for rule in text.rule {
+            let mut when = Vec::new();
+            for text in rule.when {
+                let Expression::Binary(operator, left, right) = formula(&text)? else {
+                    return Err(format!("`{text}` compares nothing"));
+                };
+                when.push(Condition { text, left: *left, operator, right: *right });
+            }
+            rules.push(Rule { label: rule.label, when, score: formula(&rule.score)?, advice: rule.advice });
+        }
+        Ok(Self { features, rules })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::bottleneck::FACTS;
+
+    #[test]
+    fn every_name_is_a_counter_a_fact_or_a_feature_above() {
+        let rules = Rules::built_in();
+        let mut known: HashSet<&str> = FACTS.iter().copied().collect();
+        let check = |known: &HashSet<&str>, expression: &Expression| {
+            expression.names(&mut |name, _| {
+                let counter = name.starts_with(|c: char| c.is_ascii_uppercase());
+                assert!(counter || known.contains(name), "`{name}` is not known");
+            });
+        };
+        for feature in &rules.features {
+            feature.formulas.iter().for_each(|formula| check(&known, formula));
+            assert!(known.insert(&feature.name), "{} twice", feature.name);
+        }
+        for rule in &rules.rules {
+            rule.when.iter().for_each(|condition| {
+                check(&known, &condition.left);
+                check(&known, &condition.right);
+            });
+            check(&known, &rule.score);
+        }
+    }
+}
