@@ -8,6 +8,7 @@
 //! Readers never analyse, never modify a file, and never drop a row in silence: what could not be read
 //! is counted and reported in the trace's health.
 
+pub mod att;
 mod bytes;
 pub mod compute;
 mod detect;

@@ -41,6 +41,7 @@ mod select;
 mod shapes;
 mod strings;
 mod sync;
+mod thread_trace;
 mod trace;
 mod window;
 
@@ -63,6 +64,7 @@ pub use select::{Kept, Part, Selection, Subset};
 pub use shapes::{LaunchShape, Shapes};
 pub use strings::Strings;
 pub use sync::{Collective, Collectives, Sync, Syncs};
+pub use thread_trace::{CodeLine, Issued, SlotChange, ThreadTrace, TracedWave};
 pub use trace::Trace;
 pub use window::{BadMoment, Moment, Window};
 

@@ -1,0 +1,219 @@
+//! Where the cycles of waves went: every cycle of a wave is charged to the instruction that caused it.
+//!
+//! A wait is charged to the loads it waits for (in equal parts), a barrier to itself, a stall of a vector or memory
+//! instruction to the unit that was busy, idle time after a taken branch to instruction fetch, other idle time to
+//! the instruction that was late. The cycles charged add up to those of the waves, start and finish gaps aside.
+
+use std::collections::BTreeMap;
+
+use trace::{CodeLine, Map, ThreadTrace, TracedWave};
+
+use super::classes::class_of;
+
+/// A branch was taken.
+const JUMP: u8 = 7;
+
+/// Cycles of one line.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct LineCycles {
+    pub hits: i64,
+    /// Own cycles: issue, stall and the idle time before.
+    pub own: i64,
+    pub stall: i64,
+    /// Cycles that waves lost because of this line, wherever they lost them.
+    pub charged: f64,
+    /// From issue to the end of the wait for it, one for each wait.
+    pub latencies: Vec<i64>,
+}
+
+/// The whole of a thread trace.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Charged {
+    /// By place in the code.
+    pub lines: Vec<LineCycles>,
+    /// Cycles by cause.
+    pub causes: BTreeMap<&'static str, f64>,
+    pub total: i64,
+    /// Cycles of waves by state: empty, idle, executing, waiting, stalled.
+    pub states: [i64; 5],
+    /// Whether single waves were seen, or only sums.
+    pub from_waves: bool,
+}
+
+impl Charged {
+    pub fn of(trace: &ThreadTrace) -> Self {
+        let mut charged = Self { lines: vec![LineCycles::default(); trace.code.len()], ..Self::default() };
+        if trace.waves.iter().any(|wave| !wave.instructions.is_empty()) {
+            charged.from_waves = true;
+            let place: Map<i64, usize> =
+                trace.code.iter().enumerate().map(|(i, line)| (line.number, i)).collect();
+            trace.waves.iter().for_each(|wave| charged.wave(trace, &place, wave));
+        } else {
+            charged.sums(&trace.code);
+        }
+        charged
+    }
+
+    fn add(&mut self, cause: &'static str, cycles: f64) {
+        *self.causes.entry(cause).or_default() += cycles;
+    }
+
+    fn wave(&mut self, trace: &ThreadTrace, place: &Map<i64, usize>, wave: &TracedWave) {
+        for &(state, cycles) in &wave.timeline {
+            if let Some(known) = self.states.get_mut(usize::from(state)) {
+                *known += cycles;
+            }
+        }
+        let mut waits: Map<i64, std::collections::VecDeque<&[i64]>> = Map::default();
+        for (line, awaited) in &wave.waits {
+            waits.entry(*line).or_default().push_back(awaited);
+        }
+        let mut issued_at: Map<i64, i64> = Map::default();
+        let (mut free_at, mut jumped) = (None, false);
+        for issued in &wave.instructions {
+            let idle = free_at.map_or(0, |free: i64| (issued.time - free).max(0));
+            let line = place.get(&issued.line).copied();
+            let isa = line.map_or("", |line| trace.code[line].isa.as_str());
+            let class = class_of(isa);
+            self.total += issued.duration + idle;
+            if idle > 0 {
+                self.add(if jumped { "instruction fetch" } else { "dependency or arbitration" }, idle as f64);
+            }
+            if let Some(line) = line {
+                let cycles = &mut self.lines[line];
+                cycles.hits += 1;
+                cycles.own += issued.duration + idle;
+                cycles.stall += issued.stall;
+                cycles.charged += idle as f64;
+            }
+            let end = issued.time + issued.duration;
+            match class.unit.as_str() {
+                "wait" => {
+                    let queue = waits.get_mut(&issued.line);
+                    // The last entry stands for all further rounds of a loop.
+                    let awaited =
+                        queue.and_then(|q| if q.len() > 1 { q.pop_front() } else { q.front().copied() });
+                    self.wait(
+                        trace,
+                        place,
+                        issued.line,
+                        issued.duration,
+                        awaited.unwrap_or(&[]),
+                        &issued_at,
+                        end,
+                    );
+                }
+                "barrier" => self.charge(line, "barrier", issued.duration),
+                _ => {
+                    let busy = match class.unit.as_str() {
+                        "memory" => "memory unit busy",
+                        "LDS" => "LDS unit busy",
+                        "matrix" => "matrix unit busy",
+                        "vector" => "vector unit busy",
+                        "scalar memory" => "scalar memory unit busy",
+                        _ => "other unit busy",
+                    };
+                    self.add("issue", (issued.duration - issued.stall).max(0) as f64);
+                    if let Some(line) = line {
+                        self.lines[line].charged += (issued.duration - issued.stall).max(0) as f64;
+                    }
+                    self.charge(line, busy, issued.stall.min(issued.duration));
+                }
+            }
+            issued_at.insert(issued.line, issued.time);
+            (free_at, jumped) = (Some(end), issued.category == JUMP);
+        }
+    }
+
+    fn charge(&mut self, line: Option<usize>, cause: &'static str, cycles: i64) {
+        if cycles > 0 {
+            self.add(cause, cycles as f64);
+            if let Some(line) = line {
+                self.lines[line].charged += cycles as f64;
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn wait(
+        &mut self,
+        trace: &ThreadTrace,
+        place: &Map<i64, usize>,
+        own: i64,
+        cycles: i64,
+        awaited: &[i64],
+        issued_at: &Map<i64, i64>,
+        end: i64,
+    ) {
+        let known: Vec<usize> = awaited.iter().filter_map(|line| place.get(line).copied()).collect();
+        if known.is_empty() {
+            self.charge(place.get(&own).copied(), "wait for something not recorded", cycles);
+            return;
+        }
+        let part = cycles as f64 / known.len() as f64;
+        for line in known {
+            let code = &trace.code[line];
+            let cause = match class_of(&code.isa).unit.as_str() {
+                "memory" => "memory latency",
+                "LDS" => "LDS latency",
+                "scalar memory" => "scalar memory latency",
+                _ => "other latency",
+            };
+            self.add(cause, part);
+            self.lines[line].charged += part;
+            if let Some(&issued) = issued_at.get(&code.number) {
+                self.lines[line].latencies.push(end - issued);
+            }
+        }
+    }
+
+    /// From sums over all waves: a wait's counters tell the unit, not the instruction.
+    fn sums(&mut self, code: &[CodeLine]) {
+        for (place, line) in code.iter().enumerate() {
+            let class = class_of(&line.isa);
+            let own = line.latency + line.idle;
+            self.total += own;
+            self.lines[place] = LineCycles {
+                hits: line.hits,
+                own,
+                stall: line.stall,
+                charged: own as f64,
+                latencies: Vec::new(),
+            };
+            if line.idle > 0 {
+                self.add("dependency or arbitration", line.idle as f64);
+            }
+            let text = line.isa.as_str();
+            let counted = |word: &str| text.contains(word);
+            match class.unit.as_str() {
+                "wait" if counted("vmcnt") || counted("loadcnt") || counted("storecnt") => {
+                    self.add("memory latency", line.latency as f64);
+                }
+                "wait" if counted("kmcnt") => self.add("scalar memory latency", line.latency as f64),
+                "wait" if counted("dscnt") => self.add("LDS latency", line.latency as f64),
+                "wait" if counted("lgkmcnt") => self.add("LDS or scalar memory latency", line.latency as f64),
+                "wait" => self.add("wait for something not recorded", line.latency as f64),
+                "barrier" => self.add("barrier", line.latency as f64),
+                unit => {
+                    let busy = match unit {
+                        "memory" => "memory unit busy",
+                        "LDS" => "LDS unit busy",
+                        "matrix" => "matrix unit busy",
+                        "vector" => "vector unit busy",
+                        _ => "other unit busy",
+                    };
+                    self.add("issue", (line.latency - line.stall).max(0) as f64);
+                    self.add(busy, line.stall as f64);
+                }
+            }
+        }
+        self.causes.retain(|_, cycles| *cycles > 0.0);
+    }
+
+    /// The share of all cycles that these causes have, in percent.
+    pub fn share_pct(&self, causes: &[&str]) -> Option<f64> {
+        let cycles: f64 =
+            self.causes.iter().filter(|(cause, _)| causes.contains(cause)).map(|(_, c)| c).sum();
+        (self.total > 0).then(|| 100.0 * cycles / self.total as f64)
+    }
+}

@@ -1,0 +1,85 @@
+//! Decoded thread traces: the folders `ui_output_agent_A_dispatch_D` and files `stats_ui_output_….csv` of rocprofv3.
+//!
+//! `code.json` lists the code with sums over waves, a file per wave what that wave issued, `occupancy.json` when waves
+//! began and ended. The statistics alone are enough for a mix and hot spots. What cannot be read is counted.
+
+mod folder;
+mod stats;
+
+use std::path::{Path, PathBuf};
+
+use trace::ThreadTrace;
+
+use crate::Error;
+
+/// The thread traces at a path: a folder of one, a folder of several, or a file of statistics.
+///
+/// Empty when the path holds none, which is no failure: it may be something else.
+pub fn find(path: &Path) -> Vec<PathBuf> {
+    if path.is_file() {
+        return if stats::is_stats(path) { vec![path.to_path_buf()] } else { Vec::new() };
+    }
+    if path.join("code.json").is_file() {
+        return vec![path.to_path_buf()];
+    }
+    let mut found: Vec<PathBuf> = Vec::new();
+    let mut folders = vec![(path.to_path_buf(), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten().map(|entry| entry.path()) {
+            if entry.is_dir() && entry.join("code.json").is_file() {
+                found.push(entry);
+            } else if entry.is_dir() && depth < 3 {
+                folders.push((entry, depth + 1));
+            } else if entry.is_file() && stats::is_stats(&entry) {
+                found.push(entry);
+            }
+        }
+    }
+    // Statistics of a folder that is there too say the same again.
+    let names: Vec<String> = found.iter().filter(|p| p.is_dir()).map(|p| name_of(p)).collect();
+    found.retain(|path| path.is_dir() || !names.iter().any(|name| name_of(path) == format!("stats_{name}.csv")));
+    found.sort();
+    found
+}
+
+/// Reads one thread trace found by [`find`].
+pub fn read(path: &Path) -> Result<ThreadTrace, Error> {
+    let mut trace = if path.is_dir() { folder::read(path)? } else { stats::read(path)? };
+    trace.path = path.display().to_string();
+    (trace.agent, trace.dispatch) = (number_in(path, "agent_"), number_in(path, "dispatch_"));
+    Ok(trace)
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The number behind a word in the name of a folder or file.
+fn number_in(path: &Path, word: &str) -> Option<i64> {
+    let name = name_of(path);
+    let digits: String = name.split_once(word)?.1.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok()
+}
+
+/// Rows that name a kernel instead of an instruction begin so.
+const MARKER: &str = "; ";
+
+/// Adds a line of code, or the kernel that a marker names.
+fn add_line(trace: &mut ThreadTrace, line: trace::CodeLine) {
+    match line.isa.strip_prefix(MARKER) {
+        Some(mangled) => {
+            let name = if line.source.is_empty() { mangled.trim().to_string() } else { line.source };
+            trace.kernels.push(name);
+        }
+        None => trace.code.push(line),
+    }
+}
+
+fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Error {
+    Error::Unreadable { path: path.to_path_buf(), why: error.to_string() }
+}
+
+fn damaged(path: &Path, why: impl Into<String>) -> Error {
+    Error::Damaged { path: path.to_path_buf(), format: "a decoded thread trace", why: why.into() }
+}
