@@ -25,7 +25,7 @@ mod draw;
 mod json;
 mod scale;
 mod svg;
-mod text;
+pub(crate) mod text;
 mod theme;
 
 use crate::Unit;

@@ -8,6 +8,8 @@ mod jpeg;
 mod json;
 mod markdown;
 mod markdown_document;
+#[cfg(feature = "pdf")]
+mod pdf;
 mod terminal;
 mod xlsx;
 
@@ -18,5 +20,7 @@ pub use image::{jpeg, png};
 pub use json::{json, json_rows};
 pub use markdown::{markdown, markdown_table};
 pub use markdown_document::markdown_document;
+#[cfg(feature = "pdf")]
+pub use pdf::pdf;
 pub use terminal::{TerminalOptions, terminal};
 pub use xlsx::xlsx;

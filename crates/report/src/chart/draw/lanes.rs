@@ -11,7 +11,12 @@ const THINNEST: f64 = 0.6;
 
 /// Draws and gives where it ends.
 pub fn draw(canvas: &mut Canvas, chart: &Chart, lanes: &Lanes, area: Area) -> f64 {
-    let row = if lanes.lanes.len() > 8 { 26.0 } else { 40.0 };
+    let row = match lanes.lanes.len() {
+        0..=1 => 72.0,
+        2..=4 => 48.0,
+        5..=8 => 36.0,
+        _ => 26.0,
+    };
     let widest = lanes.lanes.iter().map(|lane| text::width(&lane.label, SIZE)).fold(0.0, f64::max);
     let labels = widest.min((area.right - area.left) * LABELS);
     let plot = Plot {

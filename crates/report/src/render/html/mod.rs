@@ -10,6 +10,9 @@ use std::fmt::Write;
 
 use base64::Engine;
 
+#[cfg(feature = "pdf")]
+pub(super) use parts::{evidence_text, evidence_unit};
+
 use crate::chart::{SvgOptions, Theme, escape, page_variables};
 use crate::document::{Document, Found};
 use crate::{HealthStatus, fonts};

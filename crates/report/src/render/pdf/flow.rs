@@ -1,0 +1,179 @@
+//! What goes on which page.
+
+use std::rc::Rc;
+
+use super::sheets::{BOTTOM, LEFT, RIGHT, Sheets, Stamp, TOP, Type, lines};
+use super::table;
+use crate::chart::{Anchor, Chart, Ink, SvgOptions, text};
+use crate::document::{Document, Figure, Found};
+use crate::render::RenderError;
+use crate::render::html::{evidence_text, evidence_unit};
+use crate::render::image;
+use crate::{Finding, HealthStatus, Report, Severity, Unit, Value, number};
+
+const BODY: f64 = 9.0;
+/// Figures of a row.
+const FIGURES: usize = 4;
+/// Charts are drawn this wide and then made to fit, so that their letters are a little smaller than the text's.
+const CHART_WIDTH: f64 = 760.0;
+/// Pieces of evidence of a finding.
+const EVIDENCE: usize = 8;
+
+/// Lays a document out.
+pub fn flow(document: &Document, rows: usize) -> Result<Sheets, RenderError> {
+    let mut sheets = Sheets::new();
+    head(&mut sheets, document);
+    for (section, parts) in document.outline() {
+        sheets.space(22.0);
+        // A heading is never the last thing of a page.
+        sheets.need(90.0);
+        sheets.sections.push((section.title.clone(), sheets.pages.len() - 1, sheets.y));
+        sheets.words(
+            (LEFT, sheets.y + 14.0),
+            &section.title,
+            Type::new(14.0, Ink::Text).bold(),
+            Anchor::Start,
+        );
+        sheets.y += 21.0;
+        sheets.rule(sheets.y, Ink::Grid);
+        sheets.y += 8.0;
+        if !section.text.is_empty() {
+            sheets.paragraph(&section.text, Type::new(BODY, Ink::Muted), LEFT);
+        }
+        for part in parts {
+            match part {
+                Found::Chart(chart) => draw(&mut sheets, chart)?,
+                Found::Table(table) => table::table(&mut sheets, table, rows),
+                Found::Findings => findings(&mut sheets, &document.report.findings),
+                Found::Health => health(&mut sheets, &document.report),
+                Found::Notes => {
+                    sheets.space(6.0);
+                    for note in &document.report.notes {
+                        sheets.paragraph(note, Type::new(BODY, Ink::Muted), LEFT);
+                    }
+                }
+            }
+        }
+    }
+    Ok(sheets)
+}
+
+fn head(sheets: &mut Sheets, document: &Document) {
+    sheets.y = TOP + 6.0;
+    sheets.paragraph(&document.title, Type::new(22.0, Ink::Text).bold(), LEFT);
+    sheets.paragraph(&document.subtitle, Type::new(BODY + 1.0, Ink::Muted), LEFT);
+    sheets.y += 10.0;
+    for row in document.figures.chunks(FIGURES) {
+        figures(sheets, row);
+    }
+    for check in document.report.health.iter().filter(|check| check.status != HealthStatus::Pass).take(8) {
+        sheets.y += 3.0;
+        labelled(sheets, check.status.name(), status_ink(check.status), &check.message);
+    }
+}
+
+fn figures(sheets: &mut Sheets, figures: &[Figure]) {
+    let width = (RIGHT - LEFT) / FIGURES as f64;
+    sheets.need(58.0);
+    sheets.rule(sheets.y, Ink::Grid);
+    for (place, figure) in figures.iter().enumerate() {
+        let x = LEFT + width * place as f64;
+        let room = width - 10.0;
+        let mut put = |y: f64, words: &str, style: Type| {
+            sheets.words((x, sheets.y + y), &text::shorten(words, style.size, room), style, Anchor::Start);
+        };
+        put(15.0, &figure.label, Type::new(8.0, Ink::Muted));
+        put(33.0, &figure.value, Type::new(16.0, Ink::Text).bold());
+        put(46.0, &figure.note, Type::new(8.0, Ink::Muted));
+    }
+    sheets.y += 54.0;
+}
+
+fn status_ink(status: HealthStatus) -> Ink {
+    match status {
+        HealthStatus::Pass => Ink::Good,
+        HealthStatus::Warn => Ink::Series(1),
+        HealthStatus::Fail => Ink::Bad,
+    }
+}
+
+/// A word in colour, and what it is about beside it.
+fn labelled(sheets: &mut Sheets, label: &str, ink: Ink, words: &str) {
+    const INDENT: f64 = 48.0;
+    sheets.need(BODY * 1.4);
+    sheets.words((LEFT, sheets.y + BODY), label, Type::new(BODY, ink).bold(), Anchor::Start);
+    sheets.paragraph(words, Type::new(BODY, Ink::Text), LEFT + INDENT);
+}
+
+/// A chart with its title and description, never over two pages.
+fn draw(sheets: &mut Sheets, chart: &Chart) -> Result<(), RenderError> {
+    let svg = chart.svg(&SvgOptions { width: CHART_WIDTH, heading: false, ..SvgOptions::default() });
+    let tree = image::tree(&svg)?;
+    let style = Type::new(BODY, Ink::Muted);
+    let words = lines(&chart.description, style, RIGHT - LEFT).len() as f64 * style.size * 1.4 + 24.0;
+    let (width, height) = (f64::from(tree.size().width()), f64::from(tree.size().height()));
+    let most = BOTTOM - TOP - words - 10.0;
+    let by = ((RIGHT - LEFT) / width).min(most / height);
+    sheets.space(14.0);
+    sheets.need(words + height * by);
+    sheets.words((LEFT, sheets.y + 11.0), &chart.title, Type::new(11.0, Ink::Text).bold(), Anchor::Start);
+    sheets.y += 16.0;
+    sheets.paragraph(&chart.description, style, LEFT);
+    sheets.y += 6.0;
+    let place = sheets.y;
+    let (width, height) = (width * by, height * by);
+    sheets.push(Stamp::Drawing { x: LEFT, y: place, width, height, tree: Rc::new(tree) });
+    sheets.y += height;
+    Ok(())
+}
+
+fn findings(sheets: &mut Sheets, findings: &[Finding]) {
+    for finding in findings {
+        sheets.space(9.0);
+        sheets.need(60.0);
+        let ink = match finding.severity {
+            Severity::High => Ink::Bad,
+            Severity::Medium => Ink::Series(1),
+            Severity::Info => Ink::Muted,
+        };
+        sheets.paragraph(&finding.title, Type::new(10.0, Ink::Text).bold(), LEFT);
+        let mut line = finding.severity.name().to_string();
+        if let Some(gain) = finding.gain_ceiling_ns {
+            line.push_str(&format!(", up to {} to win", number::show(&Value::Int(gain), Unit::Ns)));
+        }
+        sheets.paragraph(&line, Type::new(BODY, ink).bold(), LEFT);
+        sheets.paragraph(&finding.recommendation, Type::new(BODY, Ink::Text), LEFT);
+        let evidence = finding.evidence.iter().take(EVIDENCE).map(|(key, value)| {
+            let (label, unit) = evidence_unit(key);
+            let words = evidence_text(value, unit);
+            let short: String = words.chars().take(160).collect();
+            format!("{label}: {short}{}", if short.len() < words.len() { "…" } else { "" })
+        });
+        let evidence: Vec<String> = evidence.collect();
+        if !evidence.is_empty() {
+            sheets.paragraph(&evidence.join(" · "), Type::new(8.0, Ink::Muted), LEFT);
+        }
+    }
+    sheets.space(4.0);
+}
+
+fn health(sheets: &mut Sheets, report: &Report) {
+    let heading = |sheets: &mut Sheets, words: &str| {
+        sheets.space(12.0);
+        sheets.need(40.0);
+        sheets.paragraph(words, Type::new(11.0, Ink::Text).bold(), LEFT);
+    };
+    heading(sheets, "Inputs");
+    for input in &report.inputs {
+        let size = number::show(&Value::Int(input.bytes as i64), Unit::Bytes);
+        let rank = input.rank.map_or(String::new(), |rank| format!(", rank {rank}"));
+        let words = format!("{} ({}, {size}{rank})", input.path, input.format);
+        sheets.paragraph(&words, Type::new(BODY, Ink::Text), LEFT);
+    }
+    if !report.health.is_empty() {
+        heading(sheets, "Health");
+    }
+    for check in &report.health {
+        labelled(sheets, check.status.name(), status_ink(check.status), &check.message);
+    }
+}
