@@ -6,6 +6,7 @@
 pub mod attribution;
 mod base;
 mod breakdown;
+mod charts;
 mod classify;
 pub mod compare;
 pub mod explain;
@@ -23,6 +24,7 @@ pub mod triage;
 
 pub use base::health;
 pub use breakdown::{BreakdownOptions, breakdown};
+pub use charts::charts;
 pub use classify::{Category, Class, Classes, Classifier, Kind, Platform, RulesError};
 pub use filters::FilterError;
 pub use fuse::{Fuse, FuseInstance, FusionCatalogue, fuse, fuse_with};

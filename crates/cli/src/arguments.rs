@@ -55,6 +55,8 @@ pub enum Command {
     Compare(Box<commands::compare::CompareArgs>),
     /// Say what is wrong with a run and what it could win: ranked findings of rules, your own included
     Explain(commands::explain::ExplainArgs),
+    /// Write a report to read and pass on: html, pdf, md, xlsx, json, and its charts as png, svg or jpeg
+    Report(commands::report::ReportArgs),
     /// Simulate a run with known truth and write it as trace files
     Synth(commands::synth::SynthArgs),
     /// Print shell completions

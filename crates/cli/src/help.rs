@@ -12,6 +12,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Collect", &["collect", "presets", "capture"]),
     ("Read", &["summary", "query", "convert", "merge", "open"]),
     ("Analyse", &["triage", "breakdown", "overlap", "occupancy", "perfetto-fix", "compare", "explain"]),
+    ("Share", &["report"]),
     ("Test data", &["synth"]),
     ("Set up", &["completions", "man"]),
 ];

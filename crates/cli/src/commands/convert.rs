@@ -265,7 +265,7 @@ impl Job {
 }
 
 /// Whether a path means a folder: it is one, or it says so.
-fn is_folder(path: &Path) -> bool {
+pub fn is_folder(path: &Path) -> bool {
     path.is_dir() || path.as_os_str().to_string_lossy().ends_with('/')
 }
 

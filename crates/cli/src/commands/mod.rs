@@ -15,6 +15,7 @@ pub mod overlap;
 pub mod perfetto_fix;
 pub mod presets;
 pub mod query;
+pub mod report;
 pub mod setup;
 pub mod summary;
 pub mod synth;
@@ -44,6 +45,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::PerfettoFix(args) => args.run(output),
         Command::Compare(args) => args.run(output),
         Command::Explain(args) => args.run(output),
+        Command::Report(args) => args.run(output),
         Command::Synth(args) => args.run(output),
         Command::Completions(args) => args.run(),
         Command::Man(args) => args.run(),
