@@ -247,6 +247,40 @@ impl Catalogue {
     }
 }
 
+/// Where the default differs from the vendor's formulas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// `17.2`
+    pub table: String,
+    /// The metric, or the table's title where rows are channels.
+    pub metric: String,
+    /// The architectures.
+    pub gpus: Vec<&'static str>,
+    /// Why.
+    pub why: &'static str,
+}
+
+/// Every formula that differs from the vendor's.
+pub fn differences() -> Vec<Difference> {
+    let mut found = Vec::new();
+    for panel in &Catalogue::builtin().panels {
+        for table in &panel.tables {
+            for metric in &table.metrics {
+                for formula in
+                    metric.on.iter().chain([&metric.formula]).filter(|formula| !formula.why.is_empty())
+                {
+                    let on = |at: &usize| metric.on(*at).is_some_and(|other| std::ptr::eq(other, formula));
+                    let gpus = (0..ARCHITECTURES.len()).filter(on).map(|at| ARCHITECTURES[at]).collect();
+                    let metric = if table.channels { table.title.clone() } else { metric.name.clone() };
+                    let table = format!("{}.{}", panel.number, table.number);
+                    found.push(Difference { table, metric, gpus, why: &formula.why });
+                }
+            }
+        }
+    }
+    found
+}
+
 /// The place of an architecture in the catalogue. gfx940 and gfx941 are early gfx942.
 pub fn architecture(name: &str) -> Option<usize> {
     let name = name.split(':').next().unwrap_or(name);

@@ -8,7 +8,7 @@ use super::Rule;
 use super::catalogue::{Catalogue, architecture};
 use super::expression::{Absent, Bound, Inputs, Source, parse};
 use super::options::NormalUnit;
-use super::pivot::pivot;
+use super::pivot::{Columns, pivot};
 use super::specs::Specs;
 
 /// The accumulation of a level pass; newer releases name it after the pass instead.
@@ -18,7 +18,7 @@ const ACCUMULATION: &str = "SQ_ACCUM_PREV_HIRES";
 pub struct Dispatches<'t> {
     trace: &'t Trace,
     /// Columns by pass and counter; the joined table has no pass.
-    columns: Map<&'t str, Map<&'t str, Cow<'t, [f64]>>>,
+    columns: Map<&'t str, Columns<'t>>,
     /// Rows of `kernels`; all of them when there is none.
     rows: Option<Vec<u32>>,
     specs: Specs,
@@ -30,11 +30,14 @@ pub struct Dispatches<'t> {
 impl<'t> Dispatches<'t> {
     /// All dispatches of a trace.
     pub fn of(trace: &'t Trace, specs: Specs, rule: Rule, unit: NormalUnit) -> Self {
-        let mut columns: Map<&str, Map<&str, Cow<'_, [f64]>>> = Map::default();
+        let mut columns: Map<&str, Columns<'_>> = Map::default();
         columns.insert("", pivot(trace));
         for column in &trace.counter_columns.columns {
             let (pass, name) = (trace.strings.get(column.pass), trace.strings.get(column.counter));
-            columns.entry(pass).or_default().insert(name, Cow::Borrowed(column.values.as_slice()));
+            columns
+                .entry(pass)
+                .or_default()
+                .insert(Cow::Borrowed(name), Cow::Borrowed(column.values.as_slice()));
         }
         let architecture = specs.text("gpu_arch").and_then(architecture);
         Self { trace, columns, rows: None, specs, rule, unit, architecture }
@@ -91,12 +94,8 @@ impl<'t> Dispatches<'t> {
 
     /// Nanoseconds of each chosen dispatch.
     pub fn durations(&self) -> Vec<f64> {
-        let kernels = &self.trace.kernels;
-        let known = &self.trace.counter_columns.duration;
         let duration = |row: u32| {
-            let row = row as usize;
-            let whole = || (kernels.end[row] - kernels.start[row]) as f64;
-            let ns = known.get(row).copied().filter(|ns| !ns.is_nan()).unwrap_or_else(whole);
+            let ns = duration_of(self.trace, row);
             // A duration of nothing is a damaged one, and a rate over it no rate.
             if self.rule == Rule::RatioOfSums && ns <= 0.0 { f64::NAN } else { ns }
         };
@@ -106,7 +105,12 @@ impl<'t> Dispatches<'t> {
     /// The column of a counter, under either spelling where it has two.
     fn counter(&self, pass: &str, name: &str) -> Option<Cow<'_, [f64]>> {
         let of_pass = self.columns.get(pass)?;
-        let spelling = |name: &str| of_pass.get(name).map(|values| self.chosen(values));
+        let column = |name: &str| of_pass.get(name).map(|values| self.chosen(values));
+        // Counters that came as rows are summed under their plain name.
+        let spelling = |name: &str| match self.rule {
+            Rule::MeanOfRatios => column(name),
+            Rule::RatioOfSums => column(name).or_else(|| column(name.strip_suffix("_sum")?)),
+        };
         match (self.rule, name.strip_prefix("TCC_EA_"), name.strip_prefix("TCC_EA0_")) {
             // The vendor asks for one spelling per architecture, and literally for the other.
             (Rule::MeanOfRatios, Some(rest), _) => match self.architecture {
@@ -170,6 +174,14 @@ impl<'t> Dispatches<'t> {
         let cus = 8.0 * waves / most + waves.rem_euclid(most).min(8.0);
         Ok(cus.min(self.fact("cu_per_gpu")?).trunc())
     }
+}
+
+/// Nanoseconds of a kernel, with the fraction that averaged passes leave.
+pub(super) fn duration_of(trace: &Trace, row: u32) -> f64 {
+    let row = row as usize;
+    let whole = || (trace.kernels.end[row] - trace.kernels.start[row]) as f64;
+    let known = trace.counter_columns.duration.get(row).copied();
+    known.filter(|ns| !ns.is_nan()).unwrap_or_else(whole)
 }
 
 /// Dispatches as formulas of one pass see them.

@@ -2,21 +2,35 @@
 //!
 //! ```text
 //! Trace ─► Dispatches (columns by name) ─┐
-//! panels/*.toml ─► Catalogue ────────────┴─► evaluate ─► tables ─► Report
+//! panels/*.toml ─► Catalogue ────────────┴─► evaluate ─► tables, memory chart ─► Report
 //! ```
 //!
 //! Costs: one pass over the columns that the chosen formulas name, block by block; quantiles select, they do not sort.
 
 pub mod catalogue;
+mod channels;
 mod dispatches;
 pub mod expression;
+mod listing;
+mod machine;
+mod memory_chart;
+mod needed;
 mod options;
 mod pivot;
+mod report;
+mod select;
 mod specs;
 mod statistics;
+mod tables;
+mod top;
 mod values;
 
 pub use dispatches::Dispatches;
-pub use options::{Block, Blocks, NormalUnit, Rule};
+pub use listing::list_metrics;
+pub use needed::counters_needed;
+pub use options::{Block, Blocks, NormalUnit, Rule, TimeUnit};
+pub use report::{PanelsOptions, memory_chart_text, panels, panels_needs, specs_of};
+pub use select::{Choice, ChoiceError, choose};
 pub use specs::Specs;
+pub use top::{TopKernel, top_kernels};
 pub use values::{Cell, RowValues, TableValues, evaluate};

@@ -1,5 +1,7 @@
 //! What to evaluate and how.
 
+use report::{Column, Unit, Value};
+
 /// How the values of many dispatches become one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rule {
@@ -32,6 +34,57 @@ impl NormalUnit {
             NormalUnit::PerWave => "wave",
             NormalUnit::PerCycle => "cycle",
             NormalUnit::PerSecond => "second",
+        }
+    }
+}
+
+/// The unit of durations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// Nanoseconds.
+    #[default]
+    Ns,
+    /// Microseconds.
+    Us,
+    /// Milliseconds.
+    Ms,
+    /// Seconds.
+    S,
+}
+
+impl TimeUnit {
+    /// How it is written.
+    pub fn word(self) -> &'static str {
+        match self {
+            TimeUnit::Ns => "ns",
+            TimeUnit::Us => "us",
+            TimeUnit::Ms => "ms",
+            TimeUnit::S => "s",
+        }
+    }
+
+    /// Nanoseconds in this unit.
+    pub fn scale(self, ns: f64) -> f64 {
+        match self {
+            TimeUnit::Ns => ns,
+            TimeUnit::Us => ns / 1e3,
+            TimeUnit::Ms => ns / 1e6,
+            TimeUnit::S => ns / 1e9,
+        }
+    }
+
+    /// A column of durations in this unit.
+    pub(super) fn column(self, what: &str) -> Column {
+        let unit = if self == TimeUnit::Ns { Unit::Ns } else { Unit::Exact };
+        Column::int(&format!("{what}_{}", self.word()), unit)
+    }
+
+    /// A cell of such a column; damaged durations are absent.
+    pub(super) fn value(self, ns: f64) -> Value {
+        match self {
+            _ if ns.is_nan() || ns <= 0.0 => Value::absent("the dispatch has no duration"),
+            TimeUnit::Ns => Value::Int(ns.round() as i64),
+            _ => Value::Float(self.scale(ns)),
         }
     }
 }

@@ -1,0 +1,271 @@
+//! The report: one run, or several side by side with the first as the base.
+
+use report::{Column, HealthCheck, HealthStatus, Report, Table, Value};
+use trace::{Map, Needs, Trace};
+
+use super::channels::glance;
+use super::dispatches::Dispatches;
+use super::machine;
+use super::memory_chart;
+use super::options::{Blocks, NormalUnit, Rule, TimeUnit};
+use super::select::{Choice, ChoiceError, choose};
+use super::specs::Specs;
+use super::tables::{Style, table};
+use super::top::{TopKernel, dispatch_table, kernel_table};
+use super::values::{TableValues, evaluate};
+use crate::base;
+
+/// What to show and how.
+#[derive(Clone, Debug, Default)]
+pub struct PanelsOptions {
+    /// How values of many dispatches become one, and whose formulas.
+    pub rule: Rule,
+    /// What work is counted by.
+    pub unit: NormalUnit,
+    /// The unit of durations.
+    pub time: TimeUnit,
+    /// Panels, tables and metrics; none is all, or an overview for people.
+    pub blocks: Blocks,
+    /// Digits behind the point.
+    pub decimals: Option<u32>,
+    /// Which dispatches.
+    pub choice: Choice,
+    /// Facts about the GPU that are known better.
+    pub corrections: Vec<(String, f64)>,
+    /// Whether a person reads it: bars, the drawn memory chart, and no more than was asked for.
+    pub for_people: bool,
+    /// Only kernels and dispatches.
+    pub list_stats: bool,
+}
+
+/// What a trace has to be read with.
+pub fn panels_needs() -> Needs {
+    Needs { kernels: true, shapes: true, counters: true, counter_columns: true, ..Needs::nothing() }
+}
+
+/// The facts about a run's GPU, with the user's corrections and what its products are known to have.
+pub fn specs_of(trace: &Trace, corrections: &[(String, f64)]) -> Specs {
+    let mut specs = Specs::of(trace);
+    machine::complete(&mut specs, trace);
+    specs.corrected(corrections)
+}
+
+/// One run, evaluated.
+struct Run<'t> {
+    trace: &'t Trace,
+    rows: Vec<u32>,
+    top: Vec<TopKernel>,
+    specs: Specs,
+    tables: Vec<TableValues>,
+    known: bool,
+}
+
+impl<'t> Run<'t> {
+    fn of(trace: &'t Trace, options: &PanelsOptions) -> Result<Self, ChoiceError> {
+        let (rows, top) = choose(trace, &options.choice)?;
+        let specs = specs_of(trace, &options.corrections);
+        let dispatches = Dispatches::of(trace, specs.clone(), options.rule, options.unit).only(rows.clone());
+        let known = dispatches.architecture().is_some();
+        let tables = if options.list_stats { Vec::new() } else { evaluate(&dispatches, &wanted(options)) };
+        Ok(Self { trace, rows, top, specs, tables, known })
+    }
+}
+
+/// People get an overview unless they ask for more.
+fn wanted(options: &PanelsOptions) -> Blocks {
+    let overview = options.for_people && options.blocks.0.is_empty();
+    if overview {
+        Blocks(["2", "3"].iter().filter_map(|block| block.parse().ok()).collect())
+    } else {
+        options.blocks.clone()
+    }
+}
+
+/// Evaluates the panels of one run, or of several side by side.
+pub fn panels(runs: &[Trace], options: &PanelsOptions) -> Result<Report, ChoiceError> {
+    let evaluated: Vec<Run<'_>> =
+        runs.iter().map(|trace| Run::of(trace, options)).collect::<Result<_, _>>()?;
+    let mut report = base::report("panels", &runs[0]);
+    for trace in &runs[1..] {
+        let other = base::report("panels", trace);
+        report.inputs.extend(other.inputs);
+        report.health.extend(other.health);
+    }
+    let style = Style {
+        decimals: options.decimals.or(options.for_people.then_some(2)),
+        time: options.time,
+        bars: options.for_people,
+        rule: options.rule,
+    };
+    for run in &evaluated {
+        report.health.extend(check_facts(run, options));
+    }
+    let first = &evaluated[0];
+    let blocks = &options.blocks;
+    let everything = blocks.0.is_empty();
+    if everything || options.list_stats || blocks.want_table(0, 1) {
+        for (number, run) in evaluated.iter().enumerate() {
+            let mut table = kernel_table(run.trace, &run.top, options.time);
+            name_run(&mut table, number, evaluated.len());
+            report.tables.push(table);
+        }
+    }
+    let dispatch_list = !options.for_people || options.list_stats;
+    if (everything && dispatch_list) || (!everything && blocks.want_table(0, 2)) {
+        report.tables.push(dispatch_table(first.trace, &first.rows, options.time));
+    }
+    if options.list_stats {
+        return Ok(report);
+    }
+    if (everything && !options.for_people) || (!everything && blocks.want_table(1, 1)) {
+        report.tables.push(system_table(&first.specs));
+    }
+    let mut channels: Vec<&TableValues> = Vec::new();
+    for values in &first.tables {
+        let same = |run: &Run<'_>| -> Option<usize> {
+            run.tables.iter().position(|other| (other.panel, other.table) == (values.panel, values.table))
+        };
+        let others: Option<Vec<&TableValues>> =
+            evaluated[1..].iter().map(|run| same(run).map(|at| &run.tables[at])).collect();
+        let Some(others) = others else { continue };
+        let drawn = options.for_people && values.panel == 3 && evaluated.len() == 1;
+        if drawn {
+            continue;
+        }
+        if options.for_people && values.channels && !asked_for_channels(blocks) {
+            channels.push(values);
+            continue;
+        }
+        let all: Vec<&TableValues> = std::iter::once(values).chain(others).collect();
+        if options.for_people && all.iter().all(|values| is_empty(values)) {
+            continue;
+        }
+        report.tables.push(table(&all, &style));
+    }
+    if !channels.is_empty() {
+        report.tables.push(glance(&channels, &style));
+    }
+    if let Some(chart) = first.tables.iter().find(|values| values.panel == 3)
+        && evaluated.len() == 1
+    {
+        report.charts.push(memory_chart::chart(chart, options.unit));
+    }
+    report.notes.extend(missing(&evaluated));
+    if options.for_people && everything {
+        report.notes.push(more_panels());
+    }
+    Ok(report)
+}
+
+/// The memory chart of a run as text, when it was evaluated.
+pub fn memory_chart_text(trace: &Trace, options: &PanelsOptions) -> Option<String> {
+    let blocks = wanted(options);
+    if !blocks.want_table(3, 1) {
+        return None;
+    }
+    let (rows, _) = choose(trace, &options.choice).ok()?;
+    let specs = specs_of(trace, &options.corrections);
+    let dispatches = Dispatches::of(trace, specs, options.rule, options.unit).only(rows);
+    let chart = Blocks(vec!["3".parse().ok()?]);
+    let tables = evaluate(&dispatches, &chart);
+    tables.first().map(|values| memory_chart::text(values, options.unit))
+}
+
+fn asked_for_channels(blocks: &Blocks) -> bool {
+    blocks.0.iter().any(|block| block.panel == 18 && (block.table.is_some() || blocks.0.len() == 1))
+}
+
+fn is_empty(values: &TableValues) -> bool {
+    values.rows.iter().all(|row| row.cells.iter().all(Result::is_err))
+}
+
+fn name_run(table: &mut Table, number: usize, runs: usize) {
+    if runs > 1 {
+        table.title.push_str(&format!(" of run {}", number + 1));
+        if number > 0 {
+            table.name.push_str(&format!("_{}", number + 1));
+        }
+    }
+}
+
+/// Table 1.1.
+fn system_table(specs: &Specs) -> Table {
+    let mut table =
+        Table::new("panel_1.1", "1.1 System info", vec![Column::text("fact"), Column::text("value")]);
+    for (key, value) in specs.iter() {
+        let value =
+            if value.is_empty() { Value::absent("the workload does not say") } else { Value::from(value) };
+        table.push(vec![Value::from(key), value]);
+    }
+    table
+}
+
+/// What is wrong with the facts about the GPU, in the words of who can correct them.
+fn check_facts(run: &Run<'_>, options: &PanelsOptions) -> Vec<HealthCheck> {
+    let warn = |id: &str, message: String| HealthCheck {
+        id: id.into(),
+        status: HealthStatus::Warn,
+        value: None,
+        message,
+    };
+    let mut checks = Vec::new();
+    if !run.known {
+        let name = run.specs.text("gpu_arch").unwrap_or("");
+        let message = match name {
+            "" => "the architecture of the GPU is not known, so that no panel can be computed".to_string(),
+            name => format!("no panels are known for the architecture `{name}`"),
+        };
+        checks.push(warn("architecture", message));
+        return checks;
+    }
+    let clocks = [("max_sclk", "peaks of arithmetic and caches"), ("max_mclk", "the peak of memory")];
+    for (key, what) in clocks {
+        if run.specs.number(key).is_none_or(|clock| clock <= 0.0) {
+            let is = if run.specs.number(key).is_some() { "0" } else { "missing" };
+            let mut message = format!("{key} is {is}: {what} cannot be computed");
+            if options.rule == Rule::RatioOfSums {
+                message.push_str(&format!("; `--specs {key}=MHZ` gives it"));
+            }
+            checks.push(warn("clock", message));
+        }
+    }
+    checks
+}
+
+/// Reasons for empty cells, each with the metrics it empties; those that most metrics share come first.
+fn missing(runs: &[Run<'_>]) -> Vec<String> {
+    const REASONS: usize = 8;
+    const IDS: usize = 6;
+    let mut by_reason: Map<&str, Vec<&str>> = Map::default();
+    for row in runs.iter().flat_map(|run| &run.tables).flat_map(|values| &values.rows) {
+        // A peak that does not exist is no loss.
+        for why in
+            row.cells.iter().filter_map(|cell| cell.as_ref().err()).filter(|why| why.contains("counter "))
+        {
+            let ids = by_reason.entry(why).or_default();
+            if ids.last() != Some(&row.id.as_str()) {
+                ids.push(&row.id);
+            }
+        }
+    }
+    let mut reasons: Vec<(&str, Vec<&str>)> = by_reason.into_iter().collect();
+    reasons.sort_by(|a, b| b.1.len().cmp(&a.1.len()).then_with(|| a.0.cmp(b.0)));
+    let hidden = reasons.len().saturating_sub(REASONS);
+    let line = |(why, ids): &(&str, Vec<&str>)| {
+        let shown = ids.iter().take(IDS).copied().collect::<Vec<_>>().join(", ");
+        let more = ids.len().saturating_sub(IDS);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("N/A: {why}: {shown}{more}")
+    };
+    let mut notes: Vec<String> = reasons.iter().take(REASONS).map(line).collect();
+    if hidden > 0 {
+        notes.push(format!("N/A: {hidden} more counters were not collected (--format json names each)"));
+    }
+    notes
+}
+
+fn more_panels() -> String {
+    let panels = super::catalogue::Catalogue::builtin().panels.iter().filter(|panel| panel.number > 3);
+    let names: Vec<String> = panels.map(|panel| format!("{} {}", panel.number, panel.title)).collect();
+    format!("more panels with -b NUMBER, or -b all: {}", names.join(", "))
+}

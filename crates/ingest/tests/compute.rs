@@ -1,0 +1,91 @@
+//! Workload folders: passes joined as the vendor joins them, and both forms of counters alike.
+
+use std::path::{Path, PathBuf};
+
+use rocm_perf_ingest::{Progress, read};
+use trace::{Needs, Trace};
+
+fn data() -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/rocprof_compute");
+    if !path.is_dir() {
+        eprintln!("skipped: no sample workloads of rocprof-compute");
+        return None;
+    }
+    Some(path)
+}
+
+fn columns(folder: &Path) -> Trace {
+    let needs = Needs { counter_columns: true, counters: true, ..Needs::nothing() };
+    read(&[folder.to_path_buf()], &needs, &Progress::default()).unwrap()
+}
+
+/// Values of a counter of the joined table.
+fn values<'t>(trace: &'t Trace, counter: &str) -> Option<&'t [f64]> {
+    let is_it = |column: &&trace::CounterColumn| {
+        trace.strings.get(column.counter) == counter && trace.strings.get(column.pass).is_empty()
+    };
+    trace.counter_columns.columns.iter().find(is_it).map(|column| column.values.as_slice())
+}
+
+#[test]
+fn passes_joined_by_us_are_those_joined_by_the_vendor() {
+    let Some(data) = data() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for entry in std::fs::read_dir(data.join("vcopy_MI350")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap() != "pmc_perf.csv" {
+            std::fs::copy(&path, folder.path().join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    let (theirs, ours) = (columns(&data.join("vcopy_MI350")), columns(folder.path()));
+    assert_eq!(theirs.kernels.len(), ours.kernels.len());
+    let mut compared = 0;
+    for column in &theirs.counter_columns.columns {
+        let name = theirs.strings.get(column.counter);
+        if theirs.strings.get(column.pass).is_empty() {
+            assert_eq!(values(&ours, name), Some(column.values.as_slice()), "{name}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 500, "{compared} counters");
+    for (a, b) in theirs.counter_columns.duration.iter().zip(&ours.counter_columns.duration) {
+        assert!((a - b).abs() <= 1.0, "{a} {b}: the vendor's mean is of doubles");
+    }
+}
+
+#[test]
+fn rows_and_columns_hold_the_same_counters() {
+    let Some(data) = data() else { return };
+    for workload in ["vcopy_MI200", "vcopy_MI300X_A1_rocpd"] {
+        let folder = data.join(workload);
+        let wide = columns(&folder);
+        let needs = Needs { counters: true, ..Needs::nothing() };
+        let rows = read(&[folder], &needs, &Progress::default()).unwrap();
+        assert!(rows.counter_columns.columns.is_empty());
+        let mut compared = 0;
+        for row in rows.counters.rows() {
+            let name = rows.strings.get(rows.counter_kinds[row.counter.get().unwrap()].name);
+            if let Some(values) = values(&wide, name) {
+                let kernel = row.kernel.row_of(trace::Table::Kernels).unwrap();
+                assert_eq!(values[kernel], row.value, "{workload} {name}");
+                compared += 1;
+            }
+        }
+        assert!(compared > 2000, "{workload}: {compared}");
+    }
+}
+
+#[test]
+fn the_machine_and_its_peaks_are_known() {
+    let Some(data) = data() else { return };
+    let trace = columns(&data.join("vcopy_MI200"));
+    let fact = |key: &str| {
+        let found = trace.metadata.iter().find(|m| trace.strings.get(m.key) == key);
+        found.map(|m| trace.strings.get(m.value))
+    };
+    assert_eq!(fact("sysinfo.cu_per_gpu"), Some("104"));
+    assert_eq!(fact("roofline.0.HBMBw"), Some("1388.9302"));
+    assert_eq!(fact("roofline.3.MFMABF16Flops"), Some("171040.98"));
+    assert_eq!(trace.strings.get(trace.agents[0].name), "gfx90a");
+    assert_eq!(trace.agents[0].absolute_index.get(), Some(2));
+}
