@@ -85,6 +85,7 @@ impl Peaks {
 
 /// Works out the peaks of a device; what is not known is absent and named.
 pub fn peaks(arch: &Arch, setup: &Setup) -> Peaks {
+    let setup = &Setup { product: setup.product.filter(|name| !name.trim().is_empty()), ..setup.clone() };
     let product = product_of(arch, setup);
     let mut peaks = Peaks { device: describe(arch, product, setup), ..Peaks::default() };
     if let (Some(asked), None) = (setup.product, product) {
@@ -131,17 +132,19 @@ pub fn peaks(arch: &Arch, setup: &Setup) -> Peaks {
     peaks
 }
 
-/// The product that was named, or the only one there is.
+/// The product that was named, or the one that the compute units leave; alike ones stand for each other.
 fn product_of<'a>(arch: &'a Arch, setup: &Setup) -> Option<&'a Product> {
-    if let Some(name) = setup.product {
-        return arch.product(name);
+    if let Some(product) = setup.product.and_then(|name| arch.product(name)) {
+        return Some(product);
     }
-    let fits = |product: &&Product| setup.cus.is_none_or(|cus| product.cus == cus);
+    let cus = setup.cus.or(setup.product.is_none().then_some(0));
+    let fits = |product: &&Product| cus.is_some_and(|cus| cus == 0 || product.cus == cus);
     let mut candidates = arch.products.iter().filter(fits);
-    match (candidates.next(), candidates.next()) {
-        (Some(only), None) => Some(only),
-        _ => None,
-    }
+    let first = candidates.next()?;
+    let same = |other: &Product| {
+        (other.cus, other.clock_mhz, other.memory_gbps) == (first.cus, first.clock_mhz, first.memory_gbps)
+    };
+    candidates.all(same).then_some(first)
 }
 
 /// XCCs of the logical device.
@@ -294,6 +297,15 @@ mod tests {
         assert_eq!(given.flops(Pipe::Matrix, DataType::Fp16), Some(2048.0 * 38.0 * 1e9));
         assert_eq!(given.bandwidth(Level::Hbm), None);
         assert!(given.absent.iter().any(|text| text.contains("memory bandwidth")));
+
+        // Nothing but the compute units tells an MI300X from an MI300A; an MI325X has as many.
+        assert_eq!(
+            peaks(arch, &Setup { cus: Some(228), ..Setup::default() }).bandwidth(Level::Hbm),
+            Some(5.3e12)
+        );
+        assert_eq!(peaks(arch, &Setup { cus: Some(304), ..Setup::default() }).bandwidth(Level::Hbm), None);
+        let mi200 = Setup { product: Some("MI200"), cus: Some(104), ..Setup::default() };
+        assert_eq!(peaks(find("gfx90a").unwrap(), &mi200).bandwidth(Level::Hbm), Some(1.638e12));
 
         let unknown = peaks(arch, &Setup { product: Some("MI999"), ..Setup::default() });
         assert!(unknown.vector.is_empty() && unknown.absent.iter().any(|text| text.contains("`MI999`")));

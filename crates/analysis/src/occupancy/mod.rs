@@ -82,6 +82,7 @@ pub fn occupancy(trace: &Trace, options: &OccupancyOptions) -> Report {
     let (subjects, notes) = recorded::subjects(trace, options);
     let mut report = base::report("occupancy", trace);
     report.notes = notes;
+    report.notes.extend(options.code.iter().flat_map(|code| code.problems.iter().cloned()));
     table::fill(&mut report, &subjects, true);
     report
 }

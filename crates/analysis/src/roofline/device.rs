@@ -1,0 +1,230 @@
+//! The GPU whose roofs are drawn: what the trace says of it, what the user says, and peaks that were measured.
+
+use hw::peaks::{Peaks, Setup, peaks};
+use hw::{Arch, DataType, Level, Pipe};
+use trace::{AgentKind, Trace};
+
+use crate::panels::Specs;
+
+/// How `ingest` marks peaks measured by rocprof-compute.
+const MEASURED: &str = "roofline.";
+
+/// What the user says beyond the trace.
+#[derive(Clone, Debug, Default)]
+pub struct RooflineOptions {
+    /// The architecture, where the trace does not tell.
+    pub arch: Option<&'static Arch>,
+    /// The product, where the trace does not tell.
+    pub product: Option<String>,
+    /// Compute units of the logical device.
+    pub cus: Option<u32>,
+    /// Engine clock.
+    pub clock_mhz: Option<f64>,
+    /// Memory bandwidth.
+    pub memory_gbps: Option<f64>,
+    /// Compute partition mode.
+    pub compute_partition: Option<String>,
+    /// Memory partition mode.
+    pub memory_partition: Option<String>,
+    /// Which peaks to use.
+    pub peaks: PeakSource,
+}
+
+/// Where ceilings come from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum PeakSource {
+    /// Clock and width.
+    #[default]
+    DataSheet,
+    /// Those that the source measured, where it did.
+    Measured,
+    /// These, by names such as `hbm_gbps` and `bf16_matrix_gflops`; others as on the data sheet.
+    Given(Vec<(String, f64)>),
+}
+
+/// A peak that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadPeaks {
+    /// Not what is expected.
+    #[error(
+        "peaks are given as one JSON object of numbers, such as {{\"hbm_gbps\": 4300, \"bf16_matrix_gflops\": 708000}}"
+    )]
+    NotAnObject,
+    /// A name that is none.
+    #[error(
+        "`{0}` names no peak: use hbm_gbps, mall_gbps, l2_gbps, l1_gbps, lds_gbps, or a type and a pipe as in fp32_vector_gflops"
+    )]
+    Unknown(String),
+    /// A value that is no rate.
+    #[error("`{0}` is not a number above zero")]
+    NotARate(String),
+}
+
+impl PeakSource {
+    /// Reads a JSON object of peaks.
+    pub fn parse(text: &str) -> Result<Self, BadPeaks> {
+        let json: serde_json::Value = serde_json::from_str(text).map_err(|_| BadPeaks::NotAnObject)?;
+        let object = json.as_object().ok_or(BadPeaks::NotAnObject)?;
+        let mut given = Vec::new();
+        for (name, value) in object {
+            let rate =
+                value.as_f64().filter(|rate| *rate > 0.0).ok_or_else(|| BadPeaks::NotARate(name.clone()))?;
+            Named::parse(name).ok_or_else(|| BadPeaks::Unknown(name.clone()))?;
+            given.push((name.clone(), rate));
+        }
+        Ok(PeakSource::Given(given))
+    }
+}
+
+/// A peak by name.
+enum Named {
+    Bytes(Level),
+    Flops(Pipe, DataType),
+}
+
+impl Named {
+    fn parse(name: &str) -> Option<Named> {
+        if let Some(level) = name.strip_suffix("_gbps") {
+            return Level::ALL.into_iter().find(|known| known.name() == level).map(Named::Bytes);
+        }
+        let (data_type, pipe) = name.strip_suffix("_gflops")?.rsplit_once('_')?;
+        let pipe = match pipe {
+            "vector" => Pipe::Vector,
+            "matrix" => Pipe::Matrix,
+            _ => return None,
+        };
+        DataType::ALL
+            .into_iter()
+            .find(|known| known.name() == data_type)
+            .map(|known| Named::Flops(pipe, known))
+    }
+
+    fn set(&self, peaks: &mut Peaks, giga: f64, formula: &str) {
+        match self {
+            Named::Bytes(level) => peaks.set_bandwidth(*level, giga * 1e9, formula),
+            Named::Flops(pipe, data_type) => peaks.set_flops(*pipe, *data_type, giga * 1e9, formula),
+        }
+    }
+}
+
+/// A GPU with its peaks.
+pub(super) struct Device {
+    /// Name of the architecture; empty where it is not known.
+    pub arch: String,
+    /// Its ceilings.
+    pub peaks: Peaks,
+    /// What could not be found out.
+    pub notes: Vec<String>,
+}
+
+/// The GPU of a trace; of several the first with kernels.
+pub(super) fn of(trace: &Trace, options: &RooflineOptions) -> Device {
+    let agent =
+        trace.kernels.agent.iter().find_map(|agent| agent.get()).and_then(|agent| trace.agents.get(agent));
+    let gpu = agent.or_else(|| trace.agents.iter().find(|agent| agent.kind == AgentKind::Gpu));
+    let recorded = gpu.map_or("", |agent| trace.strings.get(agent.name));
+    let mut notes = Vec::new();
+    let Some(arch) = options.arch.or_else(|| hw::arch::find(recorded)) else {
+        let what =
+            if recorded.is_empty() { "the GPU is not named in the trace" } else { "the GPU is not known" };
+        notes.push(format!("{what}: operations, bytes and ceilings are left out; give --arch"));
+        return Device { arch: String::new(), peaks: Peaks::default(), notes };
+    };
+    let specs = Specs::of(trace);
+    let whole = |value: f64| (value > 0.0).then_some(value as u32);
+    let recorded_product = gpu.map_or("", |agent| trace.strings.get(agent.product));
+    let product = options.product.as_deref().or(specs.text("gpu_model")).unwrap_or(recorded_product);
+    let recorded_cus =
+        gpu.and_then(|agent| agent.compute_units.get()).and_then(|cus| u32::try_from(cus).ok());
+    let setup = Setup {
+        product: Some(product),
+        compute_partition: options.compute_partition.as_deref().or(specs.text("compute_partition")),
+        memory_partition: options.memory_partition.as_deref().or(specs.text("memory_partition")),
+        cus: options
+            .cus
+            .or(specs.number("cu_per_gpu").and_then(whole))
+            .or(recorded_cus.filter(|&cus| cus > 0)),
+        xccs: specs.number("num_xcd").and_then(whole),
+        clock_mhz: options.clock_mhz.or(specs.number("max_sclk").filter(|mhz| *mhz > 0.0)),
+        memory_gbps: options.memory_gbps,
+    };
+    let mut peaks = peaks(arch, &setup);
+    match &options.peaks {
+        PeakSource::DataSheet => {}
+        PeakSource::Measured => notes.extend(measured(trace, &mut peaks)),
+        PeakSource::Given(given) => {
+            for (name, rate) in given {
+                if let Some(named) = Named::parse(name) {
+                    named.set(&mut peaks, *rate, "as given");
+                }
+            }
+        }
+    }
+    notes.extend(peaks.absent.iter().cloned());
+    Device { arch: arch.facts.counters.clone(), peaks, notes }
+}
+
+/// Takes over the peaks that rocprof-compute measured on the first device; says so if there are none.
+fn measured(trace: &Trace, peaks: &mut Peaks) -> Option<String> {
+    let mut found = false;
+    for fact in &trace.metadata {
+        let Some(rest) = trace.strings.get(fact.key).strip_prefix(MEASURED) else { continue };
+        let Some(("0", column)) = rest.split_once('.') else { continue };
+        let Ok(rate) = trace.strings.get(fact.value).parse::<f64>() else { continue };
+        if let Some(named) = measured_column(column).filter(|_| rate > 0.0) {
+            named.set(peaks, rate, "measured");
+            found = true;
+        }
+    }
+    (!found).then(|| "no measured peaks are in this input; those of the data sheet are used".to_owned())
+}
+
+/// What a column of `roofline.csv` measures.
+fn measured_column(column: &str) -> Option<Named> {
+    let level = match column {
+        "HBMBw" => Some(Level::Hbm),
+        "L2Bw" => Some(Level::L2),
+        "L1Bw" => Some(Level::L1),
+        "LDSBw" => Some(Level::Lds),
+        _ => None,
+    };
+    if let Some(level) = level {
+        return Some(Named::Bytes(level));
+    }
+    let name = column.strip_suffix("Flops").or_else(|| column.strip_suffix("Ops"))?;
+    let (pipe, name) = match name.strip_prefix("MFMA") {
+        Some(name) => (Pipe::Matrix, name),
+        None => (Pipe::Vector, name),
+    };
+    let data_type = match name {
+        "F64" | "FP64" => DataType::Fp64,
+        "F32" | "FP32" => DataType::Fp32,
+        "F16" | "FP16" => DataType::Fp16,
+        "BF16" => DataType::Bf16,
+        "F8" | "FP8" => DataType::Fp8,
+        "F6" => DataType::Fp6,
+        "F4" => DataType::Fp4,
+        "I8" => DataType::Int8,
+        "I32" => DataType::Int32,
+        "I64" => DataType::Int64,
+        _ => return None,
+    };
+    Some(Named::Flops(pipe, data_type))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peaks_are_read_by_name() {
+        let given = PeakSource::parse(r#"{"hbm_gbps": 4300, "bf16_matrix_gflops": 708000}"#).unwrap();
+        assert_eq!(
+            given,
+            PeakSource::Given(vec![("hbm_gbps".into(), 4300.0), ("bf16_matrix_gflops".into(), 708000.0)])
+        );
+        assert_eq!(PeakSource::parse("[]"), Err(BadPeaks::NotAnObject));
+        assert_eq!(PeakSource::parse(r#"{"ddr_gbps": 1}"#), Err(BadPeaks::Unknown("ddr_gbps".into())));
+        assert_eq!(PeakSource::parse(r#"{"hbm_gbps": -1}"#), Err(BadPeaks::NotARate("hbm_gbps".into())));
+    }
+}
