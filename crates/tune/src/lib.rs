@@ -11,6 +11,7 @@ pub mod autotune;
 pub mod importance;
 pub mod journal;
 pub mod measure;
+pub mod optimize;
 pub mod process;
 pub mod random;
 pub mod search;

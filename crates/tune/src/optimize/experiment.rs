@@ -1,0 +1,299 @@
+//! The proof: pairs of runs of both sides in random order, until the interval is tight or the budget ends.
+//!
+//! The effect is the trimmed mean of log(base/candidate) over pairs, its interval Yuen's, so that a hiccup of the
+//! machine in one run decides nothing. Looking at it several times while it grows is paid for: each look gets its
+//! share of the error.
+
+use analysis::compare::student;
+use serde_json::{Value as Json, json};
+
+use crate::random::Random;
+
+/// One run of a side.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// The metric, less is better.
+    pub value: f64,
+    /// Time from start to end of the whole program.
+    pub end_to_end: f64,
+}
+
+/// Which side to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The program as it is.
+    Base,
+    /// The program with the change.
+    Candidate,
+}
+
+/// How hard to try.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// Least speed-up, as a share: 0.02 for 2 %.
+    pub min_improvement: f64,
+    /// Pairs before the first look.
+    pub least_pairs: usize,
+    /// Pairs at most.
+    pub most_pairs: usize,
+    /// Chance of accepting what is not there.
+    pub error: f64,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self { min_improvement: 0.02, least_pairs: 10, most_pairs: 40, error: 0.05 }
+    }
+}
+
+/// Pairs between two looks.
+const STEP: usize = 5;
+/// Share of pairs cut off at each end.
+const TRIM: f64 = 0.2;
+
+/// What an effect is estimated to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// Speed-up as a factor: base over candidate.
+    pub speedup: f64,
+    /// Bounds of the speed-up.
+    pub low: f64,
+    /// Upper bound.
+    pub high: f64,
+    /// Pairs behind it.
+    pub pairs: usize,
+}
+
+impl Estimate {
+    /// For the audit.
+    pub fn to_json(&self) -> Json {
+        json!({ "speedup": self.speedup, "low": self.low, "high": self.high, "pairs": self.pairs })
+    }
+}
+
+/// What came of an experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Experiment {
+    /// Of the metric.
+    pub effect: Estimate,
+    /// Of the whole program.
+    pub end_to_end: Estimate,
+    /// Values of both sides, pair by pair.
+    pub pairs: Vec<(Sample, Sample)>,
+    /// What is to be made of it.
+    pub verdict: Verdict,
+}
+
+/// What is to be made of an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Faster by more than is asked for.
+    Faster,
+    /// Not faster by as much as is asked for.
+    NotFaster,
+    /// The kernel is faster, the whole program slower.
+    SlowerEndToEnd,
+    /// The budget ended before that could be told.
+    Inconclusive,
+}
+
+impl Verdict {
+    /// As reports and the audit name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Faster => "faster",
+            Verdict::NotFaster => "not_faster",
+            Verdict::SlowerEndToEnd => "slower_end_to_end",
+            Verdict::Inconclusive => "inconclusive",
+        }
+    }
+}
+
+/// Runs pairs until the verdict is clear; a run that fails ends it with its reason.
+pub fn experiment(
+    plan: &Plan,
+    random: &mut Random,
+    run: &mut dyn FnMut(Side) -> Result<Sample, String>,
+) -> Result<Experiment, String> {
+    // Caches, clocks and page tables settle in a pair that does not count.
+    for side in [Side::Base, Side::Candidate] {
+        run(side)?;
+    }
+    let looks = 1 + plan.most_pairs.saturating_sub(plan.least_pairs).div_ceil(STEP);
+    let error = plan.error / looks as f64;
+    let mut pairs = Vec::new();
+    loop {
+        let wanted = if pairs.is_empty() { plan.least_pairs.max(3) } else { pairs.len() + STEP };
+        while pairs.len() < wanted.min(plan.most_pairs.max(3)) {
+            pairs.push(pair(random, run)?);
+        }
+        let effect = estimate(pairs.iter().map(|(a, b)| (a.value, b.value)), error);
+        let end_to_end = estimate(pairs.iter().map(|(a, b)| (a.end_to_end, b.end_to_end)), error);
+        let asked = 1.0 + plan.min_improvement;
+        let verdict = match () {
+            () if effect.low > asked && end_to_end.high < 1.0 => Some(Verdict::SlowerEndToEnd),
+            () if effect.low > asked => Some(Verdict::Faster),
+            () if effect.high < asked => Some(Verdict::NotFaster),
+            () if pairs.len() >= plan.most_pairs => Some(Verdict::Inconclusive),
+            () => None,
+        };
+        if let Some(verdict) = verdict {
+            return Ok(Experiment { effect, end_to_end, pairs, verdict });
+        }
+    }
+}
+
+/// What came of an experiment and of its repetition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Proof {
+    /// The experiment.
+    pub first: Experiment,
+    /// On fresh runs, where the first was won: chance favours winners, and is asked again.
+    pub fresh: Option<Experiment>,
+}
+
+impl Proof {
+    /// Whether the change is worth keeping.
+    pub fn is_accepted(&self) -> bool {
+        self.fresh.as_ref().is_some_and(|fresh| fresh.verdict == Verdict::Faster)
+    }
+}
+
+/// Experiments, and once more on fresh runs when the change seems to win; then any win is enough.
+pub fn prove(
+    plan: &Plan,
+    random: &mut Random,
+    run: &mut dyn FnMut(Side) -> Result<Sample, String>,
+) -> Result<Proof, String> {
+    let first = experiment(plan, random, run)?;
+    if first.verdict != Verdict::Faster {
+        return Ok(Proof { first, fresh: None });
+    }
+    let again = Plan { min_improvement: 0.0, ..*plan };
+    let fresh = experiment(&again, random, run)?;
+    Ok(Proof { first, fresh: Some(fresh) })
+}
+
+/// Both sides once, whichever comes first.
+fn pair(
+    random: &mut Random,
+    run: &mut dyn FnMut(Side) -> Result<Sample, String>,
+) -> Result<(Sample, Sample), String> {
+    if random.below(2) == 0 {
+        let base = run(Side::Base)?;
+        return Ok((base, run(Side::Candidate)?));
+    }
+    let candidate = run(Side::Candidate)?;
+    Ok((run(Side::Base)?, candidate))
+}
+
+/// Trimmed mean of the log ratios with Yuen's interval; `error` is the chance to be above the upper bound or below the
+/// lower one, each.
+pub fn estimate(pairs: impl Iterator<Item = (f64, f64)>, error: f64) -> Estimate {
+    let mut ratios: Vec<f64> = pairs.map(|(base, candidate)| (base / candidate).ln()).collect();
+    ratios.retain(|ratio| ratio.is_finite());
+    ratios.sort_by(f64::total_cmp);
+    let n = ratios.len();
+    if n < 3 {
+        return Estimate { speedup: 1.0, low: 0.0, high: f64::INFINITY, pairs: n };
+    }
+    let cut = (n as f64 * TRIM) as usize;
+    let kept = &ratios[cut..n - cut];
+    let middle = kept.iter().sum::<f64>() / kept.len() as f64;
+    // Winsorised: the cut ones count as the nearest that is kept.
+    let (low, high) = (kept[0], kept[kept.len() - 1]);
+    let pulled: Vec<f64> = ratios.iter().map(|ratio| ratio.clamp(low, high)).collect();
+    let mean = pulled.iter().sum::<f64>() / n as f64;
+    let squares: f64 = pulled.iter().map(|ratio| (ratio - mean).powi(2)).sum();
+    let h = kept.len() as f64;
+    let standard_error = (squares / (h * (h - 1.0))).sqrt();
+    let half = student::two_sided_quantile(2.0 * error, h - 1.0) * standard_error;
+    Estimate { speedup: middle.exp(), low: (middle - half).exp(), high: (middle + half).exp(), pairs: n }
+}
+
+/// The noise floor: what the program seems to win against itself, as a share. Below it nothing can be told.
+pub fn noise_floor(
+    pairs: usize,
+    random: &mut Random,
+    run: &mut dyn FnMut(Side) -> Result<Sample, String>,
+) -> Result<(f64, Estimate), String> {
+    let mut same = |_: Side| run(Side::Base);
+    let mut samples = Vec::new();
+    for _ in 0..pairs.max(3) {
+        samples.push(pair(random, &mut same)?);
+    }
+    let found = estimate(samples.iter().map(|(a, b)| (a.value, b.value)), 0.025);
+    Ok(((found.speedup.ln().abs()).exp() - 1.0, found))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A machine with noise in every run, a slow drift and now and then a hiccup.
+    fn machine(seed: u64, gain: f64) -> impl FnMut(Side) -> Result<Sample, String> {
+        let (mut random, mut drift) = (Random::new(seed), 0.0);
+        move |side| {
+            drift += 0.002 * random.normal();
+            let hiccup = if random.below(20) == 0 { 1.5 } else { 1.0 };
+            let noise = (0.03 * random.normal() + drift).exp() * hiccup;
+            let value = noise * if side == Side::Candidate { 1.0 / (1.0 + gain) } else { 1.0 };
+            Ok(Sample { value, end_to_end: 5.0 + value })
+        }
+    }
+
+    fn accepted(gain: f64) -> usize {
+        (0..100)
+            .filter(|seed| {
+                let plan = Plan::default();
+                prove(&plan, &mut Random::new(seed + 1000), &mut machine(*seed, gain)).unwrap().is_accepted()
+            })
+            .count()
+    }
+
+    #[test]
+    fn a_win_is_seen_and_nothing_is_made_of_nothing() {
+        assert!(accepted(0.10) >= 95, "{}", accepted(0.10));
+        assert!(accepted(0.0) <= 1);
+        assert!(accepted(-0.05) == 0);
+        assert!(accepted(0.02) <= 5, "what is just asked for is not more than it: {}", accepted(0.02));
+    }
+
+    #[test]
+    fn intervals_cover_the_truth() {
+        let mut random = Random::new(8);
+        let covered = (0..1000)
+            .filter(|_| {
+                let pairs: Vec<(f64, f64)> = (0..20)
+                    .map(|_| ((0.05 * random.normal()).exp(), (0.05 * random.normal()).exp() / 1.1))
+                    .collect();
+                let found = estimate(pairs.into_iter(), 0.025);
+                (found.low..found.high).contains(&1.1)
+            })
+            .count();
+        assert!((925..=980).contains(&covered), "{covered}");
+    }
+
+    #[test]
+    fn a_kernel_that_wins_while_the_program_loses_is_told_apart() {
+        let mut random = Random::new(1);
+        let mut run = |side| {
+            let noise = (0.01 * random.normal()).exp();
+            let (value, end_to_end) = if side == Side::Base { (1.0, 10.0) } else { (0.8, 12.0) };
+            Ok(Sample { value: value * noise, end_to_end: end_to_end * noise })
+        };
+        let found = experiment(&Plan::default(), &mut Random::new(2), &mut run).unwrap();
+        assert_eq!(found.verdict, Verdict::SlowerEndToEnd);
+    }
+
+    #[test]
+    fn a_failing_run_ends_it() {
+        let mut left = 7;
+        let mut run = |_| {
+            left -= 1;
+            if left == 0 { Err("it crashed".to_string()) } else { Ok(Sample { value: 1.0, end_to_end: 1.0 }) }
+        };
+        let ended = experiment(&Plan::default(), &mut Random::new(2), &mut run);
+        assert_eq!(ended, Err("it crashed".into()));
+    }
+}

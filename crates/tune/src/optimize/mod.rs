@@ -1,0 +1,520 @@
+//! `optimize`: profile, rank, propose, guard, build, check, measure, and keep a change only when it is proven.
+//!
+//! ```text
+//! tree ─► two copies ─► baseline: build, check, profile, noise floor
+//!                            └─► each proposal: guards ─► build ─► metadata ─► checks ─► A/B pairs ─► fresh pairs
+//! ```
+//!
+//! Everything happens in copies below the session's folder. The tree is touched at the very end, by one rename, and
+//! only when that is asked for.
+
+pub mod experiment;
+pub mod guard;
+pub mod metadata;
+pub mod propose;
+mod rank;
+mod runner;
+pub mod session;
+pub mod source;
+pub mod tables;
+pub mod workspace;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+
+use crate::measure::Measure;
+use crate::random::Random;
+use experiment::{Plan, Side, Verdict, noise_floor, prove};
+use propose::{NoProposal, Proposal, external, llm, patch, rules};
+use runner::Runner;
+use session::{Candidate, CandidateStatus, Ranked, Session};
+use source::{Kernel, Source, base_name};
+use workspace::{Workspace, WorkspaceError};
+
+/// Where proposals come from.
+#[derive(Clone, Debug)]
+pub enum Proposer {
+    /// The rule library; all rules where none is named.
+    Rules(Vec<String>),
+    /// A language model, asked so many times.
+    Llm(llm::Endpoint, usize),
+    /// Another program.
+    Command(Vec<String>),
+    /// A patch file.
+    Patch(PathBuf),
+}
+
+/// What to optimise and how.
+pub struct OptimizeRequest<'a> {
+    /// What is measured.
+    pub run: Vec<String>,
+    /// Makes the program.
+    pub build: Vec<String>,
+    /// Each says by its exit code whether the result is right.
+    pub checks: Vec<Vec<String>>,
+    /// Accept without a checker.
+    pub unchecked: bool,
+    /// The file with the kernel; looked for in the tree without.
+    pub source: Option<PathBuf>,
+    /// The source tree.
+    pub tree: PathBuf,
+    /// The kernel; the one that matters most without.
+    pub kernel: Option<String>,
+    /// Where proposals come from.
+    pub proposer: Proposer,
+    /// How hard to prove a gain.
+    pub plan: Plan,
+    /// Candidates to try at most.
+    pub most_candidates: usize,
+    /// Kernels to look at, at most.
+    pub most_kernels: usize,
+    /// More spilled registers than before that are allowed.
+    pub spills: u32,
+    /// Longest run of the program, a check, a proposer.
+    pub timeout: Duration,
+    /// Longest build.
+    pub build_timeout: Duration,
+    /// Folder of the session.
+    pub out: &'a Path,
+    /// Change the tree when something was accepted.
+    pub apply: bool,
+    /// Of the order of pairs.
+    pub seed: u64,
+    /// Records a whole profile; none without a profiler.
+    pub profile: Option<&'a dyn Measure>,
+    /// Measures the dispatches of one kernel, or whatever else was asked for.
+    pub measure: &'a dyn Fn(&str) -> Box<dyn Measure>,
+    /// The GPU, where known.
+    pub gpu: Option<String>,
+}
+
+/// Why there is no session.
+#[derive(Debug, thiserror::Error)]
+pub enum OptimizeError {
+    /// Copies, or applying.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// No checker.
+    #[error("there is no checker, and a faster program that is wrong is worth nothing")]
+    Unchecked,
+    /// The program as it is does not build.
+    #[error("the program does not build as it is: the build {0}")]
+    Build(String),
+    /// The program as it is does not run.
+    #[error("the program does not run as it is: it {0}")]
+    Run(String),
+    /// The checker refuses the program as it is.
+    #[error("checker {number} refuses the program as it is: it {why}")]
+    Check {
+        /// From 1.
+        number: usize,
+        /// What it said.
+        why: String,
+    },
+    /// The kernel is not in the source.
+    #[error("`{}` has no kernel `{kernel}`; {there}", path.display())]
+    NoKernel {
+        /// The source.
+        path: PathBuf,
+        /// The kernel.
+        kernel: String,
+        /// What it has.
+        there: String,
+    },
+    /// No file has it.
+    #[error("no source file below `{}` has kernel `{kernel}`", tree.display())]
+    NoSource {
+        /// The tree.
+        tree: PathBuf,
+        /// The kernel.
+        kernel: String,
+    },
+    /// The source cannot be read.
+    #[error("cannot read `{}`: {why}", path.display())]
+    Source {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// The session cannot be written.
+    #[error("cannot write the session: {0}")]
+    Session(#[from] std::io::Error),
+}
+
+/// Least share of the critical path for which a kernel is worth the trouble, in percent.
+const LEAST_SHARE: f64 = 5.0;
+/// Pairs of the program against itself.
+const FLOOR_PAIRS: usize = 6;
+
+/// Optimises; `watch` hears what goes on.
+pub fn optimize(request: &OptimizeRequest, watch: &mut dyn FnMut(&str)) -> Result<Session, OptimizeError> {
+    if request.checks.is_empty() && !request.unchecked {
+        return Err(OptimizeError::Unchecked);
+    }
+    let workspace = Workspace::make(&request.tree, request.out)?;
+    let runner = Runner { request, workspace: &workspace };
+    let mut session = Session { request: asked(request), state: "building", ..Session::default() };
+    session.save(request.out)?;
+    watch("building the program as it is");
+    runner.build(Side::Base).map_err(OptimizeError::Build)?;
+    session.state = "checking";
+    session.save(request.out)?;
+    watch("checking the program as it is");
+    // Twice: a checker that changes its mind proves nothing about a candidate.
+    for _ in 0..2 {
+        runner.check(Side::Base).map_err(|(number, why)| match number {
+            0 => OptimizeError::Run(why),
+            number => OptimizeError::Check { number, why },
+        })?;
+    }
+    if request.checks.is_empty() {
+        session.notes.push(
+            "accepted without a checker (`--unchecked`): nobody knows whether results are right".into(),
+        );
+    }
+    session.state = "profiling";
+    session.save(request.out)?;
+    watch("profiling the program as it is");
+    session.kernels = runner.profile().map_err(OptimizeError::Run)?;
+    let (path, targets) = targets(request, &mut session)?;
+    let relative = workspace.relative(&path)?;
+    let original = read(&path)?;
+    let mut current = original.clone();
+    session.state = "trying";
+    let mut random = Random::new(request.seed);
+    for target in &targets {
+        let measure = (request.measure)(&target.name);
+        if session.noise_floor.is_none() {
+            watch("measuring the program against itself");
+            let mut run = |side| runner.sample(side, measure.as_ref());
+            let (floor, _) = noise_floor(FLOOR_PAIRS, &mut random, &mut run).map_err(OptimizeError::Run)?;
+            session.noise_floor = Some(floor);
+            session.save(request.out)?;
+        }
+        let trial = Trial {
+            request,
+            runner: &runner,
+            relative: &relative,
+            kernel: base_name(&target.name).to_string(),
+            target,
+            measure: measure.as_ref(),
+        };
+        trial.all(&mut session, &mut current, &mut random, watch)?;
+    }
+    if current != original {
+        let name = relative.display().to_string();
+        session::write(
+            &request.out.join("accepted.diff"),
+            patch::difference(&name, &original, &current).as_bytes(),
+        )?;
+        let together = session.accepted().filter_map(|one| one.proof.as_ref()?.fresh.as_ref());
+        session.speedup = Some(together.map(|fresh| fresh.effect.speedup).product());
+        if request.apply {
+            let backup = workspace::apply(&path, &original, &current, &request.out.join("backup"))?;
+            session.applied = Some(backup);
+        }
+    }
+    session.state = "done";
+    session.save(request.out)?;
+    Ok(session)
+}
+
+/// What was asked for, for the audit.
+fn asked(request: &OptimizeRequest) -> Json {
+    json!({
+        "run": request.run,
+        "build": request.build,
+        "checks": request.checks,
+        "unchecked": request.unchecked,
+        "source": request.source,
+        "tree": request.tree,
+        "kernel": request.kernel,
+        "proposer": match &request.proposer {
+            Proposer::Rules(rules) => json!({ "rules": rules }),
+            Proposer::Llm(endpoint, attempts) => json!({
+                "llm": endpoint.url, "model": endpoint.model, "attempts": attempts,
+            }),
+            Proposer::Command(words) => json!({ "command": words }),
+            Proposer::Patch(path) => json!({ "patch": path }),
+        },
+        "min_improvement": request.plan.min_improvement,
+        "pairs": [request.plan.least_pairs, request.plan.most_pairs],
+        "apply": request.apply,
+        "seed": request.seed,
+        "gpu": request.gpu,
+    })
+}
+
+fn read(path: &Path) -> Result<String, OptimizeError> {
+    let wrong = |why: String| OptimizeError::Source { path: path.into(), why };
+    let bytes = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8".into()))
+}
+
+/// The source file, and the kernels in it to work on.
+fn targets(
+    request: &OptimizeRequest,
+    session: &mut Session,
+) -> Result<(PathBuf, Vec<Ranked>), OptimizeError> {
+    let plain = |name: &str| Ranked { name: name.to_string(), evidence: Default::default() };
+    let wanted: Vec<Ranked> = match &request.kernel {
+        Some(kernel) => {
+            let known = session.kernels.iter().find(|one| base_name(&one.name) == base_name(kernel));
+            vec![known.cloned().unwrap_or_else(|| plain(kernel))]
+        }
+        None => session
+            .kernels
+            .iter()
+            .filter(|one| one.evidence.share_pct.is_none_or(|share| share >= LEAST_SHARE))
+            .take(request.most_kernels)
+            .cloned()
+            .collect(),
+    };
+    let path = match &request.source {
+        Some(path) => path.clone(),
+        None => {
+            let kernel = wanted.first().map(|one| base_name(&one.name).to_string()).unwrap_or_default();
+            rank::find_source(&request.tree, request.out, &kernel)
+                .ok_or(OptimizeError::NoSource { tree: request.tree.clone(), kernel })?
+        }
+    };
+    let text = read(&path)?;
+    let names: Vec<String> = Source::parse(&text)
+        .map(|source| source.kernels().into_iter().map(|kernel| kernel.name).collect())
+        .unwrap_or_default();
+    let (here, elsewhere): (Vec<Ranked>, Vec<Ranked>) =
+        wanted.into_iter().partition(|one| names.iter().any(|name| name == base_name(&one.name)));
+    // Without a profile and without a name, every kernel of the file is worth a try.
+    if here.is_empty() && elsewhere.is_empty() && !names.is_empty() {
+        return Ok((path, names.iter().take(request.most_kernels).map(|name| plain(name)).collect()));
+    }
+    if here.is_empty() {
+        let kernel = elsewhere.first().map(|one| base_name(&one.name).to_string()).unwrap_or_default();
+        let there = match names.is_empty() {
+            true => "it has none at all".to_string(),
+            false => format!("it has `{}`", names.join("`, `")),
+        };
+        return Err(OptimizeError::NoKernel { path, kernel, there });
+    }
+    for one in elsewhere {
+        let name = base_name(&one.name);
+        session.notes.push(format!("kernel `{name}` is not in `{}` and was left alone", path.display()));
+    }
+    Ok((path, here))
+}
+
+/// Work on one kernel.
+struct Trial<'a> {
+    request: &'a OptimizeRequest<'a>,
+    runner: &'a Runner<'a>,
+    relative: &'a Path,
+    kernel: String,
+    target: &'a Ranked,
+    measure: &'a dyn Measure,
+}
+
+/// What came of one proposal.
+type Judged = (CandidateStatus, String, Option<experiment::Proof>, Json);
+
+impl Trial<'_> {
+    fn parsed(&self, text: &str) -> Result<(Source, Kernel), String> {
+        let source = Source::parse(text).ok_or("the source cannot be parsed")?;
+        let kernels: Vec<Kernel> =
+            source.kernels().into_iter().filter(|one| one.name == self.kernel).collect();
+        match &kernels[..] {
+            [kernel] if kernel.damaged => Err("the parser does not understand the kernel".into()),
+            [kernel] => Ok((source, kernel.clone())),
+            [] => Err("the kernel is not in the source".into()),
+            _ => Err(format!("the source has {} kernels of that name", kernels.len())),
+        }
+    }
+
+    /// Tries all proposals, each on top of what was accepted before it.
+    fn all(
+        &self,
+        session: &mut Session,
+        current: &mut String,
+        random: &mut Random,
+        watch: &mut dyn FnMut(&str),
+    ) -> Result<(), OptimizeError> {
+        let mut done: Vec<String> = Vec::new();
+        let mut refusals: Vec<String> = Vec::new();
+        while session.candidates.len() < self.request.most_candidates {
+            let next = match self.parsed(current) {
+                Ok((source, kernel)) => self.next(&source, &kernel, &done, &refusals),
+                Err(why) => {
+                    session.notes.push(format!("kernel `{}`: {why}", self.kernel));
+                    break;
+                }
+            };
+            let Some((id, proposal)) = next else { break };
+            done.push(id);
+            let number = session.candidates.len() + 1;
+            let folder = self.request.out.join(format!("candidates/{number}"));
+            let mut candidate = Candidate {
+                id: number,
+                kernel: self.kernel.clone(),
+                origin: self.origin().into(),
+                description: String::new(),
+                status: CandidateStatus::NoProposal,
+                reason: String::new(),
+                proof: None,
+                metadata: Json::Null,
+            };
+            match proposal {
+                Err(NoProposal(why)) => candidate.reason = why,
+                Ok(proposal) => {
+                    watch(&format!("{number}: {}", proposal.description));
+                    let name = self.relative.display().to_string();
+                    let difference = patch::difference(&name, current, &proposal.text);
+                    session::write(&folder.join("diff"), difference.as_bytes())?;
+                    session::write(&folder.join("source"), proposal.text.as_bytes())?;
+                    let floor = session.noise_floor.unwrap_or(0.0);
+                    let (status, reason, proof, metadata) =
+                        self.judge(&proposal, current, floor, &folder, random)?;
+                    candidate.origin = proposal.origin.clone();
+                    candidate.description = proposal.description.clone();
+                    (candidate.status, candidate.reason) = (status, reason);
+                    (candidate.proof, candidate.metadata) = (proof, metadata);
+                    if status == CandidateStatus::Accepted {
+                        *current = proposal.text;
+                        self.runner.workspace.write(Side::Base, self.relative, current)?;
+                        self.runner.build(Side::Base).map_err(OptimizeError::Build)?;
+                    }
+                }
+            }
+            if candidate.status != CandidateStatus::Accepted {
+                refusals.push(format!("{}: {}", candidate.status.name(), candidate.reason));
+            }
+            session::write(
+                &folder.join("candidate.json"),
+                format!("{:#}\n", candidate.to_json()).as_bytes(),
+            )?;
+            session.candidates.push(candidate);
+            session.save(self.request.out)?;
+        }
+        Ok(())
+    }
+
+    fn origin(&self) -> &'static str {
+        match self.request.proposer {
+            Proposer::Rules(_) => "rule",
+            Proposer::Llm(..) => "llm",
+            Proposer::Command(_) => "command",
+            Proposer::Patch(_) => "patch",
+        }
+    }
+
+    /// The next proposal that was not tried; none when there are no more.
+    fn next(
+        &self,
+        source: &Source,
+        kernel: &Kernel,
+        done: &[String],
+        refusals: &[String],
+    ) -> Option<(String, Result<Proposal, NoProposal>)> {
+        let evidence = &self.target.evidence;
+        match &self.request.proposer {
+            Proposer::Rules(rules) => rules::proposals(source, kernel, evidence, rules)
+                .into_iter()
+                .map(|proposal| (format!("{} {}", proposal.origin, proposal.description), Ok(proposal)))
+                .find(|(id, _)| !done.contains(id)),
+            Proposer::Llm(endpoint, attempts) => (done.len() < *attempts).then(|| {
+                let asked = llm::proposal(endpoint, source, kernel, evidence, refusals);
+                (format!("attempt {}", done.len()), asked)
+            }),
+            Proposer::Patch(path) => {
+                done.is_empty().then(|| ("patch".to_string(), patch::proposal(&source.text, path)))
+            }
+            Proposer::Command(words) => {
+                let context = json!({
+                    "kernel": kernel.name,
+                    "evidence": evidence.to_json(),
+                    "source": source.text,
+                    "code": source.text[kernel.definition.clone()],
+                    "refusals": refusals,
+                });
+                let (scratch, limit) = (self.request.out, self.request.timeout);
+                match external::proposals(words, &context, scratch, limit, source, kernel) {
+                    Err(error) => done.is_empty().then(|| ("command".to_string(), Err(error))),
+                    Ok(all) => {
+                        let named =
+                            all.into_iter().enumerate().map(|(i, one)| (format!("proposal {i}"), one));
+                        named.into_iter().find(|(id, _)| !done.contains(id))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Guards, builds, checks and measures a proposal.
+    fn judge(
+        &self,
+        proposal: &Proposal,
+        current: &str,
+        floor: f64,
+        folder: &Path,
+        random: &mut Random,
+    ) -> Result<Judged, OptimizeError> {
+        let refused = |status, reason: String| Ok((status, reason, None, Json::Null));
+        let (source, kernel) = match self.parsed(current) {
+            Ok(parsed) => parsed,
+            Err(why) => return refused(CandidateStatus::Refused, why),
+        };
+        if let Err(refusal) = guard::check(&source, &kernel, &proposal.text, proposal.header) {
+            return refused(CandidateStatus::Refused, refusal.to_string());
+        }
+        let runner = self.runner;
+        runner.workspace.write(Side::Candidate, self.relative, &proposal.text)?;
+        match runner.build(Side::Candidate) {
+            Ok(log) => session::write(&folder.join("build.log"), &log)?,
+            Err(why) => {
+                session::write(&folder.join("build.log"), why.as_bytes())?;
+                return refused(CandidateStatus::BuildFailed, format!("the build {why}"));
+            }
+        }
+        let (before, after) = (runner.program(Side::Base), runner.program(Side::Candidate));
+        if let (Ok(before), Ok(after)) = (std::fs::read(&before), std::fs::read(&after))
+            && before == after
+        {
+            return refused(CandidateStatus::NoEffect, "the built program is the same".into());
+        }
+        let built = metadata::read(&after, &self.kernel);
+        let facts = metadata::to_json(&built);
+        if let (Ok(was), Ok(is)) = (metadata::read(&before, &self.kernel), &built) {
+            if let Err(why) = metadata::check(&was, is, proposal.header, self.request.spills) {
+                return Ok((CandidateStatus::AbiChanged, why, None, facts));
+            }
+        }
+        if let Err((number, why)) = runner.check(Side::Candidate) {
+            let (status, who) = match number {
+                0 => (CandidateStatus::RunFailed, "the program".to_string()),
+                number => (CandidateStatus::WrongResult, format!("checker {number}")),
+            };
+            return Ok((status, format!("{who} {why}"), None, facts));
+        }
+        let plan = Plan {
+            min_improvement: self.request.plan.min_improvement.max(floor),
+            error: self.request.plan.error / self.request.most_candidates.max(1) as f64,
+            ..self.request.plan
+        };
+        let mut run = |side| runner.sample(side, self.measure);
+        let proof = match prove(&plan, random, &mut run) {
+            Ok(proof) => proof,
+            Err(why) => return Ok((CandidateStatus::RunFailed, why, None, facts)),
+        };
+        let status = match (proof.first.verdict, &proof.fresh) {
+            _ if proof.is_accepted() => CandidateStatus::Accepted,
+            (Verdict::Faster, _) => CandidateStatus::NotConfirmed,
+            (Verdict::NotFaster, _) => CandidateStatus::NotFaster,
+            (Verdict::SlowerEndToEnd, _) => CandidateStatus::SlowerEndToEnd,
+            (Verdict::Inconclusive, _) => CandidateStatus::Inconclusive,
+        };
+        let effect = proof.fresh.as_ref().unwrap_or(&proof.first).effect;
+        let reason = format!("{:.3}x ({:.3} to {:.3})", effect.speedup, effect.low, effect.high);
+        Ok((status, reason, Some(proof), facts))
+    }
+}

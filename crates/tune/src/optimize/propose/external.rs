@@ -1,0 +1,49 @@
+//! Proposals from another program: it finds the evidence in a JSON file and prints proposals as JSON.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value as Json;
+
+use super::{NoProposal, Proposal, splice};
+use crate::optimize::guard::Header;
+use crate::optimize::source::{Kernel, Source};
+use crate::process::{self, Job};
+
+/// The program finds the evidence in the file that this variable names.
+pub const CONTEXT_VARIABLE: &str = "ROCM_PERF_CONTEXT";
+
+/// Asks the program. It prints `{"proposals": [{"description": "…", "source": "whole file"}]}`, or `kernel` with the
+/// kernel alone instead of `source`.
+pub fn proposals(
+    words: &[String],
+    context: &Json,
+    scratch: &Path,
+    limit: Duration,
+    source: &Source,
+    kernel: &Kernel,
+) -> Result<Vec<Result<Proposal, NoProposal>>, NoProposal> {
+    let file = scratch.join("context.json");
+    std::fs::write(&file, format!("{context:#}\n"))
+        .map_err(|error| NoProposal(format!("the context cannot be written: {error}")))?;
+    let env = [(CONTEXT_VARIABLE.to_string(), file.display().to_string())];
+    let ended = process::run(&Job { words, env: &env, folder: None, limit });
+    if !ended.is_success() {
+        return Err(NoProposal(format!("the proposer {}", ended.explain())));
+    }
+    let answer: Json = serde_json::from_slice(&ended.stdout)
+        .map_err(|error| NoProposal(format!("what the proposer printed is not JSON: {error}")))?;
+    let list = answer["proposals"].as_array();
+    let list = list.ok_or_else(|| NoProposal("the proposer printed no list `proposals`".into()))?;
+    Ok(list.iter().enumerate().map(|(i, one)| read(i, one, source, kernel)).collect())
+}
+
+fn read(number: usize, one: &Json, source: &Source, kernel: &Kernel) -> Result<Proposal, NoProposal> {
+    let description = one["description"].as_str().unwrap_or("without description").to_string();
+    let text = match (one["source"].as_str(), one["kernel"].as_str()) {
+        (Some(text), _) => text.to_string(),
+        (None, Some(written)) => splice(source, kernel, written)?,
+        _ => return Err(NoProposal(format!("proposal {} has neither `source` nor `kernel`", number + 1))),
+    };
+    Ok(Proposal { origin: "command".into(), description, text, header: Header::Identical })
+}

@@ -1,0 +1,160 @@
+//! Proposals from a language model behind an OpenAI-compatible endpoint. Off unless asked for; what it answers is
+//! a proposal like any other: guarded, built, checked and measured.
+
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+
+use super::{Evidence, NoProposal, Proposal, splice};
+use crate::optimize::guard::Header;
+use crate::optimize::source::{Kernel, Source};
+
+/// Longest answer that is read.
+const LONGEST: u64 = 4 << 20;
+
+/// Where the model is and how it is asked.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// `http://host:port/v1`, or the whole address of chat completions.
+    pub url: String,
+    /// The model's name.
+    pub model: String,
+    /// Key, where the endpoint wants one.
+    pub key: Option<String>,
+    /// Longest wait for an answer.
+    pub timeout: Duration,
+    /// Of the answer.
+    pub temperature: f64,
+}
+
+/// Asks for a faster kernel; `refusals` says what was wrong with earlier answers.
+pub fn proposal(
+    endpoint: &Endpoint,
+    source: &Source,
+    kernel: &Kernel,
+    evidence: &Evidence,
+    refusals: &[String],
+) -> Result<Proposal, NoProposal> {
+    let answer = ask(endpoint, &prompt(source, kernel, evidence, refusals))?;
+    let code = code_block(&answer, &kernel.name)
+        .ok_or_else(|| NoProposal(format!("the answer has no code block with kernel `{}`", kernel.name)))?;
+    let text = splice(source, kernel, code)?;
+    let origin = "llm".to_string();
+    Ok(Proposal {
+        origin,
+        description: format!("answer of {}", endpoint.model),
+        text,
+        header: Header::Identical,
+    })
+}
+
+/// What the model is told: the rules, the evidence, the kernel, and what was wrong before.
+pub fn prompt(source: &Source, kernel: &Kernel, evidence: &Evidence, refusals: &[String]) -> String {
+    let code = &source.text[kernel.definition.clone()];
+    let mut prompt = format!(
+        "Make this HIP kernel faster on an AMD GPU without changing what it computes.\n\
+         Rules: answer with one code block that holds the whole kernel `{}` and nothing else. Keep its signature \
+         exactly as it is. Change its body only. Add no preprocessor line but `#pragma unroll`, no inline assembly, \
+         and remove no barrier, fence or atomic.\n\nProfile:\n{:#}\n\nKernel:\n```cpp\n{code}\n```\n",
+        kernel.name,
+        evidence.to_json()
+    );
+    for refusal in refusals {
+        prompt.push_str(&format!("\nAn earlier answer was refused: {refusal}\n"));
+    }
+    prompt
+}
+
+fn ask(endpoint: &Endpoint, prompt: &str) -> Result<String, NoProposal> {
+    let wrong = |why: String| NoProposal(format!("`{}` {why}", endpoint.url));
+    let url = match endpoint.url.trim_end_matches('/') {
+        whole if whole.ends_with("/chat/completions") => whole.to_string(),
+        base => format!("{base}/chat/completions"),
+    };
+    let body = json!({
+        "model": endpoint.model,
+        "temperature": endpoint.temperature,
+        "messages": [{ "role": "user", "content": prompt }],
+    });
+    let config = ureq::Agent::config_builder()
+        .timeout_global(Some(endpoint.timeout))
+        .http_status_as_error(false)
+        .build();
+    let mut request = config.new_agent().post(url).header("Content-Type", "application/json");
+    if let Some(key) = &endpoint.key {
+        request = request.header("Authorization", format!("Bearer {key}"));
+    }
+    let mut response =
+        request.send(body.to_string()).map_err(|error| wrong(format!("gave no answer: {error}")))?;
+    let status = response.status();
+    let text = response.body_mut().with_config().limit(LONGEST).read_to_string();
+    let text = text.map_err(|error| wrong(format!("broke off its answer: {error}")))?;
+    if !status.is_success() {
+        let said: String = text.chars().take(200).collect();
+        return Err(wrong(format!("answered with {status}: {said}")));
+    }
+    let answer: Json =
+        serde_json::from_str(&text).map_err(|_| wrong("answered with something else than JSON".into()))?;
+    let content = answer["choices"][0]["message"]["content"].as_str();
+    content.map(str::to_string).ok_or_else(|| wrong("answered without `choices[0].message.content`".into()))
+}
+
+/// The first code block that defines the kernel.
+fn code_block<'a>(answer: &'a str, kernel: &str) -> Option<&'a str> {
+    let mut rest = answer;
+    while let Some(start) = rest.find("```") {
+        let block = &rest[start + 3..];
+        let block = &block[block.find('\n')? + 1..];
+        let end = block.find("```")?;
+        if block[..end].contains("__global__") && block[..end].contains(kernel) {
+            return Some(&block[..end]);
+        }
+        rest = &block[end + 3..];
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "__global__ void add(float* x) { x[0] += 1; }\nint main() {}\n";
+
+    #[test]
+    fn the_first_block_with_the_kernel_counts() {
+        let answer = "Sure:\n```\nsh\n```\nand\n```cpp\n__global__ void add(float* x) { x[0]++; }\n```\n";
+        assert_eq!(code_block(answer, "add"), Some("__global__ void add(float* x) { x[0]++; }\n"));
+        assert_eq!(code_block("no code", "add"), None);
+        assert_eq!(code_block("```cpp\n__global__ void add(", "add"), None, "an answer that was cut off");
+    }
+
+    #[test]
+    fn only_the_body_of_an_answer_is_taken() {
+        let source = Source::parse(TEXT).unwrap();
+        let kernel = source.kernels().remove(0);
+        let spliced = splice(&source, &kernel, "__global__ void add(float* x) { x[0]++; }").unwrap();
+        assert_eq!(spliced, "__global__ void add(float* x) { x[0]++; }\nint main() {}\n");
+        let refused = |answer: &str| splice(&source, &kernel, answer).unwrap_err().0;
+        assert_eq!(
+            refused("__global__ void add(int* x) { x[0]++; }"),
+            "the answer changes the kernel's signature"
+        );
+        assert_eq!(
+            refused("__global__ void add(float* x) { x[0]++; "),
+            "the kernel in the answer is not valid code"
+        );
+        assert_eq!(refused("void f() {}"), "the answer has no kernel `add`, or several");
+    }
+
+    #[test]
+    fn the_prompt_has_the_evidence_the_rules_and_earlier_refusals() {
+        let source = Source::parse(TEXT).unwrap();
+        let kernel = source.kernels().remove(0);
+        let evidence = Evidence { share_pct: Some(73.5), ranked_by: "critical path", ..Evidence::default() };
+        let prompt = prompt(&source, &kernel, &evidence, &["it changes nothing".into()]);
+        for part in ["73.5", "signature", "x[0] += 1", "refused: it changes nothing"] {
+            assert!(prompt.contains(part), "{part}");
+        }
+        assert!(!prompt.contains("int main"));
+    }
+}

@@ -1,0 +1,83 @@
+//! Where proposals come from: the rule library, a language model, another program, a patch. All pass the same guards.
+
+pub mod external;
+pub mod llm;
+pub mod patch;
+pub mod rules;
+
+use serde_json::{Value as Json, json};
+
+use super::guard::Header;
+use super::source::{Kernel, Source};
+
+/// A change to try.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Proposal {
+    /// `rule unroll`, `llm`, `command`, `patch`.
+    pub origin: String,
+    /// What it does, in one line.
+    pub description: String,
+    /// The whole source afterwards.
+    pub text: String,
+    /// What it may change beside the body.
+    pub header: Header,
+}
+
+/// What the profile tells of a kernel.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Evidence {
+    /// Dispatches in a run.
+    pub dispatches: usize,
+    /// Their time in a run.
+    pub total_ns: Option<i64>,
+    /// Share of the critical path, or of kernel time where there is no path.
+    pub share_pct: Option<f64>,
+    /// Where the share is from.
+    pub ranked_by: &'static str,
+    /// Threads of a workgroup, where all dispatches have the same.
+    pub workgroup: Option<u32>,
+    /// The GPU.
+    pub gpu: Option<String>,
+}
+
+impl Evidence {
+    /// For prompts, other programs and the audit.
+    pub fn to_json(&self) -> Json {
+        json!({
+            "dispatches": self.dispatches,
+            "total_ns": self.total_ns,
+            "share_pct": self.share_pct,
+            "ranked_by": self.ranked_by,
+            "workgroup": self.workgroup,
+            "gpu": self.gpu,
+        })
+    }
+}
+
+/// Why a proposer gave nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NoProposal(pub String);
+
+/// Puts a kernel written anew in place of the old one; only its body is taken, and only when all else is the same.
+pub fn splice(source: &Source, kernel: &Kernel, written: &str) -> Result<String, NoProposal> {
+    let refused = |why: &str| Err(NoProposal(why.into()));
+    let Some(answer) = Source::parse(written) else { return refused("the answer is no code") };
+    let found: Vec<Kernel> = answer.kernels().into_iter().filter(|other| other.name == kernel.name).collect();
+    let [new] = &found[..] else {
+        return Err(NoProposal(format!("the answer has no kernel `{}`, or several", kernel.name)));
+    };
+    if new.damaged {
+        return refused("the kernel in the answer is not valid code");
+    }
+    let header = |source: &Source, kernel: &Kernel| {
+        let tokens = source.tokens(&(kernel.definition.start..kernel.body.start));
+        tokens.into_iter().map(|token| token.text).collect::<Vec<_>>()
+    };
+    if header(source, kernel) != header(&answer, new) {
+        return refused("the answer changes the kernel's signature");
+    }
+    let mut text = source.text.clone();
+    text.replace_range(kernel.body.clone(), &answer.text[new.body.clone()]);
+    Ok(text)
+}

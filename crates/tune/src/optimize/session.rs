@@ -1,0 +1,171 @@
+//! The audit of a session: what was asked, seen, tried and decided, on disk after every step.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value as Json, json};
+
+use super::experiment::{Experiment, Proof};
+use super::propose::Evidence;
+
+/// What became of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CandidateStatus {
+    /// There was no change to try.
+    NoProposal,
+    /// A guard on the source refused it.
+    Refused,
+    /// It does not build.
+    BuildFailed,
+    /// The code object's guard refused it.
+    AbiChanged,
+    /// The built program is the same byte for byte.
+    NoEffect,
+    /// A checker refused its result.
+    WrongResult,
+    /// A run failed.
+    RunFailed,
+    /// It is not faster by as much as is asked for.
+    NotFaster,
+    /// The whole program is slower.
+    SlowerEndToEnd,
+    /// The budget ended before it could be told.
+    Inconclusive,
+    /// Fresh runs did not confirm it.
+    NotConfirmed,
+    /// Proven.
+    Accepted,
+}
+
+impl CandidateStatus {
+    /// As reports and the audit name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            CandidateStatus::NoProposal => "no_proposal",
+            CandidateStatus::Refused => "refused",
+            CandidateStatus::BuildFailed => "build_failed",
+            CandidateStatus::AbiChanged => "abi_changed",
+            CandidateStatus::NoEffect => "no_effect",
+            CandidateStatus::WrongResult => "wrong_result",
+            CandidateStatus::RunFailed => "run_failed",
+            CandidateStatus::NotFaster => "not_faster",
+            CandidateStatus::SlowerEndToEnd => "slower_end_to_end",
+            CandidateStatus::Inconclusive => "inconclusive",
+            CandidateStatus::NotConfirmed => "not_confirmed",
+            CandidateStatus::Accepted => "accepted",
+        }
+    }
+}
+
+/// A change that was tried.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// From 1; its folder below `candidates`.
+    pub id: usize,
+    /// The kernel.
+    pub kernel: String,
+    /// Where it came from.
+    pub origin: String,
+    /// What it does.
+    pub description: String,
+    /// What became of it.
+    pub status: CandidateStatus,
+    /// Why.
+    pub reason: String,
+    /// The measurements.
+    pub proof: Option<Proof>,
+    /// What the built kernel uses.
+    pub metadata: Json,
+}
+
+/// A kernel of the profile.
+#[derive(Clone, Debug)]
+pub struct Ranked {
+    /// As the trace names it.
+    pub name: String,
+    /// What the profile tells.
+    pub evidence: Evidence,
+}
+
+/// All of a session.
+#[derive(Clone, Debug, Default)]
+pub struct Session {
+    /// What was asked for.
+    pub request: Json,
+    /// Kernels, those worth most first.
+    pub kernels: Vec<Ranked>,
+    /// What the program seems to win against itself.
+    pub noise_floor: Option<f64>,
+    /// What was tried.
+    pub candidates: Vec<Candidate>,
+    /// Where the session is: `building`, `checking`, `profiling`, `trying`, `done`.
+    pub state: &'static str,
+    /// Speed-up of all accepted changes together, as far as their experiments tell.
+    pub speedup: Option<f64>,
+    /// Whether the tree was changed, and where the backup is.
+    pub applied: Option<PathBuf>,
+    /// Remarks.
+    pub notes: Vec<String>,
+}
+
+impl Session {
+    /// Candidates that were accepted.
+    pub fn accepted(&self) -> impl Iterator<Item = &Candidate> {
+        self.candidates.iter().filter(|one| one.status == CandidateStatus::Accepted)
+    }
+
+    /// Writes `session.json`, whole.
+    pub fn save(&self, out: &Path) -> std::io::Result<()> {
+        let kernels: Vec<Json> = self
+            .kernels
+            .iter()
+            .map(|one| json!({ "name": one.name, "evidence": one.evidence.to_json() }))
+            .collect();
+        let audit = json!({
+            "state": self.state,
+            "request": self.request,
+            "kernels": kernels,
+            "noise_floor": self.noise_floor,
+            "candidates": self.candidates.iter().map(Candidate::to_json).collect::<Vec<_>>(),
+            "accepted": self.accepted().map(|one| one.id).collect::<Vec<_>>(),
+            "speedup": self.speedup,
+            "applied": self.applied.is_some(),
+            "backup": self.applied,
+            "notes": self.notes,
+        });
+        write(&out.join("session.json"), format!("{audit:#}\n").as_bytes())
+    }
+}
+
+impl Candidate {
+    /// For the audit.
+    pub fn to_json(&self) -> Json {
+        let experiment = |one: &Experiment| {
+            let pairs: Vec<Json> = one.pairs.iter().map(|(a, b)| json!([a.value, b.value])).collect();
+            json!({
+                "verdict": one.verdict.name(),
+                "effect": one.effect.to_json(),
+                "end_to_end": one.end_to_end.to_json(),
+                "pairs": pairs,
+            })
+        };
+        json!({
+            "id": self.id,
+            "kernel": self.kernel,
+            "origin": self.origin,
+            "description": self.description,
+            "status": self.status.name(),
+            "reason": self.reason,
+            "experiment": self.proof.as_ref().map(|proof| experiment(&proof.first)),
+            "fresh": self.proof.as_ref().and_then(|proof| proof.fresh.as_ref()).map(experiment),
+            "metadata": self.metadata,
+        })
+    }
+}
+
+/// Writes a file whole.
+pub fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = convert::output::OutputFile::create(path)?;
+    file.write_all(bytes)?;
+    file.commit()
+}

@@ -1,0 +1,352 @@
+//! A source file with kernels, as its syntax tree shows it.
+
+use std::ops::Range;
+
+use tree_sitter::{Node, Parser, Tree};
+
+/// A parsed source file.
+pub struct Source {
+    /// Its text.
+    pub text: String,
+    tree: Tree,
+}
+
+/// A kernel in a source file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kernel {
+    /// Its name, without namespaces and template arguments.
+    pub name: String,
+    /// The whole definition, without what a template puts before it.
+    pub definition: Range<usize>,
+    /// The body, braces included.
+    pub body: Range<usize>,
+    /// Where the name and parameters begin.
+    pub declarator: usize,
+    /// Whether launch bounds are given.
+    pub launch_bounds: bool,
+    /// Whether there is something in it that the parser does not understand.
+    pub damaged: bool,
+}
+
+/// A loop in a kernel's body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loop {
+    /// Where it begins.
+    pub start: usize,
+    /// The pragma before it, with its line end.
+    pub pragma: Option<Range<usize>>,
+    /// Line it is in, from 1.
+    pub line: usize,
+    /// Loops around it.
+    pub depth: usize,
+    /// Whether loops are in it.
+    pub innermost: bool,
+}
+
+/// A pointer parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pointer {
+    /// Where its name begins.
+    pub name_start: usize,
+    /// Its name.
+    pub name: String,
+    /// Whether it is restricted already.
+    pub restricted: bool,
+}
+
+/// A token of the source; comments are none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// Its text.
+    pub text: String,
+    /// Where it begins.
+    pub start: usize,
+}
+
+impl Source {
+    /// Parses CUDA or HIP; none when the parser gives up, which it does on no text.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parser = Parser::new();
+        parser.set_language(&tree_sitter_cuda::LANGUAGE.into()).ok()?;
+        let tree = parser.parse(text, None)?;
+        Some(Self { text: text.to_string(), tree })
+    }
+
+    /// All kernels with a body.
+    pub fn kernels(&self) -> Vec<Kernel> {
+        let mut kernels = Vec::new();
+        visit(self.tree.root_node(), &mut |node| {
+            if node.kind() == "function_definition"
+                && let Some(kernel) = self.kernel(node)
+            {
+                kernels.push(kernel);
+            }
+            true
+        });
+        kernels
+    }
+
+    fn text(&self, node: Node) -> &str {
+        &self.text[node.byte_range()]
+    }
+
+    fn kernel(&self, node: Node) -> Option<Kernel> {
+        let body = node.child_by_field_name("body").filter(|body| body.kind() == "compound_statement")?;
+        let header = self.header_tokens(node, body);
+        if !header.iter().any(|token| token.text == "__global__") {
+            return None;
+        }
+        let declarator = node.child_by_field_name("declarator")?;
+        let mut function = declarator;
+        while function.kind() != "function_declarator" {
+            function = function.child_by_field_name("declarator")?;
+        }
+        let name = self.text(function.child_by_field_name("declarator")?);
+        Some(Kernel {
+            name: base_name(name).to_string(),
+            definition: node.byte_range(),
+            body: body.byte_range(),
+            declarator: declarator.start_byte(),
+            launch_bounds: header.iter().any(|token| token.text == "__launch_bounds__"),
+            damaged: node.has_error(),
+        })
+    }
+
+    fn header_tokens(&self, definition: Node, body: Node) -> Vec<Token> {
+        let mut tokens = Vec::new();
+        visit(definition, &mut |node| {
+            if node.id() == body.id() {
+                return false;
+            }
+            self.push_token(node, &mut tokens);
+            true
+        });
+        tokens
+    }
+
+    fn push_token(&self, node: Node, tokens: &mut Vec<Token>) {
+        if node.child_count() == 0 && node.kind() != "comment" && !node.byte_range().is_empty() {
+            tokens.push(Token { text: self.text(node).to_string(), start: node.start_byte() });
+        }
+    }
+
+    /// Tokens within a range.
+    pub fn tokens(&self, range: &Range<usize>) -> Vec<Token> {
+        let mut tokens = Vec::new();
+        visit(self.tree.root_node(), &mut |node| {
+            let within = node.start_byte() >= range.start && node.end_byte() <= range.end;
+            if within {
+                self.push_token(node, &mut tokens);
+            }
+            node.end_byte() > range.start && node.start_byte() < range.end
+        });
+        tokens
+    }
+
+    /// Nodes of these kinds within a range, by kind and text.
+    pub fn nodes(&self, range: &Range<usize>, kinds: &[&str]) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        visit(self.tree.root_node(), &mut |node| {
+            if node.start_byte() >= range.start
+                && node.end_byte() <= range.end
+                && kinds.contains(&node.kind())
+            {
+                found.push((node.kind().to_string(), self.text(node).to_string()));
+            }
+            node.end_byte() > range.start && node.start_byte() < range.end
+        });
+        found
+    }
+
+    /// Functions called within a range.
+    pub fn calls(&self, range: &Range<usize>) -> Vec<String> {
+        let mut calls = Vec::new();
+        visit(self.tree.root_node(), &mut |node| {
+            if node.kind() == "call_expression"
+                && node.start_byte() >= range.start
+                && node.end_byte() <= range.end
+                && let Some(function) = node.child_by_field_name("function")
+            {
+                calls.push(self.text(function).to_string());
+            }
+            true
+        });
+        calls
+    }
+
+    /// `for` loops in a kernel's body.
+    pub fn loops(&self, kernel: &Kernel) -> Vec<Loop> {
+        let mut loops = Vec::new();
+        visit(self.tree.root_node(), &mut |node| {
+            let within = node.start_byte() >= kernel.body.start && node.end_byte() <= kernel.body.end;
+            if within && node.kind() == "for_statement" {
+                let mut innermost = true;
+                visit(node, &mut |inner| {
+                    innermost &= inner.id() == node.id() || !inner.kind().ends_with("for_statement");
+                    true
+                });
+                let mut depth = 0;
+                let mut above = node.parent();
+                while let Some(outer) = above.filter(|outer| outer.start_byte() >= kernel.body.start) {
+                    depth += usize::from(outer.kind() == "for_statement");
+                    above = outer.parent();
+                }
+                loops.push(Loop {
+                    start: node.start_byte(),
+                    pragma: self.pragma_before(node),
+                    line: node.start_position().row + 1,
+                    depth,
+                    innermost,
+                });
+            }
+            true
+        });
+        loops
+    }
+
+    fn pragma_before(&self, node: Node) -> Option<Range<usize>> {
+        let mut before = node.prev_sibling()?;
+        while before.kind() == "comment" {
+            before = before.prev_sibling()?;
+        }
+        let text = self.text(before);
+        let is_pragma = before.kind() == "preproc_call" && text.trim_start().starts_with("#pragma");
+        (is_pragma && text.contains("unroll")).then(|| before.byte_range())
+    }
+
+    /// Pointer parameters of a kernel.
+    pub fn pointers(&self, kernel: &Kernel) -> Vec<Pointer> {
+        let mut pointers = Vec::new();
+        visit(self.tree.root_node(), &mut |node| {
+            let in_header = node.start_byte() >= kernel.declarator && node.end_byte() <= kernel.body.start;
+            if in_header && node.kind() == "parameter_declaration" {
+                if let Some(declarator) = node.child_by_field_name("declarator")
+                    && declarator.kind() == "pointer_declarator"
+                    && let Some(name) = declarator.child_by_field_name("declarator")
+                    && name.kind() == "identifier"
+                {
+                    let restricted = self.text(declarator).contains("restrict");
+                    let name_start = name.start_byte();
+                    pointers.push(Pointer { name_start, name: self.text(name).to_string(), restricted });
+                }
+                return false;
+            }
+            true
+        });
+        pointers
+    }
+
+    /// Assignments `p[i] = value;` through a pointer parameter, as (whole statement, target, value).
+    pub fn stores(&self, kernel: &Kernel) -> Vec<(Range<usize>, Range<usize>, Range<usize>)> {
+        let names: Vec<String> = self.pointers(kernel).into_iter().map(|pointer| pointer.name).collect();
+        let mut stores = Vec::new();
+        visit(self.tree.root_node(), &mut |node| {
+            let within = node.start_byte() >= kernel.body.start && node.end_byte() <= kernel.body.end;
+            let plain = within
+                && node.kind() == "assignment_expression"
+                && node.parent().is_some_and(|parent| parent.kind() == "expression_statement")
+                && node.child_by_field_name("operator").is_some_and(|operator| self.text(operator) == "=");
+            if plain
+                && let (Some(left), Some(right)) =
+                    (node.child_by_field_name("left"), node.child_by_field_name("right"))
+                && left.kind() == "subscript_expression"
+                && let Some(array) = left.child_by_field_name("argument")
+                && names.iter().any(|name| name == self.text(array))
+            {
+                stores.push((node.byte_range(), left.byte_range(), right.byte_range()));
+            }
+            true
+        });
+        stores
+    }
+}
+
+/// Walks a tree in order; `enter` says whether to go into a node.
+fn visit<'t>(root: Node<'t>, enter: &mut dyn FnMut(Node<'t>) -> bool) {
+    let mut cursor = root.walk();
+    let mut go_in = enter(cursor.node());
+    loop {
+        if go_in && cursor.goto_first_child() {
+            go_in = enter(cursor.node());
+            continue;
+        }
+        loop {
+            if cursor.node().id() == root.id() {
+                return;
+            }
+            if cursor.goto_next_sibling() {
+                go_in = enter(cursor.node());
+                break;
+            }
+            if !cursor.goto_parent() {
+                return;
+            }
+        }
+    }
+}
+
+/// A function's own name: without its return type, namespaces, template arguments and parameters.
+pub fn base_name(name: &str) -> &str {
+    let name = name.trim().trim_end_matches(".kd");
+    let end = name.find(['<', '(']).filter(|end| *end > 0).unwrap_or(name.len());
+    let name = name[..end].trim_end();
+    let start = name.rfind([' ', ':', '*', '&']).map_or(0, |at| at + 1);
+    &name[start..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub const TWO: &str = r#"
+#define N 4
+// __global__ void ghost() { for (;;) {} }
+const char* text = "__global__ void in_a_string() {}";
+namespace a {
+template <int B> __global__ void __launch_bounds__(256) saxpy(const float* __restrict__ x, float* y, int n) {
+  __shared__ float s[B];
+  #pragma unroll 4
+  for (int i = 0; i < n; ++i) {
+    for (int j = 0; j < B; ++j) { y[i] += x[i]; }
+    y[i] = s[0];
+  }
+}
+}
+extern "C" __global__ void other(float *p) { for (int k = 0; k < 8; k++) p[k] = 1; }
+__device__ float helper(float x) { return x; }
+int main() { a::saxpy<4><<<1, 2>>>(0, 0, 3); }
+"#;
+
+    #[test]
+    fn kernels_are_found_and_comments_and_strings_are_not() {
+        let source = Source::parse(TWO).unwrap();
+        let kernels = source.kernels();
+        let names: Vec<&str> = kernels.iter().map(|kernel| kernel.name.as_str()).collect();
+        assert_eq!(names, ["saxpy", "other"]);
+        assert!(kernels[0].launch_bounds && !kernels[1].launch_bounds);
+        assert!(TWO[kernels[0].body.clone()].starts_with('{') && TWO[kernels[0].body.clone()].ends_with('}'));
+        assert!(TWO[kernels[1].declarator..].starts_with("other("));
+        let loops = source.loops(&kernels[0]);
+        assert_eq!(loops.len(), 2);
+        assert!(loops[0].pragma.is_some() && !loops[0].innermost && loops[0].depth == 0);
+        assert!(loops[1].pragma.is_none() && loops[1].innermost && loops[1].depth == 1);
+        let pointers = source.pointers(&kernels[0]);
+        assert_eq!(
+            pointers.iter().map(|p| (p.name.as_str(), p.restricted)).collect::<Vec<_>>(),
+            [("x", true), ("y", false)]
+        );
+        assert_eq!(source.stores(&kernels[0]).len(), 1);
+    }
+
+    #[test]
+    fn names_are_stripped_to_the_function() {
+        for (name, base) in [
+            ("void a::saxpy<4>(float const*, int)", "saxpy"),
+            ("vector_add(float*)", "vector_add"),
+            ("gemm.kd", "gemm"),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(base_name(name), base);
+        }
+    }
+}
