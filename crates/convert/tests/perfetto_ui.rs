@@ -12,7 +12,7 @@ use rocm_perf_convert::perfetto_ui::{Ended, Offer, PUBLIC_UI};
 const BYTES: usize = 12_000_000;
 
 fn contents() -> Vec<u8> {
-    (0..BYTES).map(|i| (i * i >> 7) as u8).collect()
+    (0..BYTES).map(|i| ((i * i) >> 7) as u8).collect()
 }
 
 fn trace(folder: &Path) -> PathBuf {

@@ -241,7 +241,8 @@ impl Writer<'_> {
         input.source.detach(&self.connection, SOURCE)?;
         // Tables of no recording are looked at again, when another input has one of the same name.
         let others = &self.others;
-        let taken = self.aside.take(&self.connection, &|table| others.contains_key(&table.to_ascii_lowercase()));
+        let taken =
+            self.aside.take(&self.connection, &|table| others.contains_key(&table.to_ascii_lowercase()));
         taken.map_err(|e| Error::output(self.target, &e))
     }
 
@@ -355,8 +356,7 @@ impl Writer<'_> {
                 return Ok(Vec::new());
             };
             let from = qualified("main", &format!("{plain}{}", recording.suffix));
-            let mut found =
-                texts(&self.connection, &format!("SELECT {} FROM {from}{rest}", quoted(column)))?;
+            let mut found = texts(&self.connection, &format!("SELECT {} FROM {from}{rest}", quoted(column)))?;
             found.sort();
             found.dedup();
             Ok(found)

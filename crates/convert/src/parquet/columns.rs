@@ -11,16 +11,19 @@ pub(super) struct Column {
 /// Where a column's values come from.
 pub(super) enum Values {
     /// Every row has one, and they grow or wander: stored as differences.
-    Time(Box<dyn Fn(&Trace, usize) -> i64>),
+    Time(Of<i64>),
     /// Many different numbers: stored as differences.
-    Number(Box<dyn Fn(&Trace, usize) -> Option<i64>>),
+    Number(Of<Option<i64>>),
     /// Few different numbers: each stored once.
-    Code(Box<dyn Fn(&Trace, usize) -> Option<i64>>),
+    Code(Of<Option<i64>>),
     /// Measured values.
-    Real(Box<dyn Fn(&Trace, usize) -> Option<f64>>),
+    Real(Of<Option<f64>>),
     /// Texts, each stored once.
     Text(Box<TextOf>),
 }
+
+/// The value of a row.
+pub(super) type Of<T> = Box<dyn Fn(&Trace, usize) -> T>;
 
 /// The text of a row.
 pub(super) type TextOf = dyn for<'t> Fn(&'t Trace, usize) -> Option<&'t str>;
