@@ -4,7 +4,7 @@ use super::{Found, Machine};
 use crate::gpus::{Card, hwmon};
 
 pub(super) fn driver(machine: &Machine) -> Found {
-    if !machine.exists("sys/module/amdgpu") && !machine.topology().readable {
+    if !machine.exists("sys/module/amdgpu") && !machine.topology.readable {
         return Found::fail("the module amdgpu is not loaded");
     }
     let version = machine.text("sys/module/amdgpu/version");
@@ -16,7 +16,7 @@ pub(super) fn driver(machine: &Machine) -> Found {
 }
 
 pub(super) fn gpus(machine: &Machine) -> Found {
-    let topology = machine.topology();
+    let topology = &machine.topology;
     if !topology.readable {
         return Found::fail("there is no KFD topology");
     }
@@ -40,7 +40,7 @@ pub(super) fn kfd(machine: &Machine) -> Found {
 }
 
 pub(super) fn render(machine: &Machine) -> Found {
-    let minors: Vec<u32> = machine.topology().gpus.iter().filter_map(|gpu| gpu.render_minor).collect();
+    let minors: Vec<u32> = machine.topology.gpus.iter().filter_map(|gpu| gpu.render_minor).collect();
     if minors.is_empty() {
         return Found::fail("no render node belongs to a GPU");
     }
@@ -52,7 +52,7 @@ pub(super) fn render(machine: &Machine) -> Found {
 }
 
 pub(super) fn pc_sampling(machine: &Machine) -> Found {
-    let Some(gpu) = machine.topology().gpus.first() else {
+    let Some(gpu) = machine.topology.gpus.first() else {
         return Found::warn("no GPU to ask about");
     };
     let known = ["gfx90a", "gfx94", "gfx95"].iter().any(|start| gpu.arch.starts_with(start));
@@ -67,7 +67,7 @@ pub(super) fn pc_sampling(machine: &Machine) -> Found {
 }
 
 fn cards(machine: &Machine) -> Vec<&Card> {
-    machine.topology().gpus.iter().filter_map(|gpu| gpu.card.as_ref()).collect()
+    machine.topology.gpus.iter().filter_map(|gpu| gpu.card.as_ref()).collect()
 }
 
 pub(super) fn clocks(machine: &Machine) -> Found {
@@ -95,7 +95,7 @@ pub(super) fn idle(machine: &Machine) -> Found {
         return Found::warn("sysfs does not say how busy the GPUs are");
     }
     let busy: Vec<String> = machine
-        .topology()
+        .topology
         .gpus
         .iter()
         .filter_map(|gpu| {
@@ -105,7 +105,8 @@ pub(super) fn idle(machine: &Machine) -> Found {
                 (Some(used), Some(total)) if total > 0 => 100 * used / total,
                 _ => 0,
             };
-            (busy > 5 || share > 5).then(|| format!("GPU {} is {busy} % busy, {share} % of its memory in use", gpu.type_index))
+            (busy > 5 || share > 5)
+                .then(|| format!("GPU {} is {busy} % busy, {share} % of its memory in use", gpu.type_index))
         })
         .collect();
     match busy.len() {

@@ -38,13 +38,15 @@ pub struct Machine {
     pub kfd_interface: Option<(u32, u32)>,
     /// Whether the clock is kept in step with others, where it can be asked.
     pub synchronised: Option<bool>,
-    topology: Topology,
+    /// What KFD says.
+    pub topology: Topology,
 }
 
 impl Machine {
     /// The machine that this program runs on.
     pub fn this(out_dir: &Path) -> Self {
-        let environment = std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
+        let environment =
+            std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
         Self {
             path: std::env::var_os("PATH").unwrap_or_default(),
             environment: environment.collect(),
@@ -71,11 +73,6 @@ impl Machine {
         }
     }
 
-    /// What KFD says.
-    pub(super) fn topology(&self) -> &Topology {
-        &self.topology
-    }
-
     /// A file's text.
     pub(super) fn text(&self, path: &str) -> Option<String> {
         read_text(&self.root.join(path))
@@ -100,11 +97,17 @@ impl Machine {
 
     /// Folders that ROCm may be in, the likeliest first.
     pub(super) fn rocm_folders(&self) -> Vec<PathBuf> {
-        let mut folders: Vec<PathBuf> = self.variable("ROCM_PATH").map(|path| self.root.join(path.trim_start_matches('/'))).into_iter().collect();
+        let mut folders: Vec<PathBuf> = self
+            .variable("ROCM_PATH")
+            .map(|path| self.root.join(path.trim_start_matches('/')))
+            .into_iter()
+            .collect();
         folders.push(self.root.join("opt/rocm"));
         let others = std::fs::read_dir(self.root.join("opt")).into_iter().flatten().flatten();
-        let mut others: Vec<PathBuf> =
-            others.filter(|e| e.file_name().to_string_lossy().starts_with("rocm-")).map(|e| e.path()).collect();
+        let mut others: Vec<PathBuf> = others
+            .filter(|e| e.file_name().to_string_lossy().starts_with("rocm-"))
+            .map(|e| e.path())
+            .collect();
         others.sort();
         folders.extend(others.into_iter().rev());
         folders
@@ -133,7 +136,7 @@ impl Machine {
             mode => mode,
         };
         if *uid != 0 && bits & 6 != 6 {
-            return Err(format!("no permission (group {}, mode {:o})", facts.gid(), facts.mode() & 0o777));
+            return Err(format!("no permission (mode {:o})", facts.mode() & 0o777));
         }
         // The mode is not everything: a container may forbid the device.
         if self.root == Path::new("/") {

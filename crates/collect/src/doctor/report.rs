@@ -36,7 +36,10 @@ pub fn report(checks: &[Check]) -> Report {
         id: check.id.into(),
         severity: if check.status == Status::Fail { Severity::High } else { Severity::Medium },
         title: format!("{}: {}", check.title, check.found),
-        evidence: vec![("found".into(), Value::Text(check.found.clone())), ("why".into(), Value::from(check.why))],
+        evidence: vec![
+            ("found".into(), Value::Text(check.found.clone())),
+            ("why".into(), Value::from(check.why)),
+        ],
         gain_ceiling_ns: None,
         recommendation: format!("{}\n    $ {}", check.why, check.fix),
     };

@@ -78,8 +78,11 @@ pub(super) fn counters(machine: &Machine) -> Found {
     let Some(text) = machine.output(&tool, &["list", "--pmc"]) else {
         return Found::warn("rocprofv3-avail does not run");
     };
-    let upper = |word: &&str| word.len() > 3 && word.contains('_') && word.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
-    let names: std::collections::BTreeSet<&str> = text.split_whitespace().filter(upper).collect();
+    let is_name = |word: &&str| {
+        let letters = word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        letters && word.contains('_') && word.starts_with(|c: char| c.is_ascii_uppercase())
+    };
+    let names: std::collections::BTreeSet<&str> = text.split_whitespace().filter(is_name).collect();
     match names.len() {
         0 => Found::warn("rocprofv3-avail lists none"),
         count => Found::pass(format!("{count} listed")),

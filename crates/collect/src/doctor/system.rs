@@ -42,7 +42,11 @@ pub(super) fn container(machine: &Machine) -> Found {
     let mut faults = Vec::new();
     faults.extend(shm.map(|bytes| format!("/dev/shm has {} MiB", bytes >> 20)));
     faults.extend(filtered.then(|| "a seccomp filter is on".to_string()));
-    if faults.is_empty() { Found::pass("with room and without a filter") } else { Found::warn(faults.join(", ")) }
+    if faults.is_empty() {
+        Found::pass("with room and without a filter")
+    } else {
+        Found::warn(faults.join(", "))
+    }
 }
 
 /// Size of `/dev/shm`, from the options that it is mounted with.
@@ -72,7 +76,7 @@ pub(super) fn other_profiler(machine: &Machine) -> Found {
 }
 
 pub(super) fn visibility(machine: &Machine) -> Found {
-    let mut count = machine.topology().gpus.len();
+    let mut count = machine.topology.gpus.len();
     let mut said = Vec::new();
     // ROCR filters first; the other two number what it leaves.
     for name in ["ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"] {
@@ -92,7 +96,9 @@ pub(super) fn visibility(machine: &Machine) -> Found {
     }
     let (hip, cuda) = (machine.variable("HIP_VISIBLE_DEVICES"), machine.variable("CUDA_VISIBLE_DEVICES"));
     match (said.is_empty(), hip.zip(cuda)) {
-        (_, Some((hip, cuda))) if hip != cuda => Found::warn(format!("HIP and CUDA differ: {hip} and {cuda}")),
+        (_, Some((hip, cuda))) if hip != cuda => {
+            Found::warn(format!("HIP and CUDA differ: {hip} and {cuda}"))
+        }
         (true, _) => Found::pass("all"),
         (false, _) => Found::pass(said.join(", ")),
     }
@@ -126,12 +132,14 @@ fn space(folder: &std::path::Path) -> Option<(u64, bool)> {
     })
     .ok()?;
     // NFS, SMB2, CIFS, Lustre, FUSE (sshfs and others), Ceph, BeeGFS.
-    const NETWORK: [i64; 7] = [0x6969, 0xfe53_4d42, 0xff53_4d42, 0x0bd0_0bd0, 0x6573_5546, 0x00c3_6400, 0x1983_0326];
+    const NETWORK: [i64; 7] =
+        [0x6969, 0xfe53_4d42, 0xff53_4d42, 0x0bd0_0bd0, 0x6573_5546, 0x00c3_6400, 0x1983_0326];
     // SAFETY: all zeros is a valid `statfs`, the path ends in a zero byte, and both outlive the call.
     unsafe {
         let mut facts: libc::statfs = std::mem::zeroed();
         let answer = libc::statfs(path.as_ptr(), &mut facts);
-        (answer == 0).then(|| (facts.f_bavail * facts.f_bsize as u64, NETWORK.contains(&(facts.f_type as i64))))
+        (answer == 0)
+            .then(|| (facts.f_bavail * facts.f_bsize as u64, NETWORK.contains(&(facts.f_type as i64))))
     }
 }
 

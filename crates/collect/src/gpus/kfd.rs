@@ -126,7 +126,8 @@ fn caches(folder: &Path) -> Vec<Cache> {
     for cache in children(&folder.join("caches")) {
         let bits = cache.get("type").unwrap_or(0);
         let kinds = [(1, "data"), (2, "instruction")];
-        let kinds: Vec<&str> = kinds.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, kind)| *kind).collect();
+        let kinds: Vec<&str> =
+            kinds.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, kind)| *kind).collect();
         let key = (
             cache.small("level").unwrap_or(0),
             kinds.join(" and "),
@@ -135,8 +136,7 @@ fn caches(folder: &Path) -> Vec<Cache> {
         );
         *caches.entry(key).or_default() += 1;
     }
-    let cache =
-        |((level, kind, bytes, line_bytes), count)| Cache { level, kind, bytes, line_bytes, count };
+    let cache = |((level, kind, bytes, line_bytes), count)| Cache { level, kind, bytes, line_bytes, count };
     caches.into_iter().map(cache).collect()
 }
 

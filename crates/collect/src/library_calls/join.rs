@@ -40,7 +40,8 @@ impl LibraryCalls {
     pub fn join(&self, trace: &Trace) -> Vec<Joined> {
         let mut joined = Vec::new();
         for library in LIBRARIES {
-            let calls: Vec<usize> = (0..self.calls.len()).filter(|i| self.calls[*i].library == library).collect();
+            let calls: Vec<usize> =
+                (0..self.calls.len()).filter(|i| self.calls[*i].library == library).collect();
             let kernels = kernels_of(trace, library);
             let timed = calls.iter().all(|i| self.calls[*i].time_ns.is_some());
             if calls.is_empty() || kernels.is_empty() {
@@ -50,7 +51,11 @@ impl LibraryCalls {
                 joined.extend(self.by_time(&calls, &kernels));
             } else if calls.len() == kernels.len() {
                 let pairs = calls.iter().zip(&kernels);
-                joined.extend(pairs.map(|(call, (_, row))| Joined { call: *call, kernels: vec![*row], how: How::Order }));
+                joined.extend(pairs.map(|(call, (_, row))| Joined {
+                    call: *call,
+                    kernels: vec![*row],
+                    how: How::Order,
+                }));
             }
         }
         joined.sort_by_key(|join| join.call);
@@ -107,7 +112,8 @@ pub fn report(calls: &LibraryCalls, trace: &Trace) -> Report {
         };
         let found: Vec<&Joined> = joined.iter().filter(of_config).collect();
         let rows = found.iter().flat_map(|join| &join.kernels);
-        let time: i64 = rows.map(|row| trace.kernels.end[*row as usize] - trace.kernels.start[*row as usize]).sum();
+        let time: i64 =
+            rows.map(|row| trace.kernels.end[*row as usize] - trace.kernels.start[*row as usize]).sum();
         let kernels: usize = found.iter().map(|join| join.kernels.len()).sum();
         let absent = "no kernel could be told to be this call's";
         let how = found.first().map(|join| join.how.name());
@@ -121,5 +127,10 @@ pub fn report(calls: &LibraryCalls, trace: &Trace) -> Report {
         ]);
     }
     table.sort_by("total_ns");
-    Report { command: "library-calls".into(), tables: vec![table], notes: calls.notes.clone(), ..Report::default() }
+    Report {
+        command: "library-calls".into(),
+        tables: vec![table],
+        notes: calls.notes.clone(),
+        ..Report::default()
+    }
 }

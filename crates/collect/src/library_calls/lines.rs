@@ -32,7 +32,9 @@ impl Library {
     pub(super) fn variables(self) -> &'static [(&'static str, &'static str)] {
         match self {
             // Layer 2 logs each call; one file for all processes, whose lines rocBLAS appends.
-            Library::Rocblas => &[("ROCBLAS_LAYER", "2"), ("ROCBLAS_LOG_BENCH_PATH", "{folder}/rocblas_calls.log")],
+            Library::Rocblas => {
+                &[("ROCBLAS_LAYER", "2"), ("ROCBLAS_LOG_BENCH_PATH", "{folder}/rocblas_calls.log")]
+            }
             // The name's `%i` becomes the process id.
             Library::Hipblaslt => {
                 &[("HIPBLASLT_LOG_MASK", "32"), ("HIPBLASLT_LOG_FILE", "{folder}/hipblaslt_calls_%i.log")]
@@ -47,9 +49,17 @@ impl Library {
         match self {
             Library::Rocblas => &["Cijk_", "rocblas_", "Custom_Cijk", "gemv"],
             Library::Hipblaslt => &["Cijk_", "Custom_Cijk", "hipblaslt"],
-            Library::Miopen => {
-                &["miopen", "MIOpen", "Conv", "conv", "igemm", "batchnorm", "BatchNorm", "SubTensor", "pooling"]
-            }
+            Library::Miopen => &[
+                "miopen",
+                "MIOpen",
+                "Conv",
+                "conv",
+                "igemm",
+                "batchnorm",
+                "BatchNorm",
+                "SubTensor",
+                "pooling",
+            ],
         }
     }
 }
@@ -91,7 +101,11 @@ mod tests {
     #[test]
     fn lines_of_every_library_are_known() {
         let lines = [
-            ("./rocblas-bench -f gemm -r f32_r -m 64 -n 32", Library::Rocblas, "-f gemm -r f32_r -m 64 -n 32"),
+            (
+                "./rocblas-bench -f gemm -r f32_r -m 64 -n 32",
+                Library::Rocblas,
+                "-f gemm -r f32_r -m 64 -n 32",
+            ),
             ("hipblaslt-bench --api_method c -m 8", Library::Hipblaslt, "--api_method c -m 8"),
             (
                 "MIOpen(HIP): Command [LogCmdConvolution] ./bin/MIOpenDriver conv -n 16 -c 3",

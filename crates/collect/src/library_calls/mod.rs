@@ -59,7 +59,9 @@ pub struct WriteError {
 /// Variables that make libraries log, into files below `folder` where they can.
 pub fn environment<S: AsRef<str>>(libraries: &[S], folder: &Path) -> Vec<(String, String)> {
     let mut variables = Vec::new();
-    for library in LIBRARIES.iter().filter(|library| libraries.iter().any(|name| name.as_ref() == library.name())) {
+    for library in
+        LIBRARIES.iter().filter(|library| libraries.iter().any(|name| name.as_ref() == library.name()))
+    {
         for (name, value) in library.variables() {
             let value = value.replace("{folder}", &folder.display().to_string());
             variables.push((name.to_string(), value));
@@ -105,8 +107,10 @@ impl LibraryCalls {
         for call in &self.calls {
             *counts.entry((call.library, call.config.as_str())).or_default() += 1;
         }
-        let mut rows: Vec<(Library, String, u64)> =
-            counts.into_iter().map(|((library, config), calls)| (library, config.to_string(), calls)).collect();
+        let mut rows: Vec<(Library, String, u64)> = counts
+            .into_iter()
+            .map(|((library, config), calls)| (library, config.to_string(), calls))
+            .collect();
         rows.sort_by_key(|(library, _, calls)| (*library, std::cmp::Reverse(*calls)));
         rows
     }
@@ -127,5 +131,9 @@ impl LibraryCalls {
 
 /// A CSV cell, in quotes where it needs them.
 fn quoted(text: &str) -> String {
-    if text.contains(['"', ',', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_string() }
+    if text.contains(['"', ',', '\n']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_string()
+    }
 }

@@ -31,7 +31,9 @@ impl Source for AmdSmi {
 
     fn read(&mut self, metrics: &[&'static Metric]) -> Vec<Vec<Option<f64>>> {
         let gpus = query().unwrap_or_default();
-        (0..self.gpus).map(|n| gpus.get(n).map_or_else(|| vec![None; metrics.len()], |gpu| of_gpu(gpu, metrics))).collect()
+        (0..self.gpus)
+            .map(|n| gpus.get(n).map_or_else(|| vec![None; metrics.len()], |gpu| of_gpu(gpu, metrics)))
+            .collect()
     }
 }
 
@@ -47,16 +49,17 @@ fn of_gpu(gpu: &Value, metrics: &[&'static Metric]) -> Vec<Option<f64>> {
 
 fn query() -> Option<Vec<Value>> {
     let mut command = Command::new("amd-smi");
-    let output = command.args(["metric", "--json"]).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let output =
+        command.args(["metric", "--json"]).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
     parse(&String::from_utf8_lossy(&output.stdout))
 }
 
 /// The objects of all GPUs: an array, or `gpu_data` of an object; warnings may stand before it.
 pub(crate) fn parse(text: &str) -> Option<Vec<Value>> {
     let starts = text.match_indices(['[', '{']).map(|(at, _)| at);
-    let document = starts.take(64).find_map(|at| {
-        serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>().next()?.ok()
-    })?;
+    let document = starts
+        .take(64)
+        .find_map(|at| serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>().next()?.ok())?;
     match document {
         Value::Array(gpus) => Some(gpus),
         Value::Object(mut object) => match object.remove("gpu_data") {

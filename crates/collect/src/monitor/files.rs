@@ -89,7 +89,9 @@ impl Files {
                         for (metric, value) in metrics.iter().zip(values) {
                             let Metric { kind, name, unit, .. } = metric;
                             let value = value.map_or_else(|| "N/A".into(), show);
-                            text.push_str(&format!("{boot},{monotonic},{time},{gpu},{kind},{name},{value},{unit}\n"));
+                            text.push_str(&format!(
+                                "{boot},{monotonic},{time},{gpu},{kind},{name},{value},{unit}\n"
+                            ));
                         }
                     }
                 }

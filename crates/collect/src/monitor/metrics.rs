@@ -46,7 +46,15 @@ pub const METRICS: [Metric; 11] = [
     ),
     metric("vram", "VRAM used share", "%", "vram(%)", "", &[], &[]),
     metric("vram", "VRAM used", "bytes", "", "", &[("mem_info_vram_used", 1.0)], &["mem_usage", "used_vram"]),
-    metric("vram", "VRAM total", "bytes", "", "", &[("mem_info_vram_total", 1.0)], &["mem_usage", "total_vram"]),
+    metric(
+        "vram",
+        "VRAM total",
+        "bytes",
+        "",
+        "",
+        &[("mem_info_vram_total", 1.0)],
+        &["mem_usage", "total_vram"],
+    ),
     metric(
         "clocks",
         "GPU clock",
@@ -125,7 +133,8 @@ pub(super) fn of_kinds<S: AsRef<str>>(kinds: &[S]) -> Result<Vec<&'static Metric
 /// Fills in what follows from other metrics: the share of the memory in use.
 pub(super) fn derive(metrics: &[&'static Metric], values: &mut [Option<f64>]) {
     let at = |name: &str| metrics.iter().position(|metric| metric.name == name);
-    if let (Some(share), Some(used), Some(total)) = (at("VRAM used share"), at("VRAM used"), at("VRAM total")) {
+    if let (Some(share), Some(used), Some(total)) = (at("VRAM used share"), at("VRAM used"), at("VRAM total"))
+    {
         values[share] = match (values[used], values[total]) {
             (Some(used), Some(total)) if total > 0.0 => Some(100.0 * used / total),
             _ => None,

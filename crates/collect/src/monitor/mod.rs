@@ -72,7 +72,11 @@ struct Shared {
 
 impl Monitor {
     /// Watches the GPUs of this machine: `power`, `vram`, `clocks`, `temperature`, `utilisation`.
-    pub fn start<S: AsRef<str>>(kinds: &[S], interval: Duration, out_dir: &Path) -> Result<Self, MonitorError> {
+    pub fn start<S: AsRef<str>>(
+        kinds: &[S],
+        interval: Duration,
+        out_dir: &Path,
+    ) -> Result<Self, MonitorError> {
         Self::start_below(Path::new("/"), kinds, interval, out_dir)
     }
 

@@ -94,7 +94,8 @@ fn clock_of(trace: &Trace) -> Clock {
 /// The n-th GPU of the trace's first process.
 fn gpu_of(trace: &Trace, number: usize) -> AgentId {
     let first = trace.agents.first().map(|agent| agent.process);
-    let gpus = trace.agents.iter().enumerate().filter(|(_, a)| a.kind == AgentKind::Gpu && Some(a.process) == first);
+    let gpus =
+        trace.agents.iter().enumerate().filter(|(_, a)| a.kind == AgentKind::Gpu && Some(a.process) == first);
     let numbered = gpus.clone().find(|(_, agent)| agent.type_index.get() == Some(number as i64));
     let found = numbered.or_else(|| gpus.clone().nth(number));
     found.map_or(AgentId::NONE, |(at, _)| AgentId::at(at))

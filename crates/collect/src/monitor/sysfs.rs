@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::metrics::{METRICS, Metric, derive};
 use super::Source;
+use super::metrics::{METRICS, Metric, derive};
 use crate::gpus::{self, hwmon, read_text};
 
 /// The files of every GPU, found once.

@@ -1,0 +1,46 @@
+//! `doctor`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use collect::doctor::{Machine, Status, examine, report};
+
+use crate::failure::Failure;
+use crate::output::OutputArgs;
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  rocm-perf doctor
+  rocm-perf doctor --format json
+  rocm-perf doctor --out /scratch/traces    # checks the space there
+
+Exit code: 0 when no check failed (warnings included), 1 when one did")]
+pub struct DoctorArgs {
+    /// Folder that traces would go to
+    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    out: PathBuf,
+
+    /// Examine a machine whose files are below this folder
+    #[arg(long, value_name = "DIR", hide = true)]
+    root: Option<PathBuf>,
+}
+
+impl DoctorArgs {
+    pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
+        let this = Machine::this(&self.out);
+        let machine = match &self.root {
+            Some(root) => {
+                Machine { path: this.path, identity: this.identity, ..Machine::below(root, &self.out) }
+            }
+            None => this,
+        };
+        let checks = examine(&machine);
+        output.show(report(&checks))?;
+        let failed: Vec<&str> =
+            checks.iter().filter(|check| check.status == Status::Fail).map(|check| check.title).collect();
+        match failed.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::gate(format!("this machine cannot profile yet: {}", failed.join(", ")))),
+        }
+    }
+}

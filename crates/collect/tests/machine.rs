@@ -1,0 +1,12 @@
+//! What rocm-perf knows of a machine, on made-up machines: their GPUs, the doctor, monitors, library calls.
+
+#[path = "machine/doctor.rs"]
+mod doctor;
+#[path = "machine/fixture.rs"]
+mod fixture;
+#[path = "machine/gpus.rs"]
+mod gpus;
+#[path = "machine/library_calls.rs"]
+mod library_calls;
+#[path = "machine/monitor.rs"]
+mod monitor;
