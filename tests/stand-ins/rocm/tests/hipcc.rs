@@ -131,6 +131,27 @@ fn ordinary_code_around_launches_is_understood() {
 }
 
 #[test]
+fn rocblas_logs_its_calls_and_launches_one_kernel_for_each() {
+    need_compiler!();
+    let (stand_ins, folder) = (StandIns::install().unwrap(), tempfile::tempdir().unwrap());
+    let program = stand_ins.example("gemm", folder.path()).unwrap();
+    let path = folder.path().join("rocblas_calls.txt");
+    let mut command = Command::new(program);
+    command
+        .env("STAND_IN_HIP_LOG", folder.path())
+        .env("ROCBLAS_LAYER", "2")
+        .env("ROCBLAS_LOG_BENCH_PATH", &path);
+    assert_eq!(String::from_utf8_lossy(&command.output().unwrap().stdout), "PASS\n");
+    let text = std::fs::read_to_string(path).unwrap();
+    assert_eq!(text.lines().count(), 4);
+    assert!(
+        text.starts_with("./rocblas-bench -f gemm -r f32_r --transposeA N --transposeB N -m 32 -n 32 -k 32")
+    );
+    let recordings = log::read_folder(folder.path());
+    assert_eq!(recordings[0].kernels.iter().filter(|k| k.symbol.starts_with("Cijk_")).count(), 4);
+}
+
+#[test]
 fn mistakes_are_the_compilers_to_report() {
     need_compiler!();
     let (stand_ins, folder) = (StandIns::install().unwrap(), tempfile::tempdir().unwrap());

@@ -50,6 +50,13 @@ impl Rewriter<'_> {
                     kernels.extend(self.kernel(i, depth, &mut edits));
                 }
                 Kind::Word if self.word(i) == "__shared__" => self.shared(i, &mut edits),
+                // No macro: system headers say `__attribute__((__noinline__))`.
+                Kind::Word
+                    if self.word(i) == "__noinline__" && self.sign(i.wrapping_sub(1)) != Some(b'(') =>
+                {
+                    let Token { start, end, .. } = self.tokens[i];
+                    edits.push(Edit { start, end, text: "__attribute__((noinline))".into() });
+                }
                 Kind::Sign(b'<') if self.opens_launch(i) => edits.extend(self.launch(i)),
                 _ => {}
             }
@@ -323,6 +330,8 @@ mod tests {
         {
             assert_eq!(rewrite(same, true), same);
         }
+        assert_eq!(rewrite("__noinline__ int f();", true), "__attribute__((noinline)) int f();");
+        assert_eq!(rewrite("__attribute__((__noinline__)) g();", true), "__attribute__((__noinline__)) g();");
         let header = "# 1 \"/usr/include/x\" 1 3\nk<<<1, 1>>>(x);\n";
         assert_eq!(rewrite(header, true), header);
     }

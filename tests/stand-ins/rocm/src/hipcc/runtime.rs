@@ -28,12 +28,14 @@ const FILES: &[(&str, &str)] = files![
     "roctracer/roctx.h",
     "rocprofiler-sdk-roctx/roctx.h",
     "roctx.h",
+    "rocblas/rocblas.h",
     "internal.h",
     "log.cpp",
     "fibers.cpp",
     "devices.cpp",
     "streams.cpp",
     "memory.cpp",
+    "rocblas.cpp",
 ];
 
 /// Gives the runtime, compiling it when this version of it was not yet.

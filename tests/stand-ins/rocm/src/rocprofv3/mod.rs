@@ -122,7 +122,7 @@ fn run_pass(line: &CommandLine, pass: &Pass, number: usize, version: Version) ->
         let message = "could not lock device: lack of permissions (capability SYS_PERFMON)";
         messages::library('W', "device_counting.cpp:88", message);
     }
-    let abort = trouble(&services, pass);
+    let abort = trouble(&services);
     let folder = tempfile::tempdir().map_err(Stop::fatal)?;
     let ended =
         application::run(&line.application, &pass.values, &services, folder.path(), abort.as_deref())?;
@@ -132,7 +132,7 @@ fn run_pass(line: &CommandLine, pass: &Pass, number: usize, version: Version) ->
         }
     }
     let crashed = matches!(ended, Ended::Signal(_));
-    if abort.is_some() && crashed || crashed && fault("no_files_after_crash") {
+    if crashed && (abort.is_some() || fault("no_files_after_crash")) {
         return Ok(ended);
     }
     if let Some(message) = pc_samples::unsupported(&pass.values) {
@@ -174,8 +174,7 @@ fn write_all(output: &Output<'_>, folder: &std::path::Path, ended: Ended) -> Res
 }
 
 /// The message with which the library aborts at the first dispatch, if it does.
-fn trouble(services: &Services, pass: &Pass) -> Option<String> {
-    let _ = pass;
+fn trouble(services: &Services) -> Option<String> {
     let groups = services.counter_groups.iter().chain([&services.counters]);
     let over = groups.into_iter().find_map(|group| {
         let names: Vec<&str> = group.iter().map(String::as_str).collect();

@@ -79,12 +79,8 @@ impl Output<'_> {
         if fault("drop_dispatch") {
             recording.kernels.pop();
         }
-        if fault("extra_dispatch") {
-            if let Some(last) = recording.kernels.last().cloned() {
-                let dispatch = last.dispatch + 1;
-                recording.kernels.push(Kernel { dispatch, ..last });
-            }
-        }
+        let last = recording.kernels.last().filter(|_| fault("extra_dispatch")).cloned();
+        recording.kernels.extend(last.map(|last| Kernel { dispatch: last.dispatch + 1, ..last }));
     }
 
     fn keep<'k>(&'k self, part: Part, format: &str, closures: &'k Closures<'k>) -> Keep<'k> {
@@ -220,8 +216,11 @@ struct Closures<'a> {
     calls: Box<dyn Fn(&str) -> bool + 'a>,
     domain: Box<dyn Fn(&str) -> String + 'a>,
     name: Box<dyn Fn(&str) -> String + 'a>,
-    counters: Box<dyn Fn(usize, &Kernel) -> Vec<String> + 'a>,
+    counters: CountersOf<'a>,
 }
+
+/// Names of the counters of the n-th dispatch.
+type CountersOf<'a> = Box<dyn Fn(usize, &Kernel) -> Vec<String> + 'a>;
 
 /// Says that a file was opened, at a level that is no error; and fails like a full disk when asked to.
 fn opened(path: &Path) -> io::Result<()> {
