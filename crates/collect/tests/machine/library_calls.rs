@@ -86,3 +86,34 @@ fn lines_of_a_file_are_joined_by_order_only_when_the_counts_agree() {
     let three = trace(&[("Cijk_A", 50), ("Cijk_A", 60), ("Cijk_B", 70)]);
     assert!(calls.join(&three).is_empty());
 }
+
+#[test]
+fn calls_of_a_real_program_find_the_kernels_they_launched() {
+    if !stand_in_rocm::can_compile() {
+        println!("skipped: no C++ compiler");
+        return;
+    }
+    let (stand_ins, folder) = (stand_in_rocm::StandIns::install().unwrap(), tempfile::tempdir().unwrap());
+    let program = stand_ins.example("gemm", folder.path()).unwrap();
+    let mut command = stand_ins.command(stand_ins.program("rocprofv3"));
+    command
+        .args(["--kernel-trace", "--hip-trace", "-o", "run", "-d"])
+        .arg(folder.path())
+        .arg("--")
+        .arg(program);
+    let output = command.envs(environment(&["rocblas"], folder.path())).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let calls = LibraryCalls::read_folder(folder.path());
+    let database = folder.path().join("run_results.db");
+    let trace = ingest::read(&[database], &trace::Needs::everything(), &Default::default()).unwrap();
+    let joined = calls.join(&trace);
+    assert_eq!(joined.len(), 4);
+    for join in &joined {
+        let [row] = join.kernels[..] else { panic!("{join:?}") };
+        assert!(trace.strings.get(trace.kernels.name[row as usize]).starts_with("Cijk_"));
+    }
+    let table = &report(&calls, &trace).tables[0];
+    let mut counts: Vec<Option<f64>> = table.rows.iter().map(|row| row[2].number()).collect();
+    counts.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    assert_eq!(counts, [Some(1.0), Some(3.0)]);
+}
