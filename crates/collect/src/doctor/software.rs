@@ -24,7 +24,7 @@ fn numbers(version: &str) -> Option<(u32, u32)> {
 pub(super) fn rocm(machine: &Machine) -> Found {
     match rocm_version(machine).or_else(|| profiler_version(machine)) {
         Some(version) => Found::pass(version),
-        None => Found::warn("its version is nowhere: no ROCM_PATH, nothing in /opt/rocm"),
+        None => Found::warn("no version in $ROCM_PATH or /opt/rocm"),
     }
 }
 
@@ -38,7 +38,7 @@ pub(super) fn profiler(machine: &Machine) -> Found {
     }
     match machine.program("rocprof") {
         Some(path) => Found::warn(format!("only the older rocprof at {}", shown(machine, &path))),
-        None => Found::fail("neither rocprofv3 nor rocprof on PATH or in /opt/rocm"),
+        None => Found::fail("neither rocprofv3 nor rocprof is there"),
     }
 }
 

@@ -87,7 +87,7 @@ pub(super) fn visibility(machine: &Machine) -> Found {
             Err(_) => !entry.starts_with("GPU-"),
         });
         if let Some(entry) = unknown.filter(|_| count > 0) {
-            return Found::fail(format!("{name}={list}: there is no GPU `{entry}` among {count}"));
+            return Found::fail(format!("no GPU `{entry}` among {count}: {name}={list}"));
         }
         if name == "ROCR_VISIBLE_DEVICES" {
             count = count.min(entries.len());
@@ -155,6 +155,6 @@ pub(super) fn time(machine: &Machine) -> Found {
     match machine.synchronised {
         Some(true) => Found::pass("the clock is kept in step"),
         Some(false) => Found::warn("the clock is not kept in step with others"),
-        None => Found::warn("the kernel does not say whether the clock is kept in step"),
+        None => Found::warn("the kernel does not say if the clock is in step"),
     }
 }

@@ -96,9 +96,10 @@ impl LibraryCalls {
         found
     }
 
-    /// Takes a line that the application printed, and when it came.
-    pub fn take_line(&mut self, line: &str, time_ns: i64) {
-        self.calls.extend(lines::parse(line).map(|call| Call { time_ns: Some(time_ns), ..call }));
+    /// Takes whole lines that the application printed, and when they came.
+    pub fn take_line(&mut self, text: &str, time_ns: i64) {
+        let calls = text.lines().filter_map(lines::parse);
+        self.calls.extend(calls.map(|call| Call { time_ns: Some(time_ns), ..call }));
     }
 
     /// How often each library was called with each configuration, most often first.
