@@ -19,7 +19,7 @@ pub use verdict::{Applies, Figures, Verdict, judge};
 
 /// What a trace must be read with.
 pub fn bottleneck_needs() -> Needs {
-    Needs { kernels: true, shapes: true, counters: true, ..Needs::nothing() }
+    Needs { kernels: true, shapes: true, counters: true, counter_columns: true, ..Needs::nothing() }
 }
 
 /// What bounds each kernel of a trace read with [`bottleneck_needs`]; `more` adds features by kernel name.
