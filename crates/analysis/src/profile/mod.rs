@@ -1,0 +1,145 @@
+//! `profile`: one report from all that was recorded of a program: timing runs, counters, a thread trace.
+//!
+//! Times come from the timing runs only; counters and thread traces distort them. What was not recorded is absent
+//! and says how to get it.
+
+mod result;
+
+use report::{Report, Table};
+use trace::{Needs, ThreadTrace, Trace};
+
+use crate::base;
+use crate::bottleneck::{Figures, KernelFigures, bottlenecks, kernel_figures};
+use crate::classify::Classifier;
+use crate::critical_path::{CriticalPathOptions, critical_path, critical_path_needs};
+use crate::occupancy::{OccupancyOptions, occupancy, occupancy_needs};
+use crate::roofline::{RooflineOptions, roofline, roofline_needs};
+use crate::stability::{RunTimes, Stability, stability_tables};
+use crate::{att, statistics::percent};
+
+pub use result::process_result;
+
+/// All that was recorded.
+pub struct Profiled<'a> {
+    /// Times of each timing run, in order.
+    pub runs: &'a [RunTimes],
+    /// The last timing run, read with [`timing_needs`].
+    pub timing: &'a Trace,
+    /// The run with counters, read with [`counter_needs`].
+    pub counters: Option<&'a Trace>,
+    /// Thread traces.
+    pub thread_traces: &'a [ThreadTrace],
+}
+
+/// What a timing run must be read with.
+pub fn timing_needs() -> Needs {
+    Needs { shapes: true, ..union(critical_path_needs(), &occupancy_needs()) }
+}
+
+/// What the run with counters must be read with.
+pub fn counter_needs() -> Needs {
+    roofline_needs()
+}
+
+fn union(mut needs: Needs, other: &Needs) -> Needs {
+    needs.memory_allocations |= other.memory_allocations;
+    needs.counters |= other.counters;
+    needs.counter_columns |= other.counter_columns;
+    needs
+}
+
+/// Everything about a program in one report.
+pub fn profile_report(profiled: &Profiled) -> Report {
+    let Profiled { runs, timing, counters, thread_traces } = *profiled;
+    let mut report = base::report("profile", timing);
+    let kernels = figures(timing, counters, thread_traces);
+    let totals: Vec<f64> = runs.iter().map(|run| run.kernels_ns as f64).collect();
+    let stability = Stability::of(&totals);
+
+    report.tables.extend(stability_tables(runs));
+    let fitted = renamed(occupancy(timing, &OccupancyOptions::default()), "kernels", "occupancy");
+    report.tables.extend(fitted.clone());
+    let path = critical_path(timing, &Classifier::builtin(), &CriticalPathOptions::default()).ok();
+    if let Some(path) = &path {
+        report.health.extend(path.report.health.iter().skip(timing.health.checks.len()).cloned());
+        for (from, to) in [("bounds", "bounds"), ("kernels", "critical_kernels")] {
+            report.tables.extend(renamed(path.report.clone(), from, to));
+        }
+    }
+    let roof = counters.map(|trace| roofline(trace, &RooflineOptions::default()));
+    let roof_table = roof.clone().and_then(|roof| renamed(roof, "kernels", "roofline"));
+    if let Some(roof) = roof {
+        report.charts.extend(roof.charts);
+    }
+    report.tables.extend(roof_table.clone());
+    let (labels, missing) = bottlenecks(&kernels);
+    report.tables.push(labels);
+    report.notes.extend(next_steps(&kernels, stability.as_ref(), &missing, counters.is_some(), thread_traces));
+    let parts = result::Parts {
+        runs,
+        timing,
+        stability: stability.as_ref(),
+        kernels: &kernels,
+        occupancy: fitted.as_ref(),
+        path: path.as_ref(),
+        roofline: roof_table.as_ref(),
+    };
+    report.result = Some(result::result(&parts));
+    report
+}
+
+/// A table of a report under another name.
+fn renamed(report: Report, from: &str, to: &str) -> Option<Table> {
+    let table = report.tables.into_iter().find(|table| table.name == from)?;
+    Some(Table { name: to.into(), ..table })
+}
+
+/// Times from the timing run, counters from theirs, features from thread traces.
+fn figures(timing: &Trace, counters: Option<&Trace>, thread_traces: &[ThreadTrace]) -> Vec<KernelFigures> {
+    let mut kernels = kernel_figures(timing);
+    let counted = counters.map(kernel_figures).unwrap_or_default();
+    let features = att::thread_trace_features(thread_traces);
+    for kernel in &mut kernels {
+        if let Some(other) = counted.iter().find(|other| other.name == kernel.name) {
+            let is_counter = |name: &str| name.starts_with(|c: char| c.is_ascii_uppercase());
+            let dispatches = |figures: &Figures| figures.get("dispatches").copied().unwrap_or(0.0);
+            // Counters of another number of dispatches are scaled to those that were timed.
+            let scale = dispatches(&kernel.figures) / dispatches(&other.figures).max(1.0);
+            for (name, value) in other.figures.iter().filter(|(name, _)| is_counter(name)) {
+                kernel.figures.insert(name.clone(), value * scale);
+            }
+        }
+        for (_, figures) in features.iter().filter(|(name, _)| *name == kernel.name) {
+            kernel.figures.extend(figures.clone());
+        }
+    }
+    kernels
+}
+
+fn next_steps(
+    kernels: &[KernelFigures],
+    stability: Option<&Stability>,
+    missing: &[String],
+    counted: bool,
+    thread_traces: &[ThreadTrace],
+) -> Vec<String> {
+    let mut steps = Vec::new();
+    if let Some(label) = stability.and_then(|found| found.label).filter(|label| *label != "stable") {
+        steps.push(format!("the runs are {label}: fix clocks and quiet the machine before trusting small changes"));
+    }
+    let whole: i64 = kernels.iter().map(|kernel| kernel.total_ns).sum();
+    if let Some(first) = kernels.first() {
+        let verdict = crate::bottleneck::judge(&first.figures);
+        let share = percent(first.total_ns, whole);
+        if let Some(label) = verdict.labels.first() {
+            steps.push(format!("next: `{}` has {share:.0} % of kernel time ({}): {}", first.name, label.label, label.advice));
+        }
+    }
+    if !counted && !missing.is_empty() {
+        steps.push("next: `--counters` collects what the roofline and the undecided rules need".into());
+    }
+    if thread_traces.is_empty() && counted {
+        steps.push("next: `--att` shows which instructions waves wait for".into());
+    }
+    steps
+}

@@ -1,0 +1,175 @@
+//! The fields of `profile` that scripts look for, under the names they know.
+
+use report::{Table, Value};
+use serde_json::{Value as Json, json};
+use trace::Trace;
+
+use crate::bottleneck::{KernelFigures, judge};
+use crate::critical_path::CriticalPath;
+use crate::stability::{RunTimes, Stability};
+
+/// What a result is made from.
+pub(super) struct Parts<'a> {
+    pub runs: &'a [RunTimes],
+    pub timing: &'a Trace,
+    pub stability: Option<&'a Stability>,
+    pub kernels: &'a [KernelFigures],
+    pub occupancy: Option<&'a Table>,
+    pub path: Option<&'a CriticalPath>,
+    pub roofline: Option<&'a Table>,
+}
+
+fn ms(ns: f64) -> f64 {
+    ns / 1e6
+}
+
+/// A cell as JSON; null where it is absent.
+fn cell(table: &Table, row: usize, key: &str) -> Json {
+    match table.column(key).and_then(|column| table.rows.get(row)?.get(column)) {
+        Some(Value::Int(number)) => json!(number),
+        Some(Value::Float(number)) => json!(number),
+        Some(Value::Text(text)) => json!(text),
+        _ => Json::Null,
+    }
+}
+
+/// The row of a kernel.
+fn row_of(table: &Table, name: &str) -> Option<usize> {
+    let column = table.column("name")?;
+    table.rows.iter().position(|row| matches!(&row[column], Value::Text(text) if text == name))
+}
+
+pub(super) fn result(parts: &Parts) -> Json {
+    let dominant = parts.kernels.first().map_or("", |kernel| kernel.name.as_str());
+    let median = |metric: fn(&RunTimes) -> i64| {
+        let values: Vec<f64> = parts.runs.iter().map(|run| metric(run) as f64).collect();
+        Stability::of(&values).map(|found| ms(found.median))
+    };
+    json!({
+        "schema_version": "1.0",
+        "kernel": kernel(parts.timing, dominant),
+        "gpu": gpu(parts.timing),
+        "runtime_ms": parts.stability.map(|found| ms(found.median)),
+        "busy_ms": median(|run| run.busy_ns),
+        "span_ms": median(|run| run.span_ns),
+        "stability": parts.stability.map(stability),
+        "resources": parts.occupancy.and_then(|table| Some((table, row_of(table, dominant)?))).map(|(table, row)| json!({
+            "vgpr_per_thread": cell(table, row, "vgpr"),
+            "agpr_per_thread": cell(table, row, "agpr"),
+            "sgpr_per_wave": cell(table, row, "sgpr"),
+            "lds_bytes": cell(table, row, "lds_bytes"),
+            "scratch_bytes": cell(table, row, "scratch_bytes"),
+        })),
+        "occupancy": parts.occupancy.and_then(|table| Some((table, row_of(table, dominant)?))).map(|(table, row)| json!({
+            "theoretical": cell(table, row, "occupancy_pct").as_f64().map(|percent| percent / 100.0),
+            "threads_per_block": cell(table, row, "workgroup"),
+            "wave_size": cell(table, row, "wave_size"),
+            "limited_by": cell(table, row, "limited_by"),
+        })),
+        "roofline": parts.roofline.and_then(|table| Some((table, row_of(table, dominant)?))).map(|(table, row)| json!({
+            "flops": cell(table, row, "flops"),
+            "bytes": cell(table, row, "bytes"),
+            "arithmetic_intensity": cell(table, row, "intensity"),
+            "achieved_gflops": cell(table, row, "gflops"),
+            "achieved_bandwidth_gbps": cell(table, row, "gbps"),
+            "bound": cell(table, row, "bound"),
+        })),
+        "critical_path_ns": parts.path.map(|path| length(path)),
+        "critical_path": parts.path.map(critical),
+        "bottleneck": parts.kernels.first().map(|kernel| {
+            let verdict = judge(&kernel.figures);
+            let first = verdict.labels.first();
+            json!({
+                "primary": verdict.label(),
+                "confidence": first.map(|label| label.score),
+                "reasoning": first.map_or_else(Vec::new, |label| label.evidence.clone()),
+                "secondary": verdict.labels.iter().skip(1).map(|label| label.label).collect::<Vec<_>>(),
+                "missing_counters": verdict.counters,
+            })
+        }),
+    })
+}
+
+fn length(path: &CriticalPath) -> i64 {
+    path.steps.iter().map(|step| step.end - step.start).sum()
+}
+
+fn critical(path: &CriticalPath) -> Json {
+    let kernels = path.report.table("kernels").filter(|table| !table.rows.is_empty());
+    let on_path = |row: usize| kernels.and_then(|table| cell(table, row, "on_path_ns").as_i64()).unwrap_or(0);
+    let rows = kernels.map_or(0, |table| table.rows.len());
+    let dominant = (0..rows).max_by_key(|&row| (on_path(row), std::cmp::Reverse(row)));
+    json!({
+        "critical_path_ns": length(path),
+        "dominant_symbol": dominant.zip(kernels).map(|(row, table)| cell(table, row, "name")),
+        "fraction": dominant.map(|row| on_path(row) as f64 / length(path).max(1) as f64),
+    })
+}
+
+fn stability(found: &Stability) -> Json {
+    json!({
+        "runs": found.runs,
+        "warm_up": found.warm_up,
+        "mean_ms": ms(found.mean),
+        "median_ms": ms(found.median),
+        "stddev_ms": found.stddev.map(ms),
+        "cv": found.cv,
+        "classification": found.label,
+        "outliers": found.outliers,
+        "drift_pct": found.drift.map(|drift| drift.change_pct),
+        "bimodal": found.modes.is_some(),
+    })
+}
+
+fn kernel(trace: &Trace, name: &str) -> Json {
+    let kernels = &trace.kernels;
+    let id = trace.strings.find(name);
+    let row = (0..kernels.len())
+        .filter(|&i| Some(kernels.name[i]) == id)
+        .max_by_key(|&i| kernels.end[i] - kernels.start[i]);
+    let shape = row.map(|row| *trace.shapes.get(kernels.shape[row]));
+    json!({
+        "name": name,
+        "grid": shape.and_then(|shape| shape.grid),
+        "block": shape.and_then(|shape| shape.workgroup),
+    })
+}
+
+fn gpu(trace: &Trace) -> Json {
+    let agent = trace.kernels.agent.first().and_then(|agent| agent.get()).map(|agent| &trace.agents[agent]);
+    let Some(agent) = agent else { return Json::Null };
+    let arch = hw::arch::find(trace.strings.get(agent.name));
+    let product = trace.strings.get(agent.product);
+    let cus = agent.compute_units.get();
+    let peak = arch.and_then(|arch| {
+        let setup = hw::peaks::Setup {
+            product: Some(product),
+            cus: cus.and_then(|cus| u32::try_from(cus).ok()),
+            ..Default::default()
+        };
+        hw::peaks::peaks(arch, &setup).flops(hw::Pipe::Vector, hw::DataType::Fp32)
+    });
+    json!({
+        "architecture": trace.strings.get(agent.name),
+        "product": product,
+        "wave_size": arch.map(|arch| arch.wave_size()),
+        "compute_units": cus,
+        "theoretical_peak_flops": peak,
+    })
+}
+
+/// The fields of a program that was only timed as a process: `runtime_ms` is then its time on the clock.
+pub fn process_result(seconds: &[f64]) -> Json {
+    let values: Vec<f64> = seconds.iter().map(|seconds| seconds * 1e9).collect();
+    let found = Stability::of(&values);
+    json!({
+        "schema_version": "1.0",
+        "timed": "process",
+        "runtime_ms": found.as_ref().map(|found| ms(found.median)),
+        "stability": found.as_ref().map(stability),
+        "resources": Json::Null,
+        "occupancy": Json::Null,
+        "roofline": Json::Null,
+        "critical_path_ns": Json::Null,
+    })
+}

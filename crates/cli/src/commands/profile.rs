@@ -1,0 +1,274 @@
+//! `profile`
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use analysis::profile::{Profiled, counter_needs, process_result, profile_report, timing_needs};
+use analysis::stability::RunTimes;
+use clap::Args;
+use collect::presets::Preset;
+use collect::run::{CollectRequest, Events, Run};
+use report::{Column, Report, Table, Unit, Value};
+use trace::{Needs, ThreadTrace, Trace};
+
+use super::att::thread_traces;
+use crate::failure::Failure;
+use crate::input::with_progress;
+use crate::output::OutputArgs;
+
+/// Where runs are kept unless `--out` says otherwise.
+const FOLDER: &str = ".rocpd_profile";
+/// What a timing run records: kernels and copies, and the calls that tell the critical path.
+const TRACES: [&str; 3] = ["kernel", "hip", "memory-copy"];
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  rocm-perf profile ./app
+  rocm-perf profile ./app --json
+  rocm-perf profile --runs 10 --counters -- ./app --size 4096
+  rocm-perf profile --att --out study -- ./app
+  rocm-perf profile --no-rocprof -- ./app
+
+Runs the program under rocprofv3 (once to warm up, then `--runs` times), and reports kernel times with their stability,
+resources and occupancy, the critical path and what bounds each kernel; `--counters` adds the roofline from a run of its
+own, `--att` what waves wait for. `runtime_ms` is the sum of dispatch times, the median over runs. The databases are
+kept in `.rocpd_profile` (or `--out`), replaced by the next profile there. docs/profile.md describes the JSON.")]
+pub struct ProfileArgs {
+    /// Timing runs
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    runs: u32,
+
+    /// Runs before those, which do not count
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    warm_up: u32,
+
+    /// Collect the counters of the roofline and of the bottleneck rules, in runs of their own
+    #[arg(long)]
+    counters: bool,
+
+    /// Trace the instructions of waves, in a run of its own
+    #[arg(long)]
+    att: bool,
+
+    /// Time the process only, without a profiler
+    #[arg(long, conflicts_with_all = ["counters", "att"])]
+    no_rocprof: bool,
+
+    /// Show the profiler's commands and all that it and the program print
+    #[arg(long)]
+    debug: bool,
+
+    /// Folder for the databases [default: .rocpd_profile]
+    #[arg(short, long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Stop a run that takes longer
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<u64>,
+
+    /// The program, when it has no arguments
+    #[arg(value_name = "BINARY", conflicts_with = "application")]
+    binary: Option<String>,
+
+    /// The program and its arguments
+    #[arg(last = true, value_name = "BINARY ARGS")]
+    application: Vec<String>,
+}
+
+impl ProfileArgs {
+    pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
+        let application: Vec<String> = self.binary.iter().chain(&self.application).cloned().collect();
+        if application.is_empty() {
+            return Err(
+                Failure::input("no program given").with_help("`rocm-perf profile -- ./app --its --options`")
+            );
+        }
+        if self.no_rocprof {
+            return output.show(self.time_process(&application)?);
+        }
+        let folder = self.out.clone().unwrap_or_else(|| FOLDER.into());
+        let events = Console { quiet: output.quiet, debug: self.debug };
+        let timing = Preset { formats: vec!["rocpd".into()], ..Preset::of("profile", &TRACES, &[]) };
+        for number in 1..=self.warm_up {
+            events.step(&format!("warm-up {number} of {}", self.warm_up));
+            self.collect(&application, timing.clone(), &folder.join(format!("warm-up-{number}")), &events)?;
+        }
+        let mut runs: Vec<RunTimes> = Vec::new();
+        let mut last: Option<(Run, Trace)> = None;
+        for number in 1..=self.runs {
+            events.step(&format!("run {number} of {}", self.runs));
+            let place = folder.join(format!("run-{number}"));
+            let run = self.collect(&application, timing.clone(), &place, &events)?;
+            let trace = read(&run, &timing_needs(), output)?;
+            let Some(times) = RunTimes::of(&trace, &place.display().to_string()) else {
+                let message = format!("`{}` launched no kernel, so there is nothing to time", application[0]);
+                return Err(Failure::tool(message).with_help(
+                    "a program that ignores HIP errors ends well without a GPU; `--no-rocprof` times the process",
+                ));
+            };
+            runs.push(times);
+            last = Some((run, trace));
+        }
+        let Some((run, trace)) = last else { return Err(Failure::input("no run was made")) };
+        let mut notes = run.notes.clone();
+        let counters = match self.counters {
+            true => self.collect_counters(&application, &run, &folder, &events, output, &mut notes)?,
+            false => None,
+        };
+        let traces =
+            if self.att { self.collect_att(&application, &folder, &events, &mut notes)? } else { Vec::new() };
+        let profiled =
+            Profiled { runs: &runs, timing: &trace, counters: counters.as_ref(), thread_traces: &traces };
+        let mut report = profile_report(&profiled);
+        if let Some(serde_json::Value::Object(result)) = &mut report.result {
+            let paths: Vec<String> = run.traces.iter().map(|path| path.display().to_string()).collect();
+            result.insert("databases".into(), serde_json::json!(paths));
+        }
+        notes.push(format!("the databases are in `{}`", folder.display()));
+        report.notes.extend(notes);
+        output.show(report)
+    }
+
+    fn collect(
+        &self,
+        application: &[String],
+        preset: Preset,
+        folder: &Path,
+        events: &Console,
+    ) -> Result<Run, Failure> {
+        make_room(folder)?;
+        let mut request = CollectRequest::new(application.to_vec(), preset);
+        request.folder = Some(folder.to_path_buf());
+        request.timeout = self.timeout.map(Duration::from_secs);
+        let run = collect::run::run(&request, events)?;
+        if self.debug {
+            run.passes.iter().for_each(|pass| eprintln!("{}", pass.command.join(" ")));
+        }
+        Ok(run.whole()?)
+    }
+
+    fn collect_counters(
+        &self,
+        application: &[String],
+        timed: &Run,
+        folder: &Path,
+        events: &Console,
+        output: &OutputArgs,
+        notes: &mut Vec<String>,
+    ) -> Result<Option<Trace>, Failure> {
+        let Some(arch) = timed.arch.as_deref().and_then(hw::arch::find) else {
+            let gpu = timed.arch.as_deref().unwrap_or("a GPU that was not found");
+            notes.push(format!("no counters are known for {gpu}, so none were collected"));
+            return Ok(None);
+        };
+        let names = analysis::roofline_counters(&arch.facts.counters);
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let preset = Preset { formats: vec!["rocpd".into()], ..Preset::of("counters", &["kernel"], &names) };
+        events.step("counters");
+        let run = self.collect(application, preset, &folder.join("counters"), events)?;
+        notes.extend(run.notes.iter().cloned());
+        Ok(Some(read(&run, &counter_needs(), output)?))
+    }
+
+    fn collect_att(
+        &self,
+        application: &[String],
+        folder: &Path,
+        events: &Console,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<ThreadTrace>, Failure> {
+        let place = folder.join("att");
+        let preset = Preset { options: vec!["--att".into()], ..Preset::of("att", &["kernel"], &[]) };
+        events.step("thread trace");
+        match self.collect(application, preset, &place, events) {
+            Ok(_) => {}
+            // A thread trace needs a decoder that is installed by itself; the rest of the profile stands without it.
+            Err(failure) => notes.push(format!("no thread trace: {}", failure.message())),
+        }
+        let traces = thread_traces(std::slice::from_ref(&place))?;
+        if traces.is_empty() {
+            notes.push("no thread trace was decoded; rocprof-trace-decoder may not be installed".into());
+        }
+        Ok(traces)
+    }
+
+    fn time_process(&self, application: &[String]) -> Result<Report, Failure> {
+        let mut seconds = Vec::new();
+        for number in 0..self.warm_up + self.runs {
+            let began = Instant::now();
+            let mut child = Command::new(&application[0]);
+            // Standard output is for the report alone.
+            child.args(&application[1..]).stdin(Stdio::null()).stdout(Stdio::piped());
+            let done = child
+                .output()
+                .map_err(|error| Failure::input(format!("cannot run `{}`: {error}", application[0])))?;
+            if self.debug {
+                let _ = std::io::stderr().write_all(&done.stdout);
+            }
+            let _ = std::io::stderr().write_all(&done.stderr);
+            if !done.status.success() {
+                return Err(Failure::tool(format!("`{}` failed: {}", application[0], done.status)));
+            }
+            if number >= self.warm_up {
+                seconds.push(began.elapsed().as_secs_f64());
+            }
+        }
+        let columns = vec![Column::int("run", Unit::None).key(), Column::int("wall_ns", Unit::Ns).key()];
+        let mut table = Table::new("runs", "The process, from start to end", columns);
+        for (number, seconds) in seconds.iter().enumerate() {
+            table.push(vec![Value::from(number + 1), Value::Int((seconds * 1e9) as i64)]);
+        }
+        Ok(Report {
+            command: "profile".into(),
+            tables: vec![table],
+            notes: vec![
+                "only the process was timed, start-up and host included: no kernel, no counter, no occupancy"
+                    .into(),
+            ],
+            result: Some(process_result(&seconds)),
+            ..Report::default()
+        })
+    }
+}
+
+/// Clears the folder of an earlier profile, and nothing else.
+fn make_room(folder: &Path) -> Result<(), Failure> {
+    if folder.join(collect::run::FILE).is_file() {
+        std::fs::remove_dir_all(folder).map_err(|error| {
+            Failure::input(format!("cannot replace the profile in `{}`: {error}", folder.display()))
+        })?;
+    }
+    Ok(())
+}
+
+fn read(run: &Run, needs: &Needs, output: &OutputArgs) -> Result<Trace, Failure> {
+    Ok(with_progress("reading", output, |progress| ingest::read(&run.traces, needs, progress))?)
+}
+
+/// Says on standard error what goes on.
+struct Console {
+    quiet: bool,
+    debug: bool,
+}
+
+impl Events for Console {
+    fn step(&self, message: &str) {
+        if !self.quiet {
+            eprintln!("{message}");
+        }
+    }
+
+    fn warn(&self, message: &str) {
+        if !self.quiet {
+            eprintln!("warning: {message}");
+        }
+    }
+
+    fn output(&self, bytes: &[u8]) {
+        if self.debug {
+            let _ = std::io::stderr().write_all(bytes);
+        }
+    }
+}
