@@ -22,10 +22,10 @@ pub(super) fn gpus(machine: &Machine) -> Found {
     }
     let hidden = match topology.masked.len() {
         0 => String::new(),
-        count => format!(", {count} more hidden from this container"),
+        count => format!(", {count} hidden from this container"),
     };
     let Some(first) = topology.gpus.first() else {
-        return Found::fail(format!("KFD lists no GPU{hidden}"));
+        return Found::fail(format!("KFD lists none{hidden}"));
     };
     let name = first.product.as_deref().unwrap_or("unknown product");
     let count = topology.gpus.len();
