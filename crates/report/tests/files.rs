@@ -66,6 +66,7 @@ fn document() -> Document {
         findings: vec![finding],
         charts: gallery(),
         notes: vec!["a note".into()],
+        ..Report::default()
     };
     let charts = report.charts.iter().map(|chart| Part::chart(&chart.name)).collect();
     let sections = vec![

@@ -26,7 +26,7 @@ pub fn chart(gpu: &Gpu) -> Option<Chart> {
         let share = show(&Value::Float(percent(total, whole)), Unit::Pct);
         let calls = show(&Value::Int(calls), Unit::None);
         Bar::new(category.name(), vec![total as f64])
-            .with_end(format!("{}   {share}", duration(total)))
+            .with_end(format!("{} · {share}", duration(total)))
             .with_tip(format!("{}\n{} in {calls} calls", category.name(), duration(total)))
             .with_ink(gpu.palette.ink(category))
     };

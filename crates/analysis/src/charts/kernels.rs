@@ -36,7 +36,7 @@ pub fn chart(gpu: &Gpu) -> Option<Chart> {
     rows.sort_by(|a, b| (-a.1.total, name(a.0)).cmp(&(-b.1.total, name(b.0))));
     let end = |total: i64| {
         let share = show(&Value::Float(percent(total, whole)), Unit::Pct);
-        format!("{}   {share}", duration(total))
+        format!("{} · {share}", duration(total))
     };
     let mut bars: Vec<Bar> = Vec::new();
     for (id, sum) in rows.iter().take(SHOWN) {

@@ -43,14 +43,14 @@ pub fn draw(canvas: &mut Canvas, chart: &Chart, xy: &Xy, area: Area) -> f64 {
     for line in &xy.references {
         name(canvas, line, &along, &up, &mut free);
     }
-    for series in &xy.series {
-        let circles = series.join == Join::Points || series.points.len() <= CIRCLES;
-        for point in series.points.iter().filter(inside).filter(|_| circles) {
-            let (place, radius) = (at(point.x, point.y), radius(series, point));
-            canvas.circle(place, radius, series.series.ink, &point.tip);
-            let (x, y) = place;
-            free.take(Taken { left: x - radius, right: x + radius, top: y - radius, bottom: y + radius });
+    for (series, point) in by_weight(xy) {
+        if !inside(&point) || (series.join != Join::Points && series.points.len() > CIRCLES) {
+            continue;
         }
+        let (place, radius) = (at(point.x, point.y), radius(series, point));
+        canvas.circle(place, radius, series.series.ink, &point.tip);
+        let (x, y) = place;
+        free.take(Taken { left: x - radius, right: x + radius, top: y - radius, bottom: y + radius });
     }
     for series in &xy.series {
         for point in series.points.iter().filter(inside).filter(|point| !point.label.is_empty()) {
@@ -61,6 +61,14 @@ pub fn draw(canvas: &mut Canvas, chart: &Chart, xy: &Xy, area: Area) -> f64 {
         }
     }
     end
+}
+
+/// All points, heavy ones first, so that light ones are not hidden behind them.
+fn by_weight(xy: &Xy) -> Vec<(&XySeries, &Point)> {
+    let mut points: Vec<(&XySeries, &Point)> =
+        xy.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point))).collect();
+    points.sort_by(|a, b| b.1.weight.unwrap_or(0.0).total_cmp(&a.1.weight.unwrap_or(0.0)));
+    points
 }
 
 /// Areas, not radii, are in the proportion of weights.

@@ -39,7 +39,7 @@ pub fn html(document: &Document) -> String {
     for (section, found) in &outline {
         _ = write!(page, "<section id=\"{}\">\n<h2>{}</h2>\n", escape(&section.id), escape(&section.title));
         if !section.text.is_empty() {
-            _ = writeln!(page, "<p class=\"lead\">{}</p>", escape(&section.text));
+            _ = writeln!(page, "<p class=\"lead\">{}</p>", parts::prose(&section.text));
         }
         for part in found {
             match part {

@@ -6,6 +6,20 @@ use crate::chart::escape;
 use crate::document::Figure;
 use crate::{Finding, HealthCheck, HealthStatus, Report, Unit, Value, number};
 
+/// Words for people: what stands between backticks was typed or is to be typed.
+pub fn prose(text: &str) -> String {
+    let mut shown = String::new();
+    for (place, part) in text.split('`').enumerate() {
+        // A backtick without its partner is a backtick.
+        match (place % 2, text.matches('`').count() % 2) {
+            (1, 0) => _ = write!(shown, "<code>{}</code>", escape(part)),
+            (_, 0) => shown.push_str(&escape(part)),
+            (_, _) => return escape(text),
+        }
+    }
+    shown
+}
+
 /// Problems of one kind beyond this many are counted.
 const ALIKE: usize = 3;
 
@@ -42,7 +56,7 @@ pub fn problems(page: &mut String, checks: &[HealthCheck]) {
                 page,
                 "<li><span class=\"chip {0}\">{0}</span> {1}</li>",
                 check.status.name(),
-                escape(&check.message)
+                prose(&check.message)
             );
         } else if before == ALIKE {
             let more = problems[place..].iter().filter(alike).count();
@@ -70,7 +84,7 @@ pub fn findings(page: &mut String, findings: &[Finding]) {
             _ = write!(page, "<p class=\"gain\">up to <b>{}</b> to win</p>", escape(&gain));
         }
         if !finding.recommendation.is_empty() {
-            _ = write!(page, "<p>{}</p>", escape(&finding.recommendation));
+            _ = write!(page, "<p>{}</p>", prose(&finding.recommendation));
         }
         if !finding.evidence.is_empty() {
             page.push_str("<details><summary>evidence</summary><dl>");
@@ -133,7 +147,7 @@ pub fn health(page: &mut String, report: &Report) {
             "<tr><td><span class=\"chip {0}\">{0}</span></td><td>{1}</td><td>{2}</td></tr>",
             check.status.name(),
             escape(&check.id),
-            escape(&check.message)
+            prose(&check.message)
         );
     }
     page.push_str("</tbody></table></div>\n");
@@ -142,7 +156,19 @@ pub fn health(page: &mut String, report: &Report) {
 pub fn notes(page: &mut String, notes: &[String]) {
     page.push_str("<ul class=\"notes\">");
     for note in notes {
-        _ = write!(page, "<li>{}</li>", escape(note));
+        _ = write!(page, "<li>{}</li>", prose(note));
     }
     page.push_str("</ul>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_stands_out() {
+        assert_eq!(prose("give `--mapping <F>`"), "give <code>--mapping &lt;F&gt;</code>");
+        assert_eq!(prose("a ` alone"), "a ` alone");
+        assert_eq!(prose(""), "");
+    }
 }

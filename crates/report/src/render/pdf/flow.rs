@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use resvg::usvg::Tree;
+
 use super::sheets::{BOTTOM, LEFT, RIGHT, Sheets, Stamp, TOP, Type, lines};
 use super::table;
 use crate::chart::{Anchor, Chart, Ink, SvgOptions, text};
@@ -26,7 +28,11 @@ pub fn flow(document: &Document, rows: usize) -> Result<Sheets, RenderError> {
     for (section, parts) in document.outline() {
         sheets.space(22.0);
         // A heading is never the last thing of a page.
-        sheets.need(90.0);
+        let first = match parts.first() {
+            Some(Found::Chart(chart)) => Picture::of(chart)?.height(),
+            _ => 100.0,
+        };
+        sheets.need(48.0 + first);
         sheets.sections.push((section.title.clone(), sheets.pages.len() - 1, sheets.y));
         sheets.words(
             (LEFT, sheets.y + 14.0),
@@ -105,24 +111,44 @@ fn labelled(sheets: &mut Sheets, label: &str, ink: Ink, words: &str) {
     sheets.paragraph(words, Type::new(BODY, Ink::Text), LEFT + INDENT);
 }
 
+/// A chart that is ready to be placed.
+struct Picture {
+    tree: Tree,
+    /// Height of its title and description.
+    words: f64,
+    /// Size on the page.
+    size: (f64, f64),
+}
+
+impl Picture {
+    /// As wide as the page allows, and never higher than one.
+    fn of(chart: &Chart) -> Result<Self, RenderError> {
+        let svg = chart.svg(&SvgOptions { width: CHART_WIDTH, heading: false, ..SvgOptions::default() });
+        let tree = image::tree(&svg)?;
+        let style = Type::new(BODY, Ink::Muted);
+        let words = lines(&chart.description, style, RIGHT - LEFT).len() as f64 * style.size * 1.4 + 24.0;
+        let (width, height) = (f64::from(tree.size().width()), f64::from(tree.size().height()));
+        let most = BOTTOM - TOP - words - 60.0;
+        let by = ((RIGHT - LEFT) / width).min(most / height);
+        Ok(Self { tree, words, size: (width * by, height * by) })
+    }
+
+    fn height(&self) -> f64 {
+        self.words + self.size.1
+    }
+}
+
 /// A chart with its title and description, never over two pages.
 fn draw(sheets: &mut Sheets, chart: &Chart) -> Result<(), RenderError> {
-    let svg = chart.svg(&SvgOptions { width: CHART_WIDTH, heading: false, ..SvgOptions::default() });
-    let tree = image::tree(&svg)?;
-    let style = Type::new(BODY, Ink::Muted);
-    let words = lines(&chart.description, style, RIGHT - LEFT).len() as f64 * style.size * 1.4 + 24.0;
-    let (width, height) = (f64::from(tree.size().width()), f64::from(tree.size().height()));
-    let most = BOTTOM - TOP - words - 10.0;
-    let by = ((RIGHT - LEFT) / width).min(most / height);
+    let picture = Picture::of(chart)?;
     sheets.space(14.0);
-    sheets.need(words + height * by);
+    sheets.need(picture.height());
     sheets.words((LEFT, sheets.y + 11.0), &chart.title, Type::new(11.0, Ink::Text).bold(), Anchor::Start);
     sheets.y += 16.0;
-    sheets.paragraph(&chart.description, style, LEFT);
+    sheets.paragraph(&chart.description, Type::new(BODY, Ink::Muted), LEFT);
     sheets.y += 6.0;
-    let place = sheets.y;
-    let (width, height) = (width * by, height * by);
-    sheets.push(Stamp::Drawing { x: LEFT, y: place, width, height, tree: Rc::new(tree) });
+    let (y, (width, height)) = (sheets.y, picture.size);
+    sheets.push(Stamp::Drawing { x: LEFT, y, width, height, tree: Rc::new(picture.tree) });
     sheets.y += height;
     Ok(())
 }

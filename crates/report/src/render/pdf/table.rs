@@ -9,6 +9,8 @@ const ROW: f64 = 13.0;
 const GAP: f64 = 9.0;
 /// Mean width of a letter, to choose the columns as a terminal of that many letters would.
 const LETTER: f64 = 0.52;
+/// The same of kernel names, which have many capitals and digits.
+const WIDE_LETTER: f64 = 0.58;
 
 /// A column: its number, its left edge and its width.
 struct Placed {
@@ -78,19 +80,33 @@ fn place(table: &Table, cells: &[Vec<String>], fit: &layout::Layout) -> Vec<Plac
         placed.push(Placed { column, left, width });
         left += width + GAP;
     }
-    // What is left over goes between text and numbers, so that tables are as wide as the page.
-    let over = RIGHT - (left - GAP);
-    if let Some(first) = placed.iter().position(|p| !table.columns[p.column].text).filter(|_| over > 0.0) {
-        placed[first..].iter_mut().for_each(|p| p.left += over);
-    }
+    spread(table, &mut placed, RIGHT - (left - GAP));
     placed
+}
+
+/// What is left over goes between text and the numbers after it, or between all columns, so that tables are as wide
+/// as the page.
+fn spread(table: &Table, placed: &mut [Placed], over: f64) {
+    if over <= 0.0 {
+        return;
+    }
+    let is_text = |p: &Placed| table.columns[p.column].text;
+    let after_text = (1..placed.len()).find(|&i| is_text(&placed[i - 1]) && !is_text(&placed[i]));
+    let gaps = placed.len().saturating_sub(1).max(1) as f64;
+    for (i, p) in placed.iter_mut().enumerate() {
+        p.left += match after_text {
+            Some(first) if i >= first => over,
+            Some(_) => 0.0,
+            None => over * i as f64 / gaps,
+        };
+    }
 }
 
 /// Texts cut so that they fit and names that differ look different.
 fn shortened(table: &Table, cells: &[Vec<String>], placed: &[Placed]) -> Vec<Vec<String>> {
     let mut shown = cells.to_vec();
     for p in placed.iter().filter(|p| table.columns[p.column].text) {
-        let letters = (p.width / (SIZE * LETTER)) as usize;
+        let letters = (p.width / (SIZE * WIDE_LETTER)) as usize;
         let texts: Vec<&str> = cells.iter().map(|row| row[p.column].as_str()).collect();
         let apart = layout::shorten_apart(&texts, letters);
         for (row, apart) in apart.into_iter().enumerate() {
