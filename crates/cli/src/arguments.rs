@@ -23,6 +23,8 @@ pub struct Arguments {
 pub enum Command {
     /// Make an example run, read it and show what there is to see
     Demo(commands::demo::DemoArgs),
+    /// Check that this machine can profile: driver, permissions, profiler, space; and say how to mend it
+    Doctor(commands::doctor::DoctorArgs),
     /// Say what is in a trace: inputs, tables, GPUs, health
     Info(commands::info::InfoArgs),
     /// Run an application under the profiler: presets, counters in few passes, monitors, ranks and jobs

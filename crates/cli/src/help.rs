@@ -8,7 +8,7 @@ use crate::arguments::Arguments;
 
 /// (heading, commands) in the order of the help text.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Start", &["demo", "info"]),
+    ("Start", &["demo", "doctor", "info"]),
     ("Collect", &["collect", "presets", "capture"]),
     ("Read", &["summary", "query", "convert", "merge", "open"]),
     ("Analyse", &["triage", "breakdown", "overlap", "occupancy", "perfetto-fix", "compare", "explain"]),

@@ -6,6 +6,7 @@ pub mod collect;
 pub mod compare;
 pub mod convert;
 pub mod demo;
+pub mod doctor;
 pub mod explain;
 pub mod info;
 pub mod merge;
@@ -29,6 +30,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let output = &arguments.output;
     match &arguments.command {
         Command::Demo(args) => args.run(output),
+        Command::Doctor(args) => args.run(output),
         Command::Info(args) => args.run(output),
         Command::Collect(args) => args.run(output),
         Command::Presets(args) => args.run(output),
