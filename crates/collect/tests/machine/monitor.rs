@@ -116,6 +116,13 @@ fn samples_land_on_the_clock_of_the_trace_and_survive_rocpd() {
     };
     assert_eq!(series(&back), series(&rocpd));
     assert!(series(&rocpd).iter().any(|row| row.1 == "GPU power" && row.4 == Some(3)));
+    // In Perfetto every value is a point of a counter track.
+    let path = fixture.root().join("run.pftrace");
+    convert::pftrace::write(&rocpd, &path, &Default::default()).unwrap();
+    let bytes = std::fs::read(path).unwrap();
+    let count = |part: &[u8]| bytes.windows(part.len()).filter(|window| *window == part).count() as u64;
+    assert_eq!(count(&140.5f64.to_le_bytes()), 2 * recorded.readings);
+    assert!(count(b"GPU power") >= 1);
 }
 
 #[test]
