@@ -62,7 +62,7 @@ pub(super) fn pc_sampling(machine: &Machine) -> Found {
             Found::warn(format!("KFD's interface is {major}.{minor}"))
         }
         (true, Some((major, minor))) => Found::pass(format!("KFD's interface is {major}.{minor}")),
-        (true, None) => Found::warn("the driver does not say the version of its interface"),
+        (true, None) => Found::warn("the driver does not say its version"),
     }
 }
 
