@@ -220,3 +220,138 @@ fn words_of_the_application_are_left_alone() {
     let log = std::fs::read_to_string(out.join("output.log")).unwrap();
     assert!(log.contains("<--><--kernel-trace><a b>"), "{log}");
 }
+
+#[test]
+fn samples_of_monitors_are_in_files_and_in_the_trace() {
+    let Some(lab) = Lab::get() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    let options = ["--preset", "lightweight", "--monitor", "power,vram"];
+    succeeded(&lab.collect(&[], &out, &options, &[&lab.app("vector_add"), "2"]));
+    let run = run_json(&out);
+    if run["monitor"].is_null() {
+        panic!("nothing was watched: {}", run["notes"]);
+    }
+    for kind in ["power", "vram"] {
+        assert!(out.join(format!("gpu_info_{kind}_profiler_output.csv")).is_file(), "{kind}");
+    }
+    let mut reader = csv::Reader::from_path(out.join("monitor_samples.csv")).unwrap();
+    let mut expected: Vec<(i64, f64)> = reader
+        .records()
+        .map(|row| row.unwrap())
+        .filter_map(|row| Some((row[0].parse().ok()?, row[6].parse().ok()?)))
+        .collect();
+    assert!(expected.len() >= 4, "two GPUs, twice");
+    let trace =
+        ingest::read(&traces(&out), &trace::Needs::everything(), &ingest::Progress::default()).unwrap();
+    let mut found: Vec<(i64, f64)> =
+        trace.samples.start.iter().copied().zip(trace.samples.value.iter().copied()).collect();
+    expected.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    found.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn rocprof_sys_is_given_a_configuration_and_its_database_is_read() {
+    let Some(lab) = Lab::get() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    common::synth(&folder.path().join("data"), &["--to", "rocpd", "--size", "200kB"]);
+    let database = common::files(&folder.path().join("data"), ".db").remove(0);
+    let bin = folder.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    // Writes a database where the configuration says, as the real programs do.
+    let script = format!(
+        "#!/bin/sh\n[ \"$1\" = -- ] || exit 9\nshift\n\"$@\" || exit $?\n\
+         out=$(sed -n 's/^ROCPROFSYS_OUTPUT_PATH = //p' \"$ROCPROFSYS_CONFIG_FILE\")\n\
+         grep -q 'USE_ROCPD = ON' \"$ROCPROFSYS_CONFIG_FILE\" || exit 8\ncp {} \"$out/rocpd-$$.db\"\n",
+        database.display()
+    );
+    let rewriter = "#!/bin/sh\n[ \"$1\" = -o ] && [ \"$3\" = -- ] && cp \"$4\" \"$2\"\n";
+    for (name, text) in [
+        ("rocprof-sys-sample", script.as_str()),
+        ("rocprof-sys-run", &script),
+        ("rocprof-sys-instrument", rewriter),
+    ] {
+        std::fs::write(bin.join(name), text).unwrap();
+        std::fs::set_permissions(bin.join(name), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
+    }
+    let path = std::env::join_paths(
+        std::iter::once(bin.clone()).chain(std::env::split_paths(&lab.stand_ins.path())),
+    )
+    .unwrap();
+    for mode in ["sample", "instrument", "run"] {
+        let out = folder.path().join(mode);
+        let output = lab
+            .rocm_perf()
+            .env("PATH", &path)
+            .args(["collect", "-q", "--format", "json", "--tool", "rocprof-sys", "--mode", mode, "--out"])
+            .arg(&out)
+            .args(["--", &lab.app("vector_add"), "1"])
+            .output()
+            .unwrap();
+        succeeded(&output);
+        let run = run_json(&out);
+        assert_eq!(run["profiler"]["name"], "rocprof-sys");
+        assert!(run["passes"][0]["kernels"].as_u64().unwrap() > 0, "{mode}");
+        let config = std::fs::read_to_string(out.join("rocprof-sys.cfg")).unwrap();
+        let sampled = config.contains("ROCPROFSYS_USE_SAMPLING = ON");
+        assert_eq!(sampled, mode == "sample");
+        assert_eq!(out.join("application.inst").is_file(), mode == "instrument");
+    }
+    let missing = lab.collect(&[], &folder.path().join("x"), &["--tool", "rocprof-sys"], &["true"]);
+    assert!(failed(&missing, 3).contains("`rocprof-sys-sample`"));
+}
+
+#[test]
+fn a_preset_is_shown_whole() {
+    let Some(lab) = Lab::get() else { return };
+    let show = |preset: &str, arch: &str| {
+        let mut command = lab.rocm_perf();
+        command.env("COLUMNS", "80").args(["presets", "show", preset, "--arch", arch, "--rocm", "7.0"]);
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    insta::assert_snapshot!("memory_on_gfx942", show("memory", "gfx942"));
+    insta::assert_snapshot!("compute_on_gfx1100", show("compute", "gfx1100"));
+    let list = lab.rocm_perf().env("COLUMNS", "80").args(["presets", "list"]).output().unwrap();
+    insta::assert_snapshot!("all_presets", String::from_utf8(list.stdout).unwrap());
+}
+
+#[test]
+fn a_copied_preset_runs_and_is_never_overwritten() {
+    let Some(lab) = Lab::get() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let copy = || {
+        let mut command = lab.rocm_perf();
+        command.current_dir(folder.path()).args(["presets", "copy", "memory", "mine.toml"]).output().unwrap()
+    };
+    assert!(copy().status.success());
+    assert!(failed(&copy(), 2).contains("`mine.toml` is there already"));
+    let mine = folder.path().join("mine.toml").display().to_string();
+    let out = folder.path().join("run");
+    succeeded(&lab.collect(
+        &[],
+        &out,
+        &["--preset", &mine, "--arch", "gfx950"],
+        &[&lab.app("vector_add"), "1"],
+    ));
+    assert_eq!(run_json(&out)["passes"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_timing_run_gives_the_times() {
+    let Some(lab) = Lab::get() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    let options = ["--preset", "compute", "--arch", "gfx942", "--timing"];
+    succeeded(&lab.collect(&[], &out, &options, &[&lab.app("vector_add"), "3"]));
+    let starts = |path: &Path| -> Vec<i64> {
+        let connection = Connection::open(path).unwrap();
+        let mut statement = connection.prepare("select start from kernels order by start").unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().map(|row| row.unwrap()).collect()
+    };
+    let first = &common::files(&out.join("pass_1"), "_results.db")[0];
+    assert_eq!(starts(&out.join("merged_results.db")), starts(first));
+    assert!(counters(first).is_empty());
+    assert!(!counters(&out.join("merged_results.db")).is_empty());
+}

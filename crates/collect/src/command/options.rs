@@ -52,7 +52,13 @@ impl Given {
 
     /// As words of a command line.
     pub fn words(&self) -> impl Iterator<Item = String> + '_ {
-        std::iter::once(format!("--{}", self.name)).chain(self.values.iter().cloned())
+        // A value that looks like an option is only safe behind `=`.
+        let attached = self.values.first().filter(|value| value.starts_with('-'));
+        let first = match attached {
+            Some(value) => format!("--{}={value}", self.name),
+            None => format!("--{}", self.name),
+        };
+        std::iter::once(first).chain(self.values.iter().skip(usize::from(attached.is_some())).cloned())
     }
 }
 
@@ -136,7 +142,8 @@ pub fn parse(words: &[String]) -> Result<Vec<Given>, OptionError> {
         let mut values: Vec<String> = attached.into_iter().collect();
         let next_is_word = |next: &&String| !next.starts_with('-') || next.parse::<f64>().is_ok();
         match option.takes {
-            Takes::Nothing => {}
+            Takes::Nothing if values.is_empty() => {}
+            Takes::Nothing => return Err(OptionError::Stray { word: word.clone() }),
             Takes::Switch => {
                 if values.is_empty() {
                     values.extend(rest.next_if(|next| next_is_word(next)).cloned());

@@ -49,17 +49,14 @@ pub fn counters(given: &[String]) -> Result<CounterRequest, Mistake> {
 
 /// Lines of `pmc: A B`, also with a blank before the colon; `#` begins a comment.
 fn text(document: &Document<'_>, request: &mut CounterRequest) -> Result<(), Mistake> {
-    let mut at = 0;
     for (number, line) in document.text.lines().enumerate() {
         let content = line.split('#').next().unwrap_or_default().trim();
-        let here = at;
-        at += line.len() + 1;
         if content.is_empty() {
             continue;
         }
         let Some((key, names)) = content.split_once(':') else {
             return Err(document
-                .mistake_at(Some(here), format!("`{content}` has no key"))
+                .mistake_in(number + 1, format!("`{content}` has no key"))
                 .expecting("expected a line such as `pmc: SQ_WAVES SQ_INSTS_VALU`"));
         };
         match key.trim() {
@@ -71,7 +68,7 @@ fn text(document: &Document<'_>, request: &mut CounterRequest) -> Result<(), Mis
             }
             key => {
                 return Err(document
-                    .mistake_at(Some(here), format!("`{key}:` is no key of a counter file"))
+                    .mistake_in(number + 1, format!("`{key}:` is no key of a counter file"))
                     .expecting("expected a line such as `pmc: SQ_WAVES SQ_INSTS_VALU`"));
             }
         }

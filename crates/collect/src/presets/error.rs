@@ -38,8 +38,14 @@ pub struct Document<'a> {
 impl Document<'_> {
     /// A mistake at a byte of the text.
     pub fn mistake_at(&self, byte: Option<usize>, what: impl Into<String>) -> Mistake {
-        let line = byte.map(|byte| 1 + self.text[..byte.min(self.text.len())].matches('\n').count());
+        let before = |byte: usize| &self.text.as_bytes()[..byte.min(self.text.len())];
+        let line = byte.map(|byte| 1 + before(byte).iter().filter(|b| **b == b'\n').count());
         Mistake { file: self.name.into(), line, what: what.into(), help: None }
+    }
+
+    /// A mistake in a line, from 1 on.
+    pub fn mistake_in(&self, line: usize, what: impl Into<String>) -> Mistake {
+        Mistake { line: Some(line), ..self.mistake_at(None, what) }
     }
 
     /// A mistake in the line that holds a word: in quotes where it is, else bare.

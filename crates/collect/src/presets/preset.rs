@@ -71,9 +71,6 @@ pub struct Preset {
     /// Counters.
     #[serde(default)]
     pub counters: Vec<String>,
-    /// Groups of counters that must stay in passes of their own; empty to have them split.
-    #[serde(default)]
-    pub counter_groups: Vec<Vec<String>>,
     /// `rocpd`, `json`, `csv`, `pftrace`, `otf2`.
     #[serde(default)]
     pub formats: Vec<String>,
@@ -128,7 +125,6 @@ impl Preset {
     pub fn take(&mut self, other: &Preset) {
         append(&mut self.trace, &other.trace);
         append(&mut self.counters, &other.counters);
-        self.counter_groups.extend(other.counter_groups.iter().cloned());
         append(&mut self.formats, &other.formats);
         append(&mut self.monitors, &other.monitors);
         append(&mut self.library_calls, &other.library_calls);

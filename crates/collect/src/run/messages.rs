@@ -27,16 +27,25 @@ struct Known {
     help: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct File {
+    noise: Vec<String>,
     message: Vec<Known>,
 }
 
-fn known() -> &'static [Known] {
-    static TABLE: LazyLock<Vec<Known>> = LazyLock::new(|| {
-        toml::from_str::<File>(include_str!("messages.toml")).map_or_else(|_| Vec::new(), |f| f.message)
-    });
+fn table() -> &'static File {
+    static TABLE: LazyLock<File> =
+        LazyLock::new(|| toml::from_str(include_str!("messages.toml")).unwrap_or_default());
     &TABLE
+}
+
+fn known() -> &'static [Known] {
+    &table().message
+}
+
+/// Whether a line says nothing to a user.
+pub fn is_noise(line: &str) -> bool {
+    table().noise.iter().any(|part| line.contains(part.as_str()))
 }
 
 /// A message of a pass.
@@ -78,6 +87,7 @@ mod tests {
     #[test]
     fn messages_are_understood() {
         assert_eq!(known().len(), 16);
+        assert!(is_noise("E20250616 14:24:55.97 1 x.cpp:1] Opened result file: /x/1_results.db"));
         let of = |line: &str| understand(line).map(|message| (message.level, message.text));
         assert_eq!(of("E20250616 14:24:55.97 1 x.cpp:1] Opened result file: /x/1_results.db"), None);
         assert_eq!(

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::error::CollectError;
 use super::interrupt;
-use super::messages::{Message, understand};
+use super::messages::{Message, is_noise, understand};
 use crate::profiler::reason;
 
 /// What to run.
@@ -148,8 +148,11 @@ fn listen(
         };
         // A log that cannot be kept is no reason to stop: a full disk shows elsewhere.
         let _ = log.write_all(&line);
-        show(&line);
-        if let Some(message) = understand(&String::from_utf8_lossy(&line))
+        let text = String::from_utf8_lossy(&line);
+        if !is_noise(&text) {
+            show(&line);
+        }
+        if let Some(message) = understand(&text)
             && !messages.contains(&message)
         {
             messages.push(message);
