@@ -49,6 +49,8 @@ pub enum Command {
     Breakdown(commands::breakdown::BreakdownArgs),
     /// Show what runs alone that could overlap, how likely its order is needed, and what that could win
     Overlap(commands::overlap::OverlapArgs),
+    /// Show how near each kernel is to what the GPU can compute and move, and which ceiling it is under
+    Roofline(Box<commands::roofline::RooflineArgs>),
     /// Show how many waves of each kernel fit, what limits them and what to change to gain one
     Occupancy(Box<commands::occupancy::OccupancyArgs>),
     /// Make a torch trace fit for Perfetto: crossing slices go to lanes of their own, nothing is lost

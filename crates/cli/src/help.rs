@@ -11,7 +11,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["demo", "doctor", "info"]),
     ("Collect", &["collect", "presets", "capture"]),
     ("Read", &["summary", "query", "convert", "merge", "open"]),
-    ("Analyse", &["triage", "breakdown", "overlap", "occupancy", "perfetto-fix", "compare", "explain"]),
+    ("Analyse", &["triage", "breakdown", "overlap", "roofline", "occupancy", "perfetto-fix", "compare", "explain"]),
     ("Share", &["report"]),
     ("Test data", &["synth"]),
     ("Set up", &["completions", "man"]),

@@ -17,6 +17,7 @@ pub mod perfetto_fix;
 pub mod presets;
 pub mod query;
 pub mod report;
+pub mod roofline;
 pub mod setup;
 pub mod summary;
 pub mod synth;
@@ -43,6 +44,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Triage(args) => args.run(output),
         Command::Breakdown(args) => args.run(output),
         Command::Overlap(args) => args.run(output),
+        Command::Roofline(args) => args.run(output),
         Command::Occupancy(args) => args.run(output),
         Command::PerfettoFix(args) => args.run(output),
         Command::Compare(args) => args.run(output),

@@ -122,7 +122,10 @@ impl OccupancyArgs {
         let mut code: Option<Contents> = None;
         for path in &self.code_object {
             let (_, contents) = read_code(path)?;
-            code.get_or_insert_default().kernels.extend(contents.kernels);
+            let all = code.get_or_insert_default();
+            all.kernels.extend(contents.kernels);
+            all.problems
+                .extend(contents.problems.iter().map(|problem| format!("{}: {problem}", path.display())));
         }
         let trace = self.input.read(&analysis::occupancy_needs(), output)?;
         if trace.kernels.is_empty() {
@@ -166,7 +169,7 @@ impl OccupancyArgs {
 }
 
 /// The architecture of a name or of a product.
-fn known_arch(name: &str) -> Result<&'static Arch, Failure> {
+pub fn known_arch(name: &str) -> Result<&'static Arch, Failure> {
     hw::arch::find(name).or_else(|| hw::arch::of_product(name)).ok_or_else(|| {
         let names: Vec<&str> = hw::arch::all().iter().map(|arch| arch.name.as_str()).collect();
         Failure::input(format!("`{name}` is no known GPU"))
