@@ -39,7 +39,10 @@ pub fn thread_trace_report(traces: &[ThreadTrace]) -> Report {
     report.tables.retain(|table| !table.rows.is_empty());
     report.notes.push("cycles are shader clocks of the traced waves; tracing slows a kernel down, so take no times from them".into());
     if charged.iter().any(|charged| !charged.from_waves) {
-        report.notes.push("only sums over waves are there: waits are told by unit, not charged to the load they wait for".into());
+        report.notes.push(
+            "only sums over waves are there: waits are told by unit, not charged to the load they wait for"
+                .into(),
+        );
     }
     report
 }
@@ -54,7 +57,16 @@ pub fn thread_trace_features(traces: &[ThreadTrace]) -> Vec<(String, Figures)> {
             ("att_lds_wait_pct", &["LDS latency", "LDS unit busy"]),
             ("att_barrier_pct", &["barrier"]),
             ("att_fetch_pct", &["instruction fetch"]),
-            ("att_stall_pct", &["memory unit busy", "LDS unit busy", "vector unit busy", "matrix unit busy", "other unit busy"]),
+            (
+                "att_stall_pct",
+                &[
+                    "memory unit busy",
+                    "LDS unit busy",
+                    "vector unit busy",
+                    "matrix unit busy",
+                    "other unit busy",
+                ],
+            ),
         ];
         let figures: Figures = features
             .into_iter()

@@ -135,10 +135,19 @@ mod tests {
             // 4.5 TB/s of 64-byte reads.
             ("memory bandwidth", &[("TCC_EA0_RDREQ_sum", 4.5e9 / 64.0)]),
             ("matrix throughput", &[("SQ_VALU_MFMA_BUSY_CYCLES", 0.8 * 304.0 * 4.0 * 2.1e6)]),
-            ("vector throughput", &[("SQ_ACTIVE_INST_VALU", 0.9 * 304.0 * 2.1e6), ("SQ_THREAD_CYCLES_VALU", 64.0 * 0.9 * 304.0 * 2.1e6)]),
+            (
+                "vector throughput",
+                &[
+                    ("SQ_ACTIVE_INST_VALU", 0.9 * 304.0 * 2.1e6),
+                    ("SQ_THREAD_CYCLES_VALU", 64.0 * 0.9 * 304.0 * 2.1e6),
+                ],
+            ),
             ("memory latency", &[("SQ_WAIT_ANY", 7e8)]),
             ("under-occupied", &[("SQ_WAIT_ANY", 7e8), ("occupancy_pct", 12.5)]),
-            ("LDS", &[("SQ_LDS_IDX_ACTIVE", 0.5 * 304.0 * 2.1e6), ("SQ_LDS_BANK_CONFLICT", 0.3 * 304.0 * 2.1e6)]),
+            (
+                "LDS",
+                &[("SQ_LDS_IDX_ACTIVE", 0.5 * 304.0 * 2.1e6), ("SQ_LDS_BANK_CONFLICT", 0.3 * 304.0 * 2.1e6)],
+            ),
             ("under-filled grid", &[("workgroups", 100.0)]),
             ("launch bound", &[("mean_ns", 4e3), ("gap_ns", 2e4)]),
         ];
@@ -153,10 +162,15 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named_and_nothing_is_guessed() {
-        let verdict = judge(&figures(&[("mean_ns", 1e6), ("gap_ns", 0.0), ("gpu_idle_pct", 0.0), ("fill_pct", 200.0)]));
+        let verdict =
+            judge(&figures(&[("mean_ns", 1e6), ("gap_ns", 0.0), ("gpu_idle_pct", 0.0), ("fill_pct", 200.0)]));
         assert_eq!(verdict.label(), "not enough data");
         for counter in ["GRBM_GUI_ACTIVE", "SQ_WAIT_ANY", "SQ_WAVE_CYCLES", "SQ_LDS_IDX_ACTIVE"] {
-            assert!(verdict.counters.iter().any(|name| name == counter), "{counter} of {:?}", verdict.counters);
+            assert!(
+                verdict.counters.iter().any(|name| name == counter),
+                "{counter} of {:?}",
+                verdict.counters
+            );
         }
         assert!(verdict.facts.iter().any(|name| name == "cus"), "{:?}", verdict.facts);
     }

@@ -74,7 +74,13 @@ pub fn profile_report(profiled: &Profiled) -> Report {
     report.tables.extend(roof_table.clone());
     let (labels, missing) = bottlenecks(&kernels);
     report.tables.push(labels);
-    report.notes.extend(next_steps(&kernels, stability.as_ref(), &missing, counters.is_some(), thread_traces));
+    report.notes.extend(next_steps(
+        &kernels,
+        stability.as_ref(),
+        &missing,
+        counters.is_some(),
+        thread_traces,
+    ));
     let parts = result::Parts {
         runs,
         timing,
@@ -125,14 +131,19 @@ fn next_steps(
 ) -> Vec<String> {
     let mut steps = Vec::new();
     if let Some(label) = stability.and_then(|found| found.label).filter(|label| *label != "stable") {
-        steps.push(format!("the runs are {label}: fix clocks and quiet the machine before trusting small changes"));
+        steps.push(format!(
+            "the runs are {label}: fix clocks and quiet the machine before trusting small changes"
+        ));
     }
     let whole: i64 = kernels.iter().map(|kernel| kernel.total_ns).sum();
     if let Some(first) = kernels.first() {
         let verdict = crate::bottleneck::judge(&first.figures);
         let share = percent(first.total_ns, whole);
         if let Some(label) = verdict.labels.first() {
-            steps.push(format!("next: `{}` has {share:.0} % of kernel time ({}): {}", first.name, label.label, label.advice));
+            steps.push(format!(
+                "next: `{}` has {share:.0} % of kernel time ({}): {}",
+                first.name, label.label, label.advice
+            ));
         }
     }
     if !counted && !missing.is_empty() {

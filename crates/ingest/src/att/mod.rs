@@ -38,7 +38,9 @@ pub fn find(path: &Path) -> Vec<PathBuf> {
     }
     // Statistics of a folder that is there too say the same again.
     let names: Vec<String> = found.iter().filter(|p| p.is_dir()).map(|p| name_of(p)).collect();
-    found.retain(|path| path.is_dir() || !names.iter().any(|name| name_of(path) == format!("stats_{name}.csv")));
+    found.retain(|path| {
+        path.is_dir() || !names.iter().any(|name| name_of(path) == format!("stats_{name}.csv"))
+    });
     found.sort();
     found
 }

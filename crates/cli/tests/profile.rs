@@ -1,0 +1,117 @@
+//! `profile` end to end, against the stand-ins of ROCm's programs; `stability` and `bottleneck` on what it keeps.
+
+mod common;
+#[path = "common/lab.rs"]
+mod lab;
+
+use std::process::Output;
+
+use lab::{Lab, failed, succeeded};
+use serde_json::Value;
+
+fn profile(lab: &Lab, folder: &std::path::Path, arguments: &[&str]) -> Output {
+    let mut command = lab.rocm_perf();
+    command.env("STAND_IN_ARCH", "gfx942").current_dir(folder).args(["profile", "--json", "--quiet"]);
+    command.args(arguments).output().expect("the binary runs")
+}
+
+/// The result's fields that scripts rely on.
+fn checked(report: &Value) -> &Value {
+    let result = &report["result"];
+    assert!(result["runtime_ms"].as_f64().unwrap() > 0.0, "{result}");
+    for (object, field) in [
+        ("stability", "cv"),
+        ("stability", "classification"),
+        ("resources", "vgpr_per_thread"),
+        ("resources", "lds_bytes"),
+        ("occupancy", "theoretical"),
+        ("critical_path", "dominant_symbol"),
+    ] {
+        assert!(!result[object][field].is_null(), "{object}.{field} of {result}");
+    }
+    assert!(result["critical_path_ns"].as_i64().unwrap() > 0);
+    result
+}
+
+#[test]
+fn a_program_is_profiled_in_one_go() {
+    let Some(lab) = Lab::get() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let app = lab.app("vector_add");
+    let report = succeeded(&profile(lab, folder.path(), &["--runs", "3", "--", &app, "2"]));
+    let result = checked(&report);
+    assert_eq!(result["stability"]["runs"], 3);
+    assert_eq!(result["gpu"]["architecture"], "gfx942");
+    let sum: i64 = report["tables"]["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["kernels_ns"].as_i64().unwrap())
+        .sum();
+    assert!(sum > 0);
+    for run in ["run-1", "run-2", "run-3", "warm-up-1"] {
+        assert!(folder.path().join(".rocpd_profile").join(run).join("run.json").is_file(), "{run} is kept");
+    }
+    // The next profile replaces what an earlier one left, and takes the seed's order of words.
+    let report = succeeded(&profile(lab, folder.path(), &["--runs", "1", "--warm-up", "0", &app]));
+    let result = &report["result"];
+    assert!(result["runtime_ms"].as_f64().unwrap() > 0.0);
+    assert!(result["stability"]["cv"].is_null(), "one run tells no spread");
+
+    let runs: Vec<String> = (1..=3)
+        .map(|run| folder.path().join(format!(".rocpd_profile/run-{run}")).display().to_string())
+        .collect();
+    let stability = lab.rocm_perf().args(["stability", "--json"]).args(&runs).output().unwrap();
+    let stability = succeeded(&stability);
+    assert_eq!(stability["tables"]["runs"].as_array().unwrap().len(), 3);
+    let bottleneck = lab.rocm_perf().args(["bottleneck", "--json", &runs[0]]).output().unwrap();
+    let bottleneck = succeeded(&bottleneck);
+    let row = &bottleneck["tables"]["bottlenecks"][0];
+    assert!(!row["label"].as_str().unwrap().is_empty(), "{row}");
+}
+
+#[test]
+fn counters_give_a_roofline() {
+    let Some(lab) = Lab::get() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let report = succeeded(&profile(
+        lab,
+        folder.path(),
+        &["--runs", "1", "--warm-up", "0", "--counters", "--", &lab.app("vector_add"), "2"],
+    ));
+    let result = checked_without_spread(&report);
+    assert!(!result["roofline"].is_null(), "{result}");
+    assert!(report["tables"]["roofline"].as_array().is_some_and(|rows| !rows.is_empty()));
+}
+
+fn checked_without_spread(report: &Value) -> &Value {
+    let result = &report["result"];
+    assert!(result["runtime_ms"].as_f64().unwrap() > 0.0);
+    result
+}
+
+#[test]
+fn without_the_profiler_only_the_process_is_timed() {
+    let Some(lab) = Lab::get() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let report = succeeded(&profile(
+        lab,
+        folder.path(),
+        &["--no-rocprof", "--runs", "4", "--", &lab.app("vector_add"), "1"],
+    ));
+    assert_eq!(report["result"]["timed"], "process");
+    assert_eq!(report["tables"]["runs"].as_array().unwrap().len(), 4);
+    assert!(report["result"]["occupancy"].is_null());
+    assert!(!folder.path().join(".rocpd_profile").exists());
+}
+
+#[test]
+fn a_program_without_dispatches_or_that_fails_is_an_error() {
+    let Some(lab) = Lab::get() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    failed(&profile(lab, folder.path(), &["--runs", "1", "--", "true"]), 3);
+    failed(&profile(lab, folder.path(), &["--no-rocprof", "--runs", "1", "--", "false"]), 3);
+    failed(&profile(lab, folder.path(), &["--no-rocprof", "--", "./no-such-program"]), 2);
+    let errors = failed(&profile(lab, folder.path(), &[]), 2);
+    assert!(errors.contains("no program given"), "{errors}");
+}
