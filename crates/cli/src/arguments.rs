@@ -27,6 +27,8 @@ pub enum Command {
     Doctor(commands::doctor::DoctorArgs),
     /// Say what is in a trace: inputs, tables, GPUs, health
     Info(commands::info::InfoArgs),
+    /// Profile a program: kernel times and their stability, occupancy, roofline, critical path, bottlenecks
+    Profile(Box<commands::profile::ProfileArgs>),
     /// Run an application under the profiler: presets, counters in few passes, monitors, ranks and jobs
     Collect(Box<commands::collect::CollectArgs>),
     /// List, show and copy what can be recorded: profiles and tools as files
@@ -53,6 +55,14 @@ pub enum Command {
     Roofline(Box<commands::roofline::RooflineArgs>),
     /// Show how many waves of each kernel fit, what limits them and what to change to gain one
     Occupancy(Box<commands::occupancy::OccupancyArgs>),
+    /// Show what the length of a run hangs on, what has slack, and what it would save to make something faster
+    CriticalPath(commands::critical_path::CriticalPathArgs),
+    /// Label what bounds each kernel, with evidence, and name the counters that would tell more
+    Bottleneck(commands::bottleneck::BottleneckArgs),
+    /// Show where the cycles of waves went, from decoded thread traces and PC samples
+    Att(commands::att::AttArgs),
+    /// Say how much repeated runs differ: spread, drift, modes, outliers
+    Stability(commands::stability::StabilityArgs),
     /// Make a torch trace fit for Perfetto: crossing slices go to lanes of their own, nothing is lost
     PerfettoFix(commands::perfetto_fix::PerfettoFixArgs),
     /// Say what got slower or faster from one run to another, beyond noise, and what explains it

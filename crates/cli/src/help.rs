@@ -9,9 +9,9 @@ use crate::arguments::Arguments;
 /// (heading, commands) in the order of the help text.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["demo", "doctor", "info"]),
-    ("Collect", &["collect", "presets", "capture"]),
+    ("Collect", &["profile", "collect", "presets", "capture"]),
     ("Read", &["summary", "query", "convert", "merge", "open"]),
-    ("Analyse", &["triage", "breakdown", "overlap", "roofline", "occupancy", "perfetto-fix", "compare", "explain"]),
+    ("Analyse", &["triage", "breakdown", "overlap", "roofline", "occupancy", "critical-path", "bottleneck", "att", "stability", "perfetto-fix", "compare", "explain"]),
     ("Share", &["report"]),
     ("Test data", &["synth"]),
     ("Set up", &["completions", "man"]),

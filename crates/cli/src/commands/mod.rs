@@ -1,10 +1,13 @@
 //! One file per command: its options, and the calls that answer it.
 
+pub mod att;
+pub mod bottleneck;
 pub mod breakdown;
 pub mod capture;
 pub mod collect;
 pub mod compare;
 pub mod convert;
+pub mod critical_path;
 pub mod demo;
 pub mod doctor;
 pub mod explain;
@@ -15,10 +18,12 @@ pub mod open;
 pub mod overlap;
 pub mod perfetto_fix;
 pub mod presets;
+pub mod profile;
 pub mod query;
 pub mod report;
 pub mod roofline;
 pub mod setup;
+pub mod stability;
 pub mod summary;
 pub mod synth;
 pub mod triage;
@@ -33,6 +38,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Demo(args) => args.run(output),
         Command::Doctor(args) => args.run(output),
         Command::Info(args) => args.run(output),
+        Command::Profile(args) => args.run(output),
         Command::Collect(args) => args.run(output),
         Command::Presets(args) => args.run(output),
         Command::Capture(args) => args.run(output),
@@ -46,6 +52,10 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Overlap(args) => args.run(output),
         Command::Roofline(args) => args.run(output),
         Command::Occupancy(args) => args.run(output),
+        Command::CriticalPath(args) => args.run(output),
+        Command::Bottleneck(args) => args.run(output),
+        Command::Att(args) => args.run(output),
+        Command::Stability(args) => args.run(output),
         Command::PerfettoFix(args) => args.run(output),
         Command::Compare(args) => args.run(output),
         Command::Explain(args) => args.run(output),
