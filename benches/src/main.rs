@@ -4,6 +4,7 @@
 mod baseline;
 mod collect;
 mod convert;
+mod critical_path;
 mod measure;
 mod occupancy;
 
@@ -213,6 +214,7 @@ impl Bench {
             let cost = best_of(3, || self.rocm_perf(&["query", "--sql", &sql, "--format", "json"], &db))?;
             self.add(&format!("query {view}"), cost, vec![("CPU s", cost.cpu, limit * scale)]);
         }
+        self.critical_path(&db)?;
         self.convert(&db)?;
         self.compare(&db)?;
         self.merge()
