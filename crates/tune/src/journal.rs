@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
@@ -59,8 +58,7 @@ impl Journal {
         }
         let mut options = OpenOptions::new();
         let mut file = options.read(true).append(true).create(true).open(path).map_err(wrong)?;
-        // SAFETY: a plain system call on a file that we hold open.
-        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+        if !crate::lock::take(&file) {
             return Err(JournalError::Busy { path: path.into() });
         }
         let mut bytes = Vec::new();

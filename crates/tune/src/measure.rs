@@ -205,14 +205,7 @@ impl DispatchTime {
 
     fn read(&self, folder: &Path) -> Result<Trace, String> {
         let needs = if self.preset.trace.len() > 1 {
-            Needs {
-                regions: true,
-                links: true,
-                syncs: true,
-                memory_copies: true,
-                kernels: true,
-                ..Needs::nothing()
-            }
+            Needs { shapes: true, ..analysis::critical_path_needs() }
         } else {
             Needs { kernels: true, ..Needs::nothing() }
         };

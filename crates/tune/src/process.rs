@@ -124,7 +124,7 @@ pub fn run(job: &Job) -> Ended {
     let stdout = child.stdout.take().map(Captured::start);
     let stderr = child.stderr.take().map(Captured::start);
     let in_time = wait_for_end(group, job.limit);
-    let wall = began.elapsed();
+    let wall = if in_time { began.elapsed() } else { job.limit };
     // The leader is not yet reaped, so that the group's number is still ours.
     kill(group);
     let status = child.wait();

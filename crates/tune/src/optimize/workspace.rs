@@ -2,7 +2,6 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -80,8 +79,7 @@ impl Workspace {
             .truncate(false)
             .open(&lock_path)
             .map_err(file_error(&lock_path))?;
-        // SAFETY: a plain system call on a file that we hold open.
-        if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+        if !crate::lock::take(&lock) {
             return Err(WorkspaceError::Busy { path: out });
         }
         let folder = out.join("work");

@@ -109,7 +109,8 @@ fn nontemporal_store(source: &Source, kernel: &Kernel) -> Option<Proposal> {
         let (target, value) = (&source.text[target.clone()], &source.text[value.clone()]);
         text.replace_range(whole.clone(), &format!("__builtin_nontemporal_store({value}, &{target})"));
     }
-    let description = format!("store past the cache ({} places)", stores.len());
+    let places = if stores.len() == 1 { "1 place".to_string() } else { format!("{} places", stores.len()) };
+    let description = format!("store past the cache in {places}");
     Some(proposal("nontemporal_store", description, text, Header::Identical))
 }
 

@@ -1,0 +1,354 @@
+//! `autotune`
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use collect::profiler::{self, Places, Profiler};
+use collect::run::{CollectRequest, Prepared};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use report::chart::SvgOptions;
+use tune::autotune::{AutotuneError, AutotuneRequest, autotune};
+use tune::measure::{DispatchTime, Measure, Printed, ProcessTime};
+use tune::search::Choice;
+use tune::space::{CommandText, Space, SpaceError};
+use tune::target::Commands;
+use tune::template::{Template, TemplateError};
+use tune::tuner::{Budget, Progress, TunerOptions};
+
+use crate::failure::Failure;
+use crate::output::OutputArgs;
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  rocm-perf autotune --space space.json --cmd-template './gemm --bm {BLOCK_M} --bn {BLOCK_N}'
+  rocm-perf autotune --space space.json --build-template 'hipcc -O3 -DBM={BLOCK_M} gemm.cu -o gemm' \\
+      --cmd-template ./gemm --check './gemm --verify' --trials 60
+  rocm-perf autotune --space space.json --cmd-template './bench {BATCH}' --metric 'GFLOPS: ([0-9.]+)' --maximize
+  rocm-perf autotune --space space.json --cmd-template './app --tile {TILE}' --no-rocprof --minutes 10
+
+A space is {\"params\": {\"BLOCK_M\": {\"range\": [16, 256], \"pow2\": true, \"default\": 64}, \"WARPS\": [1, 2, 4, 8]},
+\"constraints\": [\"BLOCK_M * WARPS <= 1024\"]}; docs/autotune.md tells the rest. Killed at any point, the same command
+goes on where it was: every run is in DIR/journal.jsonl.")]
+pub struct AutotuneArgs {
+    /// The search space (JSON)
+    #[arg(long, value_name = "FILE")]
+    space: PathBuf,
+
+    /// The command to measure, with {NAME} for parameters; split into words, no shell
+    #[arg(long, value_name = "COMMAND")]
+    cmd_template: Option<String>,
+
+    /// Makes the program for a configuration before it is run
+    #[arg(long, value_name = "COMMAND")]
+    build_template: Option<String>,
+
+    /// Exits with 0 when a configuration's result is right; ROCM_PERF_STDOUT names a file with the run's output
+    #[arg(long, value_name = "COMMAND")]
+    check: Option<String>,
+
+    /// Run the commands through `sh -c`
+    #[arg(long)]
+    shell: bool,
+
+    /// Measure the process from start to end, without the profiler
+    #[arg(long)]
+    no_rocprof: bool,
+
+    /// Measure a number that the program prints: the expression's first group, in its last match
+    #[arg(long, value_name = "REGEX", conflicts_with = "no_rocprof")]
+    metric: Option<String>,
+
+    /// Measure the dispatches of these kernels only
+    #[arg(long, value_name = "REGEX", conflicts_with_all = ["no_rocprof", "metric"])]
+    kernel: Option<String>,
+
+    /// Larger values are better
+    #[arg(long, alias = "maximise")]
+    maximize: bool,
+
+    /// How the next configuration is chosen
+    #[arg(long, value_enum, default_value_t = StrategyName::Regression, value_name = "NAME")]
+    strategy: StrategyName,
+
+    /// Trials: configurations with up to `--repeats` runs each
+    #[arg(long, value_name = "N", default_value_t = 80)]
+    trials: usize,
+
+    /// Stop after this time, in minutes
+    #[arg(long, value_name = "M")]
+    minutes: Option<f64>,
+
+    /// Runs of a configuration in one trial at most
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    repeats: usize,
+
+    /// Longest run, in seconds
+    #[arg(long, value_name = "S", default_value_t = 60.0)]
+    timeout: f64,
+
+    /// Longest build, in seconds
+    #[arg(long, value_name = "S", default_value_t = 600.0)]
+    build_timeout: f64,
+
+    /// Seed of all random choices
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+
+    /// Share of the space to begin with; at most a quarter of the trials
+    #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
+    seed_fraction: f64,
+
+    /// Leave out what is predicted to be slower than the best by this factor
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.75)]
+    prune_factor: f64,
+
+    /// Files beside those in the commands whose contents decide the result; may be repeated
+    #[arg(long, value_name = "FILE")]
+    key_file: Vec<PathBuf>,
+
+    /// Folder for the journal, best.json and search.svg
+    #[arg(short, long, value_name = "DIR", default_value = "rocm-perf-autotune")]
+    out: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum StrategyName {
+    /// Seed, predict by regression, confirm
+    Regression,
+    /// Gaussian process with expected improvement
+    Bayes,
+    /// In random order
+    Random,
+    /// In the order of the space
+    Grid,
+}
+
+impl AutotuneArgs {
+    pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
+        let space = Space::read(&self.space).map_err(|error| space_failure(&self.space, error))?;
+        let commands = self.commands(&space)?;
+        let measure = self.measure()?;
+        let gpu = gpu();
+        let request = AutotuneRequest {
+            space: &space,
+            commands: &commands,
+            measure: measure.as_ref(),
+            options: self.options()?,
+            out: &self.out,
+            key_files: &self.key_file,
+            gpu: gpu.as_deref(),
+        };
+        let mut live = Live::new(output, request.measure.metric().is_time);
+        let tuned = autotune(&request, &mut |progress| live.show(progress)).map_err(|error| match error {
+            AutotuneError::Space(error) => space_failure(&self.space, error),
+            other => Failure::input(other.to_string()),
+        })?;
+        live.finish();
+        let mut report = tune::tables::autotune_report(&space, &measure.metric(), &request.options, &tuned);
+        report.inputs.push(report::InputFact {
+            path: self.space.display().to_string(),
+            format: "search space".into(),
+            bytes: std::fs::metadata(&self.space).map_or(0, |facts| facts.len()),
+            rank: None,
+        });
+        if tuned.outcome.ranking.is_empty() {
+            return Err(self.nothing_worked(&tuned.outcome.trials));
+        }
+        let picture = self.out.join("search.svg");
+        for chart in &report.charts {
+            write(&picture, chart.svg(&SvgOptions::default()).as_bytes())?;
+        }
+        report.notes.push(format!("written: `{}`", self.out.join(tune::autotune::BEST).display()));
+        output.show(report)
+    }
+
+    fn options(&self) -> Result<TunerOptions, Failure> {
+        let positive = |name: &str, value: f64| match value > 0.0 && value < 1e9 {
+            true => Ok(value),
+            false => Err(Failure::input(format!("`--{name} {value}` must be above zero"))),
+        };
+        if self.trials == 0 || self.repeats == 0 {
+            let name = if self.trials == 0 { "trials" } else { "repeats" };
+            return Err(Failure::input(format!("`--{name} 0` leaves nothing to run")));
+        }
+        let minutes = self.minutes.map(|minutes| positive("minutes", minutes)).transpose()?;
+        Ok(TunerOptions {
+            strategy: match self.strategy {
+                StrategyName::Regression => Choice::Regression,
+                StrategyName::Bayes => Choice::Bayes,
+                StrategyName::Random => Choice::Random,
+                StrategyName::Grid => Choice::Grid,
+            },
+            seed: self.seed,
+            seed_fraction: positive("seed-fraction", self.seed_fraction)?,
+            prune_factor: positive("prune-factor", self.prune_factor)?,
+            repeats: self.repeats,
+            budget: Budget {
+                trials: self.trials,
+                time: minutes.map(|minutes| Duration::from_secs_f64(minutes * 60.0)),
+            },
+            timeout: Duration::from_secs_f64(positive("timeout", self.timeout)?),
+            maximise: self.maximize,
+        })
+    }
+
+    fn commands(&self, space: &Space) -> Result<Commands, Failure> {
+        let names = space.names();
+        let template =
+            |option: &str, typed: &Option<String>, key: &str| -> Result<Option<Template>, Failure> {
+                let in_file = space.commands.iter().find(|(name, _)| name == key);
+                let (option, text) = match (typed, in_file) {
+                    (Some(line), _) => (option.to_string(), CommandText::Line(line.clone())),
+                    (None, Some((name, text))) => (name.clone(), text.clone()),
+                    (None, None) => return Ok(None),
+                };
+                Template::parse(&option, &text, &names, self.shell).map(Some).map_err(template_failure)
+            };
+        let run = template("--cmd-template", &self.cmd_template, "run")?.ok_or_else(|| {
+            Failure::input("there is no command to measure")
+                .with_help("give `--cmd-template './program {NAME}'`, or `run` in the space")
+        })?;
+        let build = template("--build-template", &self.build_template, "build")?;
+        let check = template("--check", &self.check, "check")?;
+        let env = space.environment.iter().map(|(name, value)| {
+            Ok((
+                name.clone(),
+                Template::word(&format!("env {name}"), value, &names).map_err(template_failure)?,
+            ))
+        });
+        let env = env.collect::<Result<Vec<_>, Failure>>()?;
+        let mut used = run.parameters();
+        used.extend(build.iter().flat_map(Template::parameters));
+        used.extend(env.iter().flat_map(|(_, template)| template.parameters()));
+        let unused = (0..names.len()).find(|p| !used.contains(p) && space.parameters[*p].values.len() > 1);
+        if let Some(unused) = unused {
+            let name = names[unused];
+            return Err(Failure::input(format!(
+                "no command uses parameter `{name}`, so that it cannot matter"
+            ))
+            .with_help(format!("put `{{{name}}}` into `--cmd-template`, or take it out of the space")));
+        }
+        Ok(Commands {
+            run,
+            build,
+            check,
+            env,
+            build_timeout: Duration::from_secs_f64(self.build_timeout.clamp(0.001, 1e9)),
+            check_timeout: Duration::from_secs_f64(self.timeout.clamp(0.001, 1e9)),
+        })
+    }
+
+    fn measure(&self) -> Result<Box<dyn Measure>, Failure> {
+        if let Some(metric) = &self.metric {
+            let printed = Printed::new(metric).map_err(|error| Failure::input(error.to_string()))?;
+            return Ok(Box::new(printed));
+        }
+        if self.no_rocprof {
+            return Ok(Box::new(ProcessTime));
+        }
+        let kernel = self.kernel.as_deref().map(regex::Regex::new).transpose().map_err(|error| {
+            let typed = self.kernel.as_deref().unwrap_or_default();
+            let why = error.to_string();
+            let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            Failure::input(format!("`--kernel {typed}` is not a regular expression: {why}"))
+        })?;
+        let profiler = found_profiler()?;
+        let scratch = self.out.join("profiles");
+        Ok(Box::new(DispatchTime::new(profiler, &["kernel"], kernel, &scratch)))
+    }
+
+    fn nothing_worked(&self, trials: &[tune::tuner::Trial]) -> Failure {
+        let first = trials.first().map(|trial| trial.detail.as_str()).unwrap_or_default();
+        let lines: Vec<&str> = first.lines().collect();
+        Failure::tool(format!(
+            "none of {} configurations gave a value; the first {}",
+            trials.len(),
+            lines.join("\n  ")
+        ))
+        .with_help("run the command by hand with the values of one configuration")
+    }
+}
+
+/// The profiler of this machine.
+pub fn found_profiler() -> Result<Profiler, Failure> {
+    profiler::find(&Places::of_environment()).map_err(|error| {
+        Failure::tool(error.to_string())
+            .with_help("install rocprofiler-sdk, or measure with `--no-rocprof` or `--metric REGEX`")
+    })
+}
+
+/// The GPU's architecture, where there is one.
+pub fn gpu() -> Option<String> {
+    let request = CollectRequest::new(Vec::new(), collect::presets::Preset::of("none", &["kernel"], &[]));
+    Prepared::with(&request, Profiler::assumed()).ok()?.arch
+}
+
+fn space_failure(path: &std::path::Path, error: SpaceError) -> Failure {
+    let failure = Failure::input(format!("`{}`: {error}", path.display()));
+    match error.help() {
+        Some(help) => failure.with_help(help),
+        None => failure,
+    }
+}
+
+fn template_failure(error: TemplateError) -> Failure {
+    let failure = Failure::input(error.to_string());
+    match error.help() {
+        Some(help) => failure.with_help(help),
+        None => failure,
+    }
+}
+
+/// Writes a file whole or not at all.
+pub fn write(path: &std::path::Path, bytes: &[u8]) -> Result<(), Failure> {
+    let written = || {
+        let mut file = convert::output::OutputFile::create(path)?;
+        file.write_all(bytes)?;
+        file.commit()
+    };
+    written().map_err(|error| Failure::input(format!("cannot write `{}`: {error}", path.display())))
+}
+
+/// The line of progress on a terminal.
+struct Live {
+    bar: Option<ProgressBar>,
+    is_time: bool,
+}
+
+impl Live {
+    fn new(output: &OutputArgs, is_time: bool) -> Self {
+        let shown = !output.quiet && !output.no_progress && std::io::stderr().is_terminal();
+        let bar = shown.then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            if let Ok(style) = ProgressStyle::with_template("{prefix} {bar:20} {pos}/{len} {wide_msg}") {
+                bar.set_style(style);
+            }
+            bar.with_prefix("tuning")
+        });
+        Self { bar, is_time }
+    }
+
+    fn show(&mut self, progress: &Progress) {
+        let Some(bar) = &self.bar else { return };
+        bar.set_length(progress.of as u64);
+        bar.set_position(progress.trials.len() as u64);
+        let each = progress.spent / progress.trials.len().max(1) as f64;
+        let left = each * progress.of.saturating_sub(progress.trials.len()) as f64;
+        let best = match progress.best {
+            None => "nothing worked yet".to_string(),
+            Some(best) => {
+                let mean = best.values.iter().sum::<f64>() / best.values.len().max(1) as f64;
+                if self.is_time { format!("best {:.4} ms", mean / 1e6) } else { format!("best {mean:.6}") }
+            }
+        };
+        bar.set_message(format!("{best}, {left:.0} s left"));
+    }
+
+    fn finish(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}

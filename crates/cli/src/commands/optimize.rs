@@ -1,0 +1,318 @@
+//! `optimize`
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use tune::measure::{DispatchTime, Measure, Printed, ProcessTime};
+use tune::optimize::experiment::Plan;
+use tune::optimize::propose::llm::Endpoint;
+use tune::optimize::propose::rules::RULES;
+use tune::optimize::session::Session;
+use tune::optimize::{OptimizeError, OptimizeRequest, Proposer, optimize, source, tables};
+use tune::template;
+
+use super::autotune::{found_profiler, gpu};
+use crate::failure::Failure;
+use crate::output::OutputArgs;
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  rocm-perf optimize ./gemm --source gemm.cu --build 'hipcc -O3 gemm.cu -o gemm' --check './gemm --verify'
+  rocm-perf optimize ./gemm --build 'make gemm' --run './gemm --size 4096' --check ./verify.sh --apply
+  rocm-perf optimize ./gemm --build make --check ./verify.sh --proposer llm --llm-url http://localhost:8000/v1
+  rocm-perf optimize ./gemm --build make --check ./verify.sh --proposer patch --patch faster.diff
+
+Everything is built and run in copies of the source tree; only `--apply` changes it, at once and with a backup. A
+change is kept when guards, build, checks and measurements all agree; exit code 1 says that none was. The whole
+session is in DIR/session.json.")]
+pub struct OptimizeArgs {
+    /// The program, with its arguments in the same word or after `--`
+    #[arg(value_name = "BINARY")]
+    binary: String,
+
+    /// Its arguments
+    #[arg(value_name = "ARG", last = true)]
+    arguments: Vec<String>,
+
+    /// The file with the kernel [default: the one below the tree that has it]
+    #[arg(long, value_name = "FILE")]
+    source: Option<PathBuf>,
+
+    /// The source tree to copy [default: the current folder]
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    tree: PathBuf,
+
+    /// Makes the program; split into words, no shell
+    #[arg(long, value_name = "COMMAND")]
+    build: String,
+
+    /// The command to measure [default: BINARY and its arguments]
+    #[arg(long, value_name = "COMMAND")]
+    run: Option<String>,
+
+    /// Exits with 0 when the result is right; may be repeated for several inputs; ROCM_PERF_STDOUT names a file with
+    /// the run's output
+    #[arg(long, value_name = "COMMAND")]
+    check: Vec<String>,
+
+    /// Accept changes without a checker; recorded
+    #[arg(long)]
+    unchecked: bool,
+
+    /// Run the commands through `sh -c`
+    #[arg(long)]
+    shell: bool,
+
+    /// The kernel [default: those with most of the critical path]
+    #[arg(long, value_name = "NAME")]
+    kernel: Option<String>,
+
+    /// Where proposals come from
+    #[arg(long, value_enum, default_value_t = ProposerName::Rules, value_name = "NAME")]
+    proposer: ProposerName,
+
+    /// Rules to try, of the library; may be repeated [default: all]
+    #[arg(long, value_name = "NAME")]
+    rule: Vec<String>,
+
+    /// OpenAI-compatible endpoint (http), such as http://localhost:8000/v1
+    #[arg(long, value_name = "URL", required_if_eq("proposer", "llm"))]
+    llm_url: Option<String>,
+
+    /// The model's name
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    llm_model: String,
+
+    /// Environment variable with the endpoint's key
+    #[arg(long, value_name = "NAME", default_value = "OPENAI_API_KEY")]
+    llm_key_env: String,
+
+    /// Longest wait for an answer, in seconds
+    #[arg(long, value_name = "S", default_value_t = 120.0)]
+    llm_timeout: f64,
+
+    /// Answers to ask for
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    llm_attempts: usize,
+
+    /// Prints proposals as JSON; ROCM_PERF_CONTEXT names a file with the evidence
+    #[arg(long, value_name = "COMMAND", required_if_eq("proposer", "command"))]
+    proposer_cmd: Option<String>,
+
+    /// A unified diff of the source
+    #[arg(long, value_name = "FILE", required_if_eq("proposer", "patch"))]
+    patch: Option<PathBuf>,
+
+    /// Least speed-up to accept, in percent
+    #[arg(long, value_name = "PCT", default_value_t = 2.0)]
+    min_improvement: f64,
+
+    /// Pairs of runs at most, for each candidate
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    pairs: usize,
+
+    /// Candidates to try at most
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    candidates: usize,
+
+    /// Kernels to look at, at most
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    kernels: usize,
+
+    /// More spilled registers than before that are allowed
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    max_spills: u32,
+
+    /// Longest run or check, in seconds
+    #[arg(long, value_name = "S", default_value_t = 60.0)]
+    timeout: f64,
+
+    /// Longest build, in seconds
+    #[arg(long, value_name = "S", default_value_t = 600.0)]
+    build_timeout: f64,
+
+    /// Measure the process from start to end, without the profiler
+    #[arg(long)]
+    no_rocprof: bool,
+
+    /// Measure a number that the program prints: the expression's first group, in its last match; less is better
+    #[arg(long, value_name = "REGEX", conflicts_with = "no_rocprof")]
+    metric: Option<String>,
+
+    /// Change the source when something was accepted
+    #[arg(long)]
+    apply: bool,
+
+    /// Seed of the order of runs
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+
+    /// Folder of the session
+    #[arg(short, long, value_name = "DIR", default_value = "rocm-perf-optimize")]
+    out: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ProposerName {
+    /// The library of safe rules
+    Rules,
+    /// A language model
+    Llm,
+    /// Another program
+    Command,
+    /// A patch file
+    Patch,
+}
+
+impl OptimizeArgs {
+    pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
+        let run = match &self.run {
+            Some(line) => self.words("--run", line)?,
+            None => self
+                .words("BINARY", &self.binary)?
+                .into_iter()
+                .chain(self.arguments.iter().cloned())
+                .collect(),
+        };
+        let profiler = if self.no_rocprof || self.metric.is_some() { None } else { Some(found_profiler()?) };
+        let printed = self.metric.as_deref().map(Printed::new).transpose();
+        let printed = printed.map_err(|error| Failure::input(error.to_string()))?;
+        std::fs::create_dir_all(&self.out)
+            .map_err(|error| Failure::input(format!("cannot use `{}`: {error}", self.out.display())))?;
+        let out = self.out.canonicalize().map_err(|error| Failure::input(error.to_string()))?;
+        let scratch = out.join("profiles");
+        let profile = profiler.clone().map(|profiler| {
+            let mut whole = DispatchTime::new(profiler, &["kernel", "hip", "memory-copy"], None, &scratch);
+            whole.keep_traces = true;
+            whole
+        });
+        let measure = |kernel: &str| -> Box<dyn Measure> {
+            match (&printed, &profiler) {
+                (Some(printed), _) => Box::new(printed.clone()),
+                (None, Some(profiler)) => {
+                    let name = regex::escape(source::base_name(kernel));
+                    let wanted = regex::Regex::new(&format!(r"\b{name}\b")).ok();
+                    Box::new(DispatchTime::new(profiler.clone(), &["kernel"], wanted, &scratch))
+                }
+                (None, None) => Box::new(ProcessTime),
+            }
+        };
+        let seconds = |seconds: f64| Duration::from_secs_f64(seconds.clamp(0.001, 1e9));
+        let request = OptimizeRequest {
+            run,
+            build: self.words("--build", &self.build)?,
+            checks: self.check.iter().map(|line| self.words("--check", line)).collect::<Result<_, _>>()?,
+            unchecked: self.unchecked,
+            source: self.source.clone(),
+            tree: self.tree.clone(),
+            kernel: self.kernel.clone(),
+            proposer: self.proposer()?,
+            plan: Plan {
+                min_improvement: self.min_improvement.max(0.0) / 100.0,
+                most_pairs: self.pairs.max(3),
+                least_pairs: Plan::default().least_pairs.min(self.pairs.max(3)),
+                ..Plan::default()
+            },
+            most_candidates: self.candidates,
+            most_kernels: self.kernels,
+            spills: self.max_spills,
+            timeout: seconds(self.timeout),
+            build_timeout: seconds(self.build_timeout),
+            out: &out,
+            apply: self.apply,
+            seed: self.seed,
+            profile: profile.as_ref().map(|profile| profile as &dyn Measure),
+            measure: &measure,
+            gpu: gpu(),
+        };
+        let told = !output.quiet && !output.no_progress && std::io::stderr().is_terminal();
+        let session = optimize(&request, &mut |step| {
+            if told {
+                eprintln!("{step}");
+            }
+        })
+        .map_err(failure)?;
+        let mut report = tables::optimize_report(&session);
+        report.notes.push(format!("the whole session is in `{}`", self.out.join("session.json").display()));
+        if session.accepted().count() > 0 && session.applied.is_none() {
+            report.notes.push(format!(
+                "`patch -p1 < {}` applies it, and so does `--apply`",
+                self.out.join("accepted.diff").display()
+            ));
+        }
+        output.show(report)?;
+        gate(&session)
+    }
+
+    fn words(&self, option: &str, line: &str) -> Result<Vec<String>, Failure> {
+        if self.shell {
+            return Ok(vec!["sh".into(), "-c".into(), line.into()]);
+        }
+        match template::split(line) {
+            None => Err(Failure::input(format!("`{option}` has a quote that is never closed: `{line}`"))),
+            Some(words) if words.is_empty() => Err(Failure::input(format!("`{option}` is empty"))),
+            Some(words) => Ok(words),
+        }
+    }
+
+    fn proposer(&self) -> Result<Proposer, Failure> {
+        let known: Vec<&str> = RULES.iter().map(|(name, _)| *name).collect();
+        if let Some(unknown) = self.rule.iter().find(|rule| !known.contains(&rule.as_str())) {
+            return Err(Failure::input(format!("there is no rule `{unknown}`"))
+                .with_help(format!("there are {}", known.join(", "))));
+        }
+        Ok(match self.proposer {
+            ProposerName::Rules => Proposer::Rules(self.rule.clone()),
+            ProposerName::Llm => {
+                let url = self.llm_url.clone().unwrap_or_default();
+                if !url.starts_with("http://") {
+                    return Err(Failure::input(format!("`--llm-url {url}` is not an http address"))
+                        .with_help("a model behind https needs a local proxy that speaks http"));
+                }
+                let endpoint = Endpoint {
+                    url,
+                    model: self.llm_model.clone(),
+                    key: std::env::var(&self.llm_key_env).ok().filter(|key| !key.is_empty()),
+                    timeout: Duration::from_secs_f64(self.llm_timeout.clamp(0.001, 1e9)),
+                    temperature: 0.2,
+                };
+                Proposer::Llm(endpoint, self.llm_attempts)
+            }
+            ProposerName::Command => Proposer::Command(
+                self.words("--proposer-cmd", self.proposer_cmd.as_deref().unwrap_or_default())?,
+            ),
+            ProposerName::Patch => Proposer::Patch(self.patch.clone().unwrap_or_default()),
+        })
+    }
+}
+
+/// Exit code 1 when nothing was accepted.
+fn gate(session: &Session) -> Result<(), Failure> {
+    if session.accepted().count() > 0 {
+        return Ok(());
+    }
+    Err(Failure::gate(match session.candidates.len() {
+        0 => "there was nothing to try".to_string(),
+        1 => "the candidate was not accepted".to_string(),
+        n => format!("none of {n} candidates was accepted"),
+    }))
+}
+
+fn failure(error: OptimizeError) -> Failure {
+    let message = error.to_string();
+    match error {
+        OptimizeError::Unchecked => Failure::input(message)
+            .with_help("give `--check COMMAND`, or `--unchecked` to do without, which is recorded"),
+        OptimizeError::Build(_) => Failure::tool(message).with_help(
+            "the build runs in a copy of the tree: paths in it must be relative, or inside `--tree`",
+        ),
+        OptimizeError::Run(_) => Failure::tool(message),
+        OptimizeError::NoSource { .. } => Failure::input(message).with_help("name it with `--source FILE`"),
+        OptimizeError::Workspace(tune::optimize::workspace::WorkspaceError::Large { .. }) => {
+            Failure::input(message).with_help("name a smaller folder with `--tree DIR`")
+        }
+        _ => Failure::input(message),
+    }
+}
