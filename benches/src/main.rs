@@ -7,6 +7,9 @@ mod convert;
 mod critical_path;
 mod measure;
 mod occupancy;
+mod panels;
+mod report;
+mod tuning;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -64,6 +67,8 @@ impl Bench {
         self.start_up()?;
         self.occupancy()?;
         self.collect()?;
+        self.panels()?;
+        self.tuning(self.kernels < 1_000_000)?;
         self.torch()?;
         self.torch_without_frames()?;
         if full {
@@ -217,6 +222,7 @@ impl Bench {
         self.critical_path(&db)?;
         self.convert(&db)?;
         self.compare(&db)?;
+        self.report(&db)?;
         self.merge()
     }
 }

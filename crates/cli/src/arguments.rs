@@ -51,12 +51,14 @@ pub enum Command {
     Breakdown(commands::breakdown::BreakdownArgs),
     /// Show what runs alone that could overlap, how likely its order is needed, and what that could win
     Overlap(commands::overlap::OverlapArgs),
+    /// Show what the length of a run hangs on, what has slack, and what it would save to make something faster
+    CriticalPath(commands::critical_path::CriticalPathArgs),
     /// Show how near each kernel is to what the GPU can compute and move, and which ceiling it is under
     Roofline(Box<commands::roofline::RooflineArgs>),
     /// Show how many waves of each kernel fit, what limits them and what to change to gain one
     Occupancy(Box<commands::occupancy::OccupancyArgs>),
-    /// Show what the length of a run hangs on, what has slack, and what it would save to make something faster
-    CriticalPath(commands::critical_path::CriticalPathArgs),
+    /// Show what bounds kernels by their hardware counters: the panels of ROCm Compute Profiler, of any workload
+    Panels(Box<commands::panels::PanelsArgs>),
     /// Label what bounds each kernel, with evidence, and name the counters that would tell more
     Bottleneck(commands::bottleneck::BottleneckArgs),
     /// Show where the cycles of waves went, from decoded thread traces and PC samples
@@ -71,6 +73,10 @@ pub enum Command {
     Explain(commands::explain::ExplainArgs),
     /// Write a report to read and pass on: html, pdf, md, xlsx, json, and its charts as png, svg or jpeg
     Report(commands::report::ReportArgs),
+    /// Find the best values of a program's parameters: seed, predict, confirm, with confidence
+    Autotune(Box<commands::autotune::AutotuneArgs>),
+    /// Change a kernel, prove that it is faster and still right, or put it back
+    Optimize(Box<commands::optimize::OptimizeArgs>),
     /// Simulate a run with known truth and write it as trace files
     Synth(commands::synth::SynthArgs),
     /// Print shell completions

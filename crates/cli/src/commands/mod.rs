@@ -1,6 +1,7 @@
 //! One file per command: its options, and the calls that answer it.
 
 pub mod att;
+pub mod autotune;
 pub mod bottleneck;
 pub mod breakdown;
 pub mod capture;
@@ -15,7 +16,9 @@ pub mod info;
 pub mod merge;
 pub mod occupancy;
 pub mod open;
+pub mod optimize;
 pub mod overlap;
+pub mod panels;
 pub mod perfetto_fix;
 pub mod presets;
 pub mod profile;
@@ -50,9 +53,10 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Triage(args) => args.run(output),
         Command::Breakdown(args) => args.run(output),
         Command::Overlap(args) => args.run(output),
+        Command::CriticalPath(args) => args.run(output),
         Command::Roofline(args) => args.run(output),
         Command::Occupancy(args) => args.run(output),
-        Command::CriticalPath(args) => args.run(output),
+        Command::Panels(args) => args.run(output),
         Command::Bottleneck(args) => args.run(output),
         Command::Att(args) => args.run(output),
         Command::Stability(args) => args.run(output),
@@ -60,6 +64,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Compare(args) => args.run(output),
         Command::Explain(args) => args.run(output),
         Command::Report(args) => args.run(output),
+        Command::Autotune(args) => args.run(output),
+        Command::Optimize(args) => args.run(output),
         Command::Synth(args) => args.run(output),
         Command::Completions(args) => args.run(),
         Command::Man(args) => args.run(),
