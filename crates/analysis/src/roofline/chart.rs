@@ -34,6 +34,9 @@ pub(super) fn chart(rows: &[Row], device: &Device) -> Option<Chart> {
     if points.is_empty() || highest == 0.0 {
         return None;
     }
+    let slowest = points.iter().map(|point| point.y).fold(f64::INFINITY, f64::min);
+    let memory = device.peaks.bandwidth(Level::Hbm).map_or(highest, |rate| low * rate / 1e9);
+    let lowest = slowest.min(memory) / 2.0;
     let mut references = Vec::new();
     for level in Level::ALL {
         let Some(bandwidth) = device.peaks.bandwidth(level).map(|rate| rate / 1e9) else { continue };
@@ -58,7 +61,7 @@ pub(super) fn chart(rows: &[Row], device: &Device) -> Option<Chart> {
     let chart = Chart::new("roofline", &format!("Roofline of {}", device.peaks.device), Mark::Xy(Xy { series, references }))
         .with_description("Each point is a kernel; the nearer to the line above it, the less there is to win without changing what it does.")
         .with_x(Axis::log(Unit::None).labelled("FLOP per byte of memory traffic").between(low, high))
-        .with_y(Axis::log(Unit::None).labelled("GFLOP/s"));
+        .with_y(Axis::log(Unit::None).labelled("GFLOP/s").between(lowest, 2.0 * highest));
     Some(chart)
 }
 

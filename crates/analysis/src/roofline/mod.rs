@@ -57,6 +57,7 @@ pub fn roofline(trace: &Trace, options: &RooflineOptions) -> Report {
         })
         .collect();
     let ops = modelled::ops(trace);
+    let counted = !trace.counters.is_empty() || !trace.counter_columns.is_empty();
     report.tables = vec![
         tables::kernels(&kernels),
         tables::levels(&kernels),
@@ -65,11 +66,14 @@ pub fn roofline(trace: &Trace, options: &RooflineOptions) -> Report {
     ];
     if !ops.is_empty() {
         // Without counters the models are all there is.
-        let counted = !trace.counters.is_empty() || !trace.counter_columns.is_empty();
         report.tables.insert(usize::from(counted), tables::ops(&ops, &device.peaks));
     }
     report.charts.extend(chart::chart(&kernels, &device));
     report.notes = device.notes;
-    report.notes.extend(tables::remarks(&kernels));
+    report.notes.extend(if counted {
+        tables::remarks(&kernels)
+    } else {
+        vec!["there are no counters in the input, so only ops are placed; `roofline --counters` lists what to collect".into()]
+    });
     report
 }

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use hw::{DataType, Level, Pipe};
-use trace::{Map, RowRef, Table, Trace};
+use trace::{Map, RowRef, StrId, Table, Trace};
 
 use super::place::Work;
-use crate::attribution::{Attribution, Source, attribute};
+use crate::attribution::{Attribution, Site, Source, attribute};
 
 /// One op with inputs of one shape.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,8 +48,7 @@ pub(super) fn ops(trace: &Trace) -> Vec<Op> {
         let Some(model) = model(&name, &dims, &types) else { continue };
         let count = calls.get(&(name.clone(), dims, types)).copied().unwrap_or(0);
         let kernel = kernels.iter().max_by_key(|&(&name, &time)| (time, std::cmp::Reverse(name)));
-        let kernel =
-            kernel.map_or(String::new(), |(&name, _)| trace.strings.get(trace::StrId(name)).to_owned());
+        let kernel = kernel.map_or(String::new(), |(&name, _)| trace.strings.get(StrId(name)).to_owned());
         let work = model.work(count as f64);
         ops.push(Op {
             name,
@@ -68,9 +67,14 @@ pub(super) fn ops(trace: &Trace) -> Vec<Op> {
     ops
 }
 
-fn key(attribution: &Attribution, site: &crate::attribution::Site) -> (String, String, String) {
-    let text = |id| attribution.text(id).to_owned();
-    (text(site.cpu_op), text(site.input_dims), text(site.input_types))
+fn key(attribution: &Attribution, site: &Site) -> (String, String, String) {
+    let text = |id| attribution.text(id);
+    (text(site.cpu_op).to_owned(), compact(text(site.input_dims)), compact(text(site.input_types)))
+}
+
+/// JSON in one spelling, however the source broke its lines.
+fn compact(text: &str) -> String {
+    serde_json::from_str::<serde_json::Value>(text).map_or_else(|_| text.to_owned(), |json| json.to_string())
 }
 
 /// Calls of each op by name, shapes and types.
@@ -78,14 +82,18 @@ fn calls(trace: &Trace) -> Map<(String, String, String), i64> {
     let (Some(dims), types) = (trace.strings.find("Input Dims"), trace.strings.find("Input type")) else {
         return Map::default();
     };
-    let mut calls = Map::default();
+    let mut by_text: Map<(StrId, StrId, StrId), i64> = Map::default();
     for row in 0..trace.regions.len() {
         let owner = RowRef::new(Table::Regions, row);
         let Some(dims) = trace.args.value(owner, dims) else { continue };
-        let types = types.and_then(|types| trace.args.value(owner, types));
-        let text = |id| trace.strings.get(id).to_owned();
-        let types = types.map(text).unwrap_or_default();
-        *calls.entry((text(trace.regions.name[row]), text(dims), types)).or_default() += 1;
+        let types = types.and_then(|types| trace.args.value(owner, types)).unwrap_or(StrId::EMPTY);
+        *by_text.entry((trace.regions.name[row], dims, types)).or_default() += 1;
+    }
+    let mut calls = Map::default();
+    for ((name, dims, types), count) in by_text {
+        let text = |id| trace.strings.get(id);
+        *calls.entry((text(name).to_owned(), compact(text(dims)), compact(text(types)))).or_default() +=
+            count;
     }
     calls
 }
