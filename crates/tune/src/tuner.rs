@@ -298,7 +298,7 @@ impl<'a> Tuner<'a> {
         let model = Model::fit(&self.features, &samples, &kinds, None, &mut random);
         let quality = strategy.quality().cloned().or_else(|| model.as_ref()?.quality.clone());
         Outcome {
-            ranking: self.ranking(scale, &noise),
+            ranking: self.ranking(scale),
             exhausted: tried.iter().all(|tried| *tried),
             trials: self.trials,
             noise,
@@ -448,8 +448,8 @@ impl<'a> Tuner<'a> {
         })
     }
 
-    /// Trials with values, best first by their mean; those that had all their repeats before those that lost earlier.
-    fn ranking(&self, scale: Scale, _: &Noise) -> Vec<usize> {
+    /// Trials with values, best first by their mean.
+    fn ranking(&self, scale: Scale) -> Vec<usize> {
         let mut ranking: Vec<usize> =
             (0..self.trials.len()).filter(|&place| self.trials[place].status == Status::Ok).collect();
         ranking.sort_by(|&a, &b| {

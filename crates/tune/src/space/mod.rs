@@ -12,6 +12,7 @@
 mod enumerate;
 mod error;
 mod expression;
+mod parse;
 mod read;
 mod setting;
 

@@ -179,8 +179,11 @@ fn parameter(name: String, values: Vec<Setting>) -> Parameter {
     Parameter { name, values, default: None, when: None, scalars }
 }
 
+/// Parameters by number, with the texts of their conditions.
+type Conditions = Vec<(usize, String)>;
+
 /// All parameters, and the texts of their conditions, which may name parameters further down.
-fn parameters(object: &Map<String, Json>) -> Read<(Vec<Parameter>, Vec<(usize, String)>)> {
+fn parameters(object: &Map<String, Json>) -> Read<(Vec<Parameter>, Conditions)> {
     let (mut parameters, mut conditions) = (Vec::new(), Vec::new());
     for (name, value) in object {
         let word = name.starts_with(|c: char| c.is_alphabetic() || c == '_')
