@@ -90,6 +90,7 @@ impl ProfileArgs {
         }
         let folder = self.out.clone().unwrap_or_else(|| FOLDER.into());
         let events = Console { quiet: output.quiet, debug: self.debug };
+        make_room(&folder)?;
         let timing = Preset { formats: vec!["rocpd".into()], ..Preset::of("profile", &TRACES, &[]) };
         for number in 1..=self.warm_up {
             events.step(&format!("warm-up {number} of {}", self.warm_up));
@@ -138,7 +139,6 @@ impl ProfileArgs {
         folder: &Path,
         events: &Console,
     ) -> Result<Run, Failure> {
-        make_room(folder)?;
         let mut request = CollectRequest::new(application.to_vec(), preset);
         request.folder = Some(folder.to_path_buf());
         request.timeout = self.timeout.map(Duration::from_secs);
@@ -233,12 +233,19 @@ impl ProfileArgs {
     }
 }
 
-/// Clears the folder of an earlier profile, and nothing else.
+/// Clears what earlier profiles left in a folder, and nothing else: stale runs must not pass for new ones.
 fn make_room(folder: &Path) -> Result<(), Failure> {
-    if folder.join(collect::run::FILE).is_file() {
-        std::fs::remove_dir_all(folder).map_err(|error| {
-            Failure::input(format!("cannot replace the profile in `{}`: {error}", folder.display()))
-        })?;
+    let ours = |name: &str| {
+        let numbered = ["run-", "warm-up-"].iter().any(|word| name.starts_with(word));
+        numbered || ["counters", "att"].contains(&name)
+    };
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if ours(&entry.file_name().to_string_lossy()) && path.join(collect::run::FILE).is_file() {
+            std::fs::remove_dir_all(&path).map_err(|error| {
+                Failure::input(format!("cannot replace the profile in `{}`: {error}", path.display()))
+            })?;
+        }
     }
     Ok(())
 }
