@@ -87,9 +87,12 @@ impl View<'_> {
     }
 
     fn configurations(&self) -> Table {
-        let columns = vec![
-            Column::int("rank", Unit::Exact).key(),
-            Column::text("configuration"),
+        let apart = self.apart();
+        let mut columns = vec![Column::int("rank", Unit::Exact).key()];
+        columns.extend(apart.iter().map(|name| Column { unit: Unit::Exact, ..Column::text(name) }));
+        let whole = Column::text("configuration");
+        columns.extend([
+            if apart.is_empty() { whole } else { whole.data() },
             self.column("mean").key(),
             self.column("ci_low"),
             self.column("ci_high"),
@@ -99,7 +102,7 @@ impl View<'_> {
             Column::text("phase").detail(),
             Column::text("parameters").data(),
             Column::text("values").data(),
-        ];
+        ]);
         let mut table = Table::new("configurations", "Configurations, best first", columns);
         let outcome = &self.tuned.outcome;
         let Some(best) = self.best().map(|best| self.value(best)) else { return table };
@@ -119,8 +122,11 @@ impl View<'_> {
                 Some(false) => "worse",
                 None => "unknown",
             };
-            table.push(vec![
-                Value::from(i + 1),
+            let mut row = vec![Value::from(i + 1)];
+            let settings = self.space.settings(self.tuned.candidates.get(trial.candidate));
+            let shown = settings.iter().filter(|(name, _)| apart.contains(name));
+            row.extend(shown.map(|(_, setting)| Value::Text(setting.to_string())));
+            row.extend([
                 Value::Text(self.describe(trial)),
                 self.cell(value),
                 bound(interval.map(|interval| interval.0)),
@@ -132,8 +138,36 @@ impl View<'_> {
                 Value::Json(self.space.to_json(self.tuned.candidates.get(trial.candidate))),
                 Value::Json(trial.values.clone().into()),
             ]);
+            table.push(row);
         }
         table
+    }
+
+    /// Parameters that vary and get columns of their own; none where there are too many, or one is called like another
+    /// column.
+    fn apart(&self) -> Vec<&str> {
+        const MOST: usize = 5;
+        const TAKEN: &[&str] = &[
+            "rank",
+            "configuration",
+            "mean",
+            "mean_ns",
+            "ci_low",
+            "ci_low_ns",
+            "ci_high",
+            "ci_high_ns",
+            "behind_pct",
+            "runs",
+            "verdict",
+            "phase",
+            "parameters",
+            "values",
+            "absent",
+        ];
+        let varying = self.space.parameters.iter().filter(|parameter| parameter.values.len() > 1);
+        let names: Vec<&str> = varying.map(|parameter| parameter.name.as_str()).collect();
+        let usable = names.len() <= MOST && !names.iter().any(|name| TAKEN.contains(name));
+        if usable { names } else { Vec::new() }
     }
 
     fn failures(&self) -> Table {
