@@ -256,24 +256,29 @@ fn the_default_stream_waits_for_others() {
 }
 
 #[test]
-fn what_only_times_suggest_is_used_when_asked() {
-    let mut maker = Maker::new();
-    let process = maker.process(0);
-    let thread = maker.thread(process, 7);
-    let one = maker.call(thread, "hipLaunchKernel", 0, 2 * US);
-    maker.kernel(process, 1, "first", 4 * US, 104 * US, one);
-    maker.call(thread, "hipStreamWaitEvent", 2 * US, 3 * US);
-    let two = maker.call(thread, "hipLaunchKernel", 3 * US, 5 * US);
-    maker.kernel(process, 2, "second", 106 * US, 126 * US, two);
-    let trace = maker.finish();
-    let ask = |infer| {
-        let options = CriticalPathOptions { infer, ..CriticalPathOptions::default() };
-        critical_path(&trace, classifier(), &options).unwrap()
+fn what_only_times_suggest_is_used_when_asked_or_when_a_wait_does_not_say_for_what() {
+    let run = |wait: bool| {
+        let mut maker = Maker::new();
+        let process = maker.process(0);
+        let thread = maker.thread(process, 7);
+        let one = maker.call(thread, "hipLaunchKernel", 0, 2 * US);
+        maker.kernel(process, 1, "first", 4 * US, 104 * US, one);
+        if wait {
+            maker.call(thread, "hipStreamWaitEvent", 2 * US, 3 * US);
+        }
+        let two = maker.call(thread, "hipLaunchKernel", 3 * US, 5 * US);
+        maker.kernel(process, 2, "second", 106 * US, 126 * US, two);
+        maker.finish()
     };
-    let plain = ask(false);
-    assert_eq!(of_kernel(&plain, "first", "on_path_ns"), 0);
-    assert!(plain.report.notes.iter().any(|note| note.contains("--infer")), "{:?}", plain.report.notes);
-    assert_eq!(of_kernel(&ask(true), "first", "on_path_ns"), 100 * US);
+    let ask = |wait: bool, infer: bool| {
+        let options = CriticalPathOptions { infer, ..CriticalPathOptions::default() };
+        critical_path(&run(wait), classifier(), &options).unwrap()
+    };
+    assert_eq!(of_kernel(&ask(false, false), "first", "on_path_ns"), 0);
+    assert_eq!(of_kernel(&ask(false, true), "first", "on_path_ns"), 100 * US);
+    let untold = ask(true, false);
+    assert_eq!(of_kernel(&untold, "first", "on_path_ns"), 100 * US);
+    assert!(untold.report.notes.iter().any(|note| note.contains("do not tell for what")));
 }
 
 #[test]

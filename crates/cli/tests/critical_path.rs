@@ -48,9 +48,9 @@ fn a_person_sees_it_in_80_columns() {
     let folder = tempfile::tempdir().expect("a folder");
     synth(
         &folder.path().join("run"),
-        &["--scenario", "exposed-communication", "--steps", "3", "--ranks", "1"],
+        &["--scenario", "exposed-communication", "--steps", "3", "--ranks", "1", "--to", "rocpd"],
     );
-    let input = files(folder.path(), ".rank0.json").remove(0);
+    let input = files(folder.path(), ".db").remove(0);
     let output = rocm_perf()
         .args(["critical-path", "--limit", "6", "--what-if", "communication=0"])
         .arg(&input)

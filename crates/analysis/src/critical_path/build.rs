@@ -66,6 +66,8 @@ pub(super) fn build(trace: &Trace, classes: &Classes, infer: bool) -> Option<Run
     stream_order(&mut draft, &works, &least, limits.clock_tolerance_ns);
     host.finish(&mut draft);
     collectives(&mut draft, &works, &met);
+    // A wait that does not say for what shows that there is a cause; which one, only times tell.
+    let infer = infer || replayed.known.unresolved_waits > 0;
     unexplained::explain(trace, &works, &least, infer, &mut draft);
     let graph = draft.finish();
     (graph.len() > 0).then_some(Run { works, host, clocks, least, graph, known: replayed.known, span })

@@ -183,9 +183,9 @@ fn notes(run: &Run, segments: &[walk::Segment], options: &CriticalPathOptions) -
             works.len()
         ));
     }
-    if known.unresolved_waits > 0 && !options.infer {
+    if known.unresolved_waits > 0 {
         notes.push(format!(
-            "{} waits for events do not tell their stream or event; `--infer` takes what ended last for the cause",
+            "{} waits for events do not tell for what: what ended last is taken for the cause of late starts",
             known.unresolved_waits
         ));
     }
