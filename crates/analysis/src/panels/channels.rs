@@ -6,7 +6,7 @@ use super::tables::{Style, round};
 use super::values::TableValues;
 
 /// Channels of a strip stand for several of the GPU where it has more.
-const STRIP: usize = 32;
+const STRIP: usize = 16;
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// One row per column of a table by channel: lowest, mean and highest channel, and a strip of all.
@@ -67,6 +67,6 @@ mod tests {
     #[test]
     fn strips_are_as_high_as_their_channels() {
         assert_eq!(strip(&[0.0, 50.0, 100.0], 100.0), "▁▅█");
-        assert_eq!(strip(&[7.0; 128], 7.0).chars().count(), 32);
+        assert_eq!(strip(&[7.0; 128], 7.0).chars().count(), 16);
     }
 }

@@ -58,6 +58,7 @@ struct Run<'t> {
     specs: Specs,
     tables: Vec<TableValues>,
     known: bool,
+    counted: bool,
 }
 
 impl<'t> Run<'t> {
@@ -65,9 +66,9 @@ impl<'t> Run<'t> {
         let (rows, top) = choose(trace, &options.choice)?;
         let specs = specs_of(trace, &options.corrections);
         let dispatches = Dispatches::of(trace, specs.clone(), options.rule, options.unit).only(rows.clone());
-        let known = dispatches.architecture().is_some();
+        let (known, counted) = (dispatches.architecture().is_some(), dispatches.has_counters());
         let tables = if options.list_stats { Vec::new() } else { evaluate(&dispatches, &wanted(options)) };
-        Ok(Self { trace, rows, top, specs, tables, known })
+        Ok(Self { trace, rows, top, specs, tables, known, counted })
     }
 }
 
@@ -91,6 +92,8 @@ pub fn panels(runs: &[Trace], options: &PanelsOptions) -> Result<Report, ChoiceE
         report.inputs.extend(other.inputs);
         report.health.extend(other.health);
     }
+    // Counters need no launch: whether host calls were recorded is nothing to warn of here.
+    report.health.retain(|check| check.id != "coverage");
     let style = Style {
         decimals: options.decimals.or(options.for_people.then_some(2)),
         time: options.time,
@@ -209,6 +212,16 @@ fn check_facts(run: &Run<'_>, options: &PanelsOptions) -> Vec<HealthCheck> {
         message,
     };
     let mut checks = Vec::new();
+    if !run.counted {
+        let message = "there are no hardware counters: most metrics cannot be computed".to_string();
+        checks.push(warn("counters", message));
+    }
+    let gpus = Specs::architectures(run.trace);
+    if gpus.len() > 1 {
+        let message =
+            format!("the inputs ran on {}; formulas and peaks are those of the first", gpus.join(", "));
+        checks.push(warn("architecture", message));
+    }
     if !run.known {
         let name = run.specs.text("gpu_arch").unwrap_or("");
         let message = match name {

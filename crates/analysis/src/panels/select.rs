@@ -1,7 +1,7 @@
 //! Which dispatches are looked at: by GPU, kernel and dispatch number, all in one model.
 
 use regex::Regex;
-use trace::Trace;
+use trace::{Map, StrId, Trace};
 
 use super::top::{TopKernel, top_kernels};
 
@@ -56,9 +56,9 @@ pub fn choose(trace: &Trace, choice: &Choice) -> Result<(Vec<u32>, Vec<TopKernel
             }
             chosen.into_iter().for_each(|place| top[place].chosen = true);
         }
-        let wanted =
-            |row: &u32| top.iter().any(|kernel| kernel.chosen && kernel.name == kernels.name[*row as usize]);
-        rows.retain(wanted);
+        let chosen: Map<StrId, ()> =
+            top.iter().filter(|kernel| kernel.chosen).map(|kernel| (kernel.name, ())).collect();
+        rows.retain(|&row| chosen.contains_key(&kernels.name[row as usize]));
     }
     if !choice.dispatches.is_empty() {
         let number = |row: u32| kernels.dispatch[row as usize].get().unwrap_or(i64::from(row));

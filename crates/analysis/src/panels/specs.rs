@@ -24,6 +24,19 @@ impl Specs {
         Self { facts: facts.collect() }
     }
 
+    /// The architectures that the inputs of a trace say they ran on.
+    pub fn architectures(trace: &Trace) -> Vec<&str> {
+        let key = format!("{SYSINFO}gpu_arch");
+        let said = trace.metadata.iter().filter(|m| trace.strings.get(m.key) == key);
+        let mut names: Vec<&str> = Vec::new();
+        for name in said.map(|m| trace.strings.get(m.value)) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
     /// The same with some facts corrected or added.
     pub fn corrected(mut self, corrections: &[(String, f64)]) -> Self {
         for (key, value) in corrections {

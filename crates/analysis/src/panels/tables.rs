@@ -53,11 +53,14 @@ pub(super) fn table(runs: &[&TableValues], style: &Style) -> Table {
         columns.push(Column::int("channel", Unit::Exact).data());
     }
     columns.extend(base.labels.iter().map(|label| Column::text(label).detail()));
-    for key in &base.columns {
-        columns.push(number(key).key());
+    for (place, key) in base.columns.iter().enumerate() {
+        // Side by side there is room for one number of each run and its change.
+        let shown =
+            |column: Column| if place == 0 || runs.len() == 1 { column.key() } else { column.detail() };
+        columns.push(shown(number(key)));
         for run in 2..=runs.len() {
-            columns.push(number(&format!("{key}_{run}")).key());
-            columns.push(Column::int(&format!("{key}_{run}_delta_pct"), Unit::Pct));
+            columns.push(shown(number(&format!("{key}_{run}"))));
+            columns.push(shown(Column::int(&format!("{key}_{run}_delta_pct"), Unit::Pct)));
             columns.push(number(&format!("{key}_{run}_delta")).detail());
         }
     }
@@ -123,7 +126,7 @@ fn change(base: &Cell, new: &Cell, style: &Style) -> (Value, Value) {
 
 /// The vendor takes a missing value for 0, and 0 for 1 where it divides by it.
 fn vendor_change(base: &Cell, new: &Cell, decimals: u32) -> (Value, Value) {
-    let number = |cell: &Cell| round(cell.as_ref().copied().unwrap_or(0.0), decimals);
+    let number = |cell: &Cell| cell.as_ref().copied().unwrap_or(0.0);
     let (base, new) = (number(base), number(new));
     let difference = round(new - base, decimals);
     let pct = round(100.0 * difference / if base == 0.0 { 1.0 } else { base }, decimals);

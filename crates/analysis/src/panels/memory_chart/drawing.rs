@@ -149,7 +149,7 @@ impl Picture<'_> {
     fn down(&mut self, wire: &Wire, above: Place, below: Place) {
         let top = above.y + above.height;
         for (at, figure) in wire.figures.iter().enumerate() {
-            let x = above.x + 40.0 + at as f64 * 64.0;
+            let x = above.x + 16.0 + at as f64 * 64.0;
             let ends = [(x, below.y), (x, top)];
             let points = if figure.0 == "rd" { ends.to_vec() } else { ends.iter().rev().copied().collect() };
             self.line(points, true);

@@ -18,7 +18,7 @@ pub(super) struct Wire {
 
 pub(super) const BUFFER: Part = Part {
     title: "Instr Buffer",
-    figures: &[("occupancy", "Wavefront Occupancy", "waves/CU"), ("wave life", "Wave Life", "cycles")],
+    figures: &[("occupancy", "Wavefront Occupancy", "waves"), ("life", "Wave Life", "cycles")],
 };
 
 pub(super) const DISPATCH: Part = Part {
@@ -31,21 +31,21 @@ pub(super) const DISPATCH: Part = Part {
         ("VMEM", "VMEM", ""),
         ("LDS", "LDS", ""),
         ("GWS", "GWS", ""),
-        ("BRANCH", "BR", ""),
+        ("BR", "BR", ""),
     ],
 };
 
 pub(super) const EXEC: Part = Part {
     title: "Exec",
     figures: &[
-        ("active CUs", "Active CUs", ""),
+        ("CUs", "Active CUs", ""),
         ("of", "Num CUs", ""),
         ("VGPRs", "VGPR", ""),
         ("SGPRs", "SGPR", ""),
         ("LDS", "LDS Allocation", "B"),
         ("scratch", "Scratch Allocation", "B"),
         ("waves", "Wavefronts", ""),
-        ("workgroups", "Workgroups", ""),
+        ("groups", "Workgroups", ""),
     ],
 };
 
@@ -71,16 +71,16 @@ pub(super) const L2: Part = Part {
         ("rd", "L2 Rd", ""),
         ("wr", "L2 Wr", ""),
         ("atomic", "L2 Atomic", ""),
-        ("rd latency", "L2 Rd Lat", "cycles"),
-        ("wr latency", "L2 Wr Lat", "cycles"),
+        ("rd lat", "L2 Rd Lat", "cycles"),
+        ("wr lat", "L2 Wr Lat", "cycles"),
     ],
 };
 pub(super) const FABRIC: Part = Part {
     title: "Fabric",
     figures: &[
-        ("rd latency", "Fabric Rd Lat", "cycles"),
-        ("wr latency", "Fabric Wr Lat", "cycles"),
-        ("atomic lat", "Fabric Atomic Lat", "cycles"),
+        ("rd lat", "Fabric Rd Lat", "cycles"),
+        ("wr lat", "Fabric Wr Lat", "cycles"),
+        ("atomic", "Fabric Atomic Lat", "cycles"),
     ],
 };
 pub(super) const HBM: Part = Part { title: "HBM", figures: &[] };

@@ -59,14 +59,14 @@ pub fn text(values: &TableValues, unit: NormalUnit) -> String {
 
 /// Instruction buffer, dispatch and execution, side by side.
 fn front(canvas: &mut Canvas, figures: &Figures<'_>) {
-    canvas.frame(0, 0, 26, 6, BUFFER.title);
-    lines(canvas, figures, BUFFER.figures, 2, 24, 1);
-    canvas.write(26, 2, "►");
-    canvas.frame(27, 0, 26, 6, DISPATCH.title);
-    pairs(canvas, figures, DISPATCH.figures, 29, 51, 1);
-    canvas.write(53, 2, "►");
-    canvas.frame(54, 0, WIDTH - 54, 6, EXEC.title);
-    pairs(canvas, figures, EXEC.figures, 56, WIDTH - 2, 1);
+    canvas.frame(0, 0, 24, 6, BUFFER.title);
+    lines(canvas, figures, BUFFER.figures, 2, 22, 1);
+    canvas.write(24, 2, "►");
+    canvas.frame(25, 0, 26, 6, DISPATCH.title);
+    pairs(canvas, figures, DISPATCH.figures, 27, 49, 1);
+    canvas.write(51, 2, "►");
+    canvas.frame(52, 0, WIDTH - 52, 6, EXEC.title);
+    pairs(canvas, figures, EXEC.figures, 54, WIDTH - 2, 1);
 }
 
 fn lines(canvas: &mut Canvas, figures: &Figures<'_>, of: &[Figure], from: usize, to: usize, y: usize) {

@@ -139,7 +139,8 @@ impl PanelsArgs {
         let mut tables = Report { tables: report.tables.clone(), ..Report::default() };
         tables.command = report.command.clone();
         output.show(tables)?;
-        print(&format!("{drawn}\n"))?;
+        let fence = if output.format() == Format::Md { "```\n" } else { "" };
+        print(&format!("{fence}{drawn}{fence}\n"))?;
         OutputArgs { sort: None, ..output.clone() }.show(Report { tables: Vec::new(), ..report })
     }
 

@@ -9,6 +9,7 @@ use analysis::{BreakdownOptions, Classes, Classifier, SummaryOptions};
 use report::{Document, Figure, Part, Report, Section, Table, Unit, Value, show};
 use trace::{Needs, RowRef, Trace};
 
+use super::panels;
 use crate::failure::Failure;
 use crate::input::{InputArgs, one_run, with_progress};
 use crate::output::OutputArgs;
@@ -64,7 +65,8 @@ pub struct Run {
 impl Run {
     /// Reads a run once and asks every analysis.
     pub fn read(input: &InputArgs, mapping: Option<&PathBuf>, output: &OutputArgs) -> Result<Self, Failure> {
-        let needs = Needs { memory_allocations: true, ..explain_needs() };
+        let counters = Needs { shapes: true, counters: true, counter_columns: true, ..explain_needs() };
+        let needs = Needs { memory_allocations: true, ..counters };
         let trace = input.read(&needs, output)?;
         one_run(&trace, "report")?;
         let mapping = match mapping {
@@ -82,6 +84,9 @@ impl Run {
             .map_err(|error| Failure::input(error.to_string()))?;
         let explained = explain(&context, &[]);
         add(&mut report, explained);
+        if let Some(panels) = panels::report(&trace) {
+            add(&mut report, panels);
+        }
         Ok(Self { report, staged })
     }
 
@@ -106,10 +111,19 @@ impl Run {
             subtitle: subtitle(&self.report),
             version: env!("CARGO_PKG_VERSION").into(),
             figures: figures(&self.report),
-            sections: OUTLINE.iter().map(section).collect(),
+            sections: sections(&self.report),
             report: self.report,
         }
     }
+}
+
+/// The outline, with the panels before the run where there are any.
+fn sections(report: &Report) -> Vec<Section> {
+    let mut sections: Vec<Section> = OUTLINE.iter().map(section).collect();
+    if let Some(panels) = panels::section(report) {
+        sections.insert(sections.len() - 1, panels);
+    }
+    sections
 }
 
 fn section((id, title, text, charts, tables): &Outline) -> Section {

@@ -2,6 +2,7 @@
 
 mod assemble;
 mod files;
+mod panels;
 
 use std::path::PathBuf;
 
