@@ -145,7 +145,7 @@ fn push_kernels(main: &Table, process: ProcessId, gpu: &Agent, trace: &mut Trace
             trace.add_agent(Agent { absolute_index: index, type_index: index, ..gpu.clone() })
         });
         let duration = main.durations.get(row).copied().unwrap_or_else(|| dispatch.duration());
-        without_time += u64::from(!(duration > 0.0));
+        without_time += u64::from(duration.is_nan() || duration <= 0.0);
         trace.counter_columns.duration.push(duration);
         let start = dispatch.start.ns;
         trace.kernels.push(Kernel {

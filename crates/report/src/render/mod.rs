@@ -4,7 +4,6 @@ mod csv;
 mod error;
 mod html;
 mod image;
-mod jpeg;
 mod json;
 mod markdown;
 mod markdown_document;

@@ -44,15 +44,15 @@ pub fn table(page: &mut String, table: &Table) {
     page.push_str("</tbody></table></div>\n");
     let carried = table.rows.len().min(MOST);
     if carried < total {
-        _ = write!(
+        _ = writeln!(
             page,
-            "<p class=\"more\">The first {} rows are part of this page; all {} are in the report as json or xlsx.</p>\n",
+            "<p class=\"more\">The first {} rows are part of this page; all {} are in the report as json or xlsx.</p>",
             number::show(&Value::from(carried), Unit::None),
             number::show(&Value::from(total), Unit::None)
         );
     }
     let data = data(table, &shown).to_string().replace('<', "\\u003c");
-    _ = write!(page, "<script type=\"application/json\">{data}</script></div>\n");
+    _ = writeln!(page, "<script type=\"application/json\">{data}</script></div>");
 }
 
 fn rows_text(rows: usize) -> String {
