@@ -93,7 +93,7 @@ fn the_spreadsheet_has_numbers_and_a_sheet_for_each_table() {
     assert_eq!(sheet.get_size(), (151, 7));
     let row = |row: usize| sheet.rows().nth(row).expect("a row").to_vec();
     let headings: Vec<String> = row(0).iter().map(ToString::to_string).collect();
-    assert_eq!(headings, ["name", "calls", "total (ns)", "bytes (bytes)", "rate GB/s", "share", "extra"]);
+    assert_eq!(headings, ["name", "calls", "total (ns)", "bytes", "rate GB/s", "share", "extra"]);
     let first = row(1);
     assert_eq!(first[0], Data::String(NAME.into()));
     assert_eq!(first[1], Data::Float(1_000_000.0));

@@ -213,7 +213,7 @@ impl Table {
 fn title(column: &Column) -> String {
     match column.unit {
         Unit::Ns => format!("{} (ns)", column.heading()),
-        Unit::Bytes => format!("{} (bytes)", column.heading()),
+        Unit::Bytes if !column.heading().ends_with("bytes") => format!("{} (bytes)", column.heading()),
         _ => column.heading(),
     }
 }

@@ -34,7 +34,7 @@ pub enum Target {
     Png,
     /// The charts, to be scaled
     Svg,
-    /// The charts, as pixels, smaller
+    /// The charts, as pixels, for programs that take no png
     #[value(alias = "jpg")]
     Jpeg,
 }
