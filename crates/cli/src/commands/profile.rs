@@ -94,14 +94,20 @@ impl ProfileArgs {
         let timing = Preset { formats: vec!["rocpd".into()], ..Preset::of("profile", &TRACES, &[]) };
         for number in 1..=self.warm_up {
             events.step(&format!("warm-up {number} of {}", self.warm_up));
-            self.collect(&application, timing.clone(), &folder.join(format!("warm-up-{number}")), &events)?;
+            self.collect(
+                &application,
+                timing.clone(),
+                None,
+                &folder.join(format!("warm-up-{number}")),
+                &events,
+            )?;
         }
         let mut runs: Vec<RunTimes> = Vec::new();
         let mut last: Option<(Run, Trace)> = None;
         for number in 1..=self.runs {
             events.step(&format!("run {number} of {}", self.runs));
             let place = folder.join(format!("run-{number}"));
-            let run = self.collect(&application, timing.clone(), &place, &events)?;
+            let run = self.collect(&application, timing.clone(), None, &place, &events)?;
             let trace = read(&run, &timing_needs(), output)?;
             let Some(times) = RunTimes::of(&trace, &place.display().to_string()) else {
                 let message = format!("`{}` launched no kernel, so there is nothing to time", application[0]);
@@ -115,7 +121,7 @@ impl ProfileArgs {
         let Some((run, trace)) = last else { return Err(Failure::input("no run was made")) };
         let mut notes = run.notes.clone();
         let counters = match self.counters {
-            true => self.collect_counters(&application, &run, &folder, &events, output, &mut notes)?,
+            true => self.collect_counters(&application, &trace, &folder, &events, output, &mut notes)?,
             false => None,
         };
         let traces =
@@ -136,10 +142,12 @@ impl ProfileArgs {
         &self,
         application: &[String],
         preset: Preset,
+        arch: Option<&str>,
         folder: &Path,
         events: &Console,
     ) -> Result<Run, Failure> {
         let mut request = CollectRequest::new(application.to_vec(), preset);
+        request.arch = arch.map(str::to_string);
         request.folder = Some(folder.to_path_buf());
         request.timeout = self.timeout.map(Duration::from_secs);
         let run = collect::run::run(&request, events)?;
@@ -152,22 +160,23 @@ impl ProfileArgs {
     fn collect_counters(
         &self,
         application: &[String],
-        timed: &Run,
+        timed: &Trace,
         folder: &Path,
         events: &Console,
         output: &OutputArgs,
         notes: &mut Vec<String>,
     ) -> Result<Option<Trace>, Failure> {
-        let Some(arch) = timed.arch.as_deref().and_then(hw::arch::find) else {
-            let gpu = timed.arch.as_deref().unwrap_or("a GPU that was not found");
-            notes.push(format!("no counters are known for {gpu}, so none were collected"));
+        let agent = timed.kernels.agent.first().and_then(|agent| agent.get());
+        let gpu = agent.map_or("", |agent| timed.strings.get(timed.agents[agent].name));
+        let Some(arch) = hw::arch::find(gpu) else {
+            notes.push(format!("no counters are known for the GPU `{gpu}`, so none were collected"));
             return Ok(None);
         };
         let names = analysis::roofline_counters(&arch.facts.counters);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let preset = Preset { formats: vec!["rocpd".into()], ..Preset::of("counters", &["kernel"], &names) };
         events.step("counters");
-        let run = self.collect(application, preset, &folder.join("counters"), events)?;
+        let run = self.collect(application, preset, Some(&arch.name), &folder.join("counters"), events)?;
         notes.extend(run.notes.iter().cloned());
         Ok(Some(read(&run, &counter_needs(), output)?))
     }
@@ -182,7 +191,7 @@ impl ProfileArgs {
         let place = folder.join("att");
         let preset = Preset { options: vec!["--att".into()], ..Preset::of("att", &["kernel"], &[]) };
         events.step("thread trace");
-        match self.collect(application, preset, &place, events) {
+        match self.collect(application, preset, None, &place, events) {
             Ok(_) => {}
             // A thread trace needs a decoder that is installed by itself; the rest of the profile stands without it.
             Err(failure) => notes.push(format!("no thread trace: {}", failure.message())),
