@@ -93,7 +93,7 @@ fn merged_passes_hold_what_each_pass_holds() {
         &[&lab.app("vector_add"), "4"],
     ));
     let merged = out.join("merged_results.db");
-    assert_eq!(traces(&out), [merged.clone()]);
+    assert_eq!(traces(&out), std::slice::from_ref(&merged));
     let passes: Vec<Vec<_>> = ["pass_1", "pass_2"]
         .iter()
         .map(|pass| counters(&common::files(&out.join(pass), "_results.db")[0]))

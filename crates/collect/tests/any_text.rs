@@ -62,7 +62,8 @@ proptest! {
         // What was read can be written and read again.
         if let Ok(given) = options::parse(&words) {
             let written: Vec<String> = given.iter().flat_map(|option| option.words().collect::<Vec<_>>()).collect();
-            prop_assert_eq!(options::parse(&written).as_ref(), Ok(&given));
+            let parsed = options::parse(&written);
+            prop_assert_eq!(parsed.as_ref(), Ok(&given));
         }
         if let Ok(Some(launched)) = Launched::of(&words) {
             prop_assert!(!launched.application.is_empty());

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use trace::Map;
 
-use crate::detect::{detect_stdin, reason};
 use crate::compute::workload_of;
+use crate::detect::{detect_stdin, reason};
 use crate::rocprofv3::csv::header::{self, Kind};
 use crate::{Error, Format, detect, run_folder};
 

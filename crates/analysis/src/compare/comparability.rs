@@ -181,7 +181,8 @@ mod tests {
 
     #[test]
     fn variables_that_differ_are_named_and_forbid_nothing() {
-        let one = facts(r#"{"environment": {"HSA_ENABLE_SDMA": "0", "NCCL_DEBUG": "INFO", "SLURM_JOB_ID": "1"}}"#);
+        let one =
+            facts(r#"{"environment": {"HSA_ENABLE_SDMA": "0", "NCCL_DEBUG": "INFO", "SLURM_JOB_ID": "1"}}"#);
         let two = facts(r#"{"environment": {"NCCL_DEBUG": "WARN", "SLURM_JOB_ID": "2"}}"#);
         let found = comparability(std::slice::from_ref(&one), &[two]);
         assert_eq!(found.environment, ["HSA_ENABLE_SDMA (`0` → unset)", "NCCL_DEBUG (`INFO` → `WARN`)"]);

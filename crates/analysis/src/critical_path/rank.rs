@@ -49,7 +49,7 @@ pub(super) fn rank(run: &Run, path: &Path) -> Vec<Ranked> {
     let mut numbers: Map<(StrId, bool), usize> = Map::default();
     let mut ranked: Vec<Ranked> = Vec::new();
     let mut of_work: Vec<u32> = Vec::with_capacity(works.len());
-    for work in 0..works.len() {
+    for (work, &free) in free.iter().enumerate() {
         let (name, copy) = (works.name[work], works.copy[work]);
         let number = *numbers.entry((name, copy)).or_insert(ranked.len());
         if number == ranked.len() {
@@ -73,7 +73,7 @@ pub(super) fn rank(run: &Run, path: &Path) -> Vec<Ranked> {
         row.calls += 1;
         row.total += works.duration(work);
         row.slack = row.slack.min(slack);
-        row.free_slack = row.free_slack.min(free[work]).min(slack);
+        row.free_slack = row.free_slack.min(free).min(slack);
         row.near += usize::from(slack <= near);
     }
     drop((latest, free));

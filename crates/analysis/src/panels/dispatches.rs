@@ -127,9 +127,9 @@ impl<'t> Dispatches<'t> {
         }
     }
 
-    fn chosen<'v>(&self, values: &'v Cow<'_, [f64]>) -> Cow<'v, [f64]> {
+    fn chosen<'v>(&self, values: &'v [f64]) -> Cow<'v, [f64]> {
         match &self.rows {
-            None => Cow::Borrowed(values.as_ref()),
+            None => Cow::Borrowed(values),
             Some(rows) => rows.iter().map(|&row| values[row as usize]).collect(),
         }
     }

@@ -104,16 +104,16 @@ fn dispatch_range(text: &str) -> Option<std::ops::RangeInclusive<i64>> {
     if let Some((first, last)) = text.split_once("..") {
         return Some(number(first)?..=number(last)?);
     }
-    let bounds: [(&str, fn(i64) -> (i64, i64)); 4] = [
-        (">=", |n| (n, i64::MAX)),
-        ("<=", |n| (i64::MIN, n)),
-        (">", |n| (n.saturating_add(1), i64::MAX)),
-        ("<", |n| (i64::MIN, n.saturating_sub(1))),
+    type Range = fn(i64) -> std::ops::RangeInclusive<i64>;
+    let bounds: [(&str, Range); 4] = [
+        (">=", |n| n..=i64::MAX),
+        ("<=", |n| i64::MIN..=n),
+        (">", |n| n.saturating_add(1)..=i64::MAX),
+        ("<", |n| i64::MIN..=n.saturating_sub(1)),
     ];
     for (sign, range) in bounds {
         if let Some(rest) = text.strip_prefix(sign) {
-            let (first, last) = range(number(rest)?);
-            return Some(first..=last);
+            return Some(range(number(rest)?));
         }
     }
     number(text).map(|n| n..=n)

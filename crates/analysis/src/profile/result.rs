@@ -74,7 +74,7 @@ pub(super) fn result(parts: &Parts) -> Json {
             "achieved_bandwidth_gbps": cell(table, row, "gbps"),
             "bound": cell(table, row, "bound"),
         })),
-        "critical_path_ns": parts.path.map(|path| length(path)),
+        "critical_path_ns": parts.path.map(length),
         "critical_path": parts.path.map(critical),
         "bottleneck": parts.kernels.first().map(|kernel| {
             let verdict = judge(&kernel.figures);

@@ -30,7 +30,8 @@ pub(super) fn ops(trace: &Trace) -> Vec<Op> {
         return Vec::new();
     }
     let Ok(attribution) = attribute(trace, None) else { return Vec::new() };
-    let mut found: BTreeMap<(String, String, String), (i64, Map<u32, i64>)> = BTreeMap::new();
+    type Named = (String, String, String);
+    let mut found: BTreeMap<Named, (i64, Map<u32, i64>)> = BTreeMap::new();
     for row in 0..trace.kernels.len() {
         let site = attribution.site(RowRef::new(Table::Kernels, row));
         // A replayed graph runs an op many times for one call in the trace: what each replay did is not told here.

@@ -85,7 +85,9 @@ pub fn stability_report(traces: &[Trace], runs: &[RunTimes]) -> Report {
     report
 }
 
-const METRICS: [(&str, fn(&RunTimes) -> i64); 3] = [
+type Measure = fn(&RunTimes) -> i64;
+
+const METRICS: [(&str, Measure); 3] = [
     ("sum of kernel times", |run| run.kernels_ns),
     ("GPU busy", |run| run.busy_ns),
     ("span", |run| run.span_ns),

@@ -184,11 +184,11 @@ impl Alike {
         let agents = places_of_agents(trace);
         let kernels = &trace.kernels;
         let mut rows: HashMap<Likeness, Vec<usize>> = HashMap::new();
-        for row in 0..kernels.len() {
+        for (row, &name) in names.iter().enumerate() {
             let shape = trace.shapes.get(kernels.shape[row]);
             let process = kernels.process[row].get().map_or(0, |id| processes[id]);
             let agent = kernels.agent[row].get().map_or(0, |id| agents[id]);
-            rows.entry((process, agent, names[row], shape.grid, shape.workgroup)).or_default().push(row);
+            rows.entry((process, agent, name, shape.grid, shape.workgroup)).or_default().push(row);
         }
         for list in rows.values_mut() {
             list.sort_by_key(|&row| (kernels.dispatch[row].get().unwrap_or(0), kernels.start[row], row));

@@ -32,8 +32,11 @@ pub(crate) struct Gatherer<'a> {
     /// Samples of the monitors in the first pass, whose time the traces have.
     monitor: Option<Recorded>,
     /// Traces of each rank, with the pass they are of.
-    traces: BTreeMap<Option<u32>, Vec<(usize, Vec<PathBuf>, Trace)>>,
+    traces: BTreeMap<Option<u32>, Vec<PassTrace>>,
 }
+
+/// Number of the pass, its files, and what they hold.
+type PassTrace = (usize, Vec<PathBuf>, Trace);
 
 /// What a pass left behind.
 pub(crate) struct Gathered {

@@ -43,7 +43,7 @@ pub(super) fn wall_minus_boot_ns() -> Option<i64> {
     // SAFETY: the pointer is to a whole timespec of ours.
     let failed = unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut boot) } != 0;
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-    (!failed).then(|| wall.as_nanos() as i64 - (boot.tv_sec as i64 * 1_000_000_000 + boot.tv_nsec as i64))
+    (!failed).then(|| wall.as_nanos() as i64 - (boot.tv_sec * 1_000_000_000 + boot.tv_nsec))
 }
 
 #[cfg(test)]

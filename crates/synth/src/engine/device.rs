@@ -121,12 +121,7 @@ impl Engine<'_> {
     }
 
     /// A collective is over for all when the last has come and the transfer is done.
-    fn collective_ran(
-        &mut self,
-        collective: u32,
-        sequence: u64,
-        arrivals: &[(u32, u32, i64, Cause)],
-    ) {
+    fn collective_ran(&mut self, collective: u32, sequence: u64, arrivals: &[(u32, u32, i64, Cause)]) {
         let kernel = self.program.collectives[collective as usize].kernel;
         let (transfer, _, _) = self.kernel_time(EVERY_RANK, kernel, sequence, true);
         let last = arrivals.iter().map(|a| a.2).max().unwrap_or(0);
@@ -152,13 +147,7 @@ impl Engine<'_> {
     }
 
     /// (duration, part of it that a truth costs, that truth).
-    fn kernel_time(
-        &self,
-        rank: u32,
-        kernel: u32,
-        instance: u64,
-        shared: bool,
-    ) -> (i64, i64, Mark) {
+    fn kernel_time(&self, rank: u32, kernel: u32, instance: u64, shared: bool) -> (i64, i64, Mark) {
         let facts = &self.program.kernels[kernel as usize];
         let key = Key { seed: self.seed, rank, stream: kernel, instance };
         let usual = facts.mean_ns * key.factor(facts.spread) * self.scale[kernel as usize];

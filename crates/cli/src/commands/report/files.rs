@@ -114,8 +114,9 @@ impl Place {
 
     /// Refuses early what is known to be in the way.
     pub fn check(&self) -> Result<(), Failure> {
-        let files = self.targets.iter().filter(|target| !target.is_image()).map(|target| self.path(*target));
-        files.map(|path| self.check_path(&path)).collect()
+        let mut files =
+            self.targets.iter().filter(|target| !target.is_image()).map(|target| self.path(*target));
+        files.try_for_each(|path| self.check_path(&path))
     }
 
     /// Makes every file, then writes them all; nothing is written when one cannot be.

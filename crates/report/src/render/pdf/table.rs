@@ -9,8 +9,6 @@ const ROW: f64 = 13.0;
 const GAP: f64 = 9.0;
 /// Mean width of a letter, to choose the columns as a terminal of that many letters would.
 const LETTER: f64 = 0.52;
-/// The same of kernel names, which have many capitals and digits.
-const WIDE_LETTER: f64 = 0.58;
 
 /// A column: its number, its left edge and its width.
 struct Placed {
@@ -106,8 +104,11 @@ fn spread(table: &Table, placed: &mut [Placed], over: f64) {
 fn shortened(table: &Table, cells: &[Vec<String>], placed: &[Placed]) -> Vec<Vec<String>> {
     let mut shown = cells.to_vec();
     for p in placed.iter().filter(|p| table.columns[p.column].text) {
-        let letters = (p.width / (SIZE * WIDE_LETTER)) as usize;
         let texts: Vec<&str> = cells.iter().map(|row| row[p.column].as_str()).collect();
+        // Kernel names have more capitals and digits than sentences have.
+        let all: usize = texts.iter().map(|text| text.chars().count()).sum();
+        let letter = texts.iter().map(|words| text::width(words, SIZE)).sum::<f64>() / all.max(1) as f64;
+        let letters = (p.width / letter.max(1.0)) as usize;
         let apart = layout::shorten_apart(&texts, letters);
         for (row, apart) in apart.into_iter().enumerate() {
             let whole = &cells[row][p.column];
