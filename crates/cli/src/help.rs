@@ -29,8 +29,8 @@ const GROUPS: &[(&str, &[&str])] = &[
             "explain",
         ],
     ),
-    ("Share", &["report"]),
     ("Act", &["autotune", "optimize"]),
+    ("Share", &["report"]),
     ("Test data", &["synth"]),
     ("Set up", &["completions", "man"]),
 ];

@@ -36,7 +36,7 @@ fn counters(database: &Path) -> Vec<(String, i64, i64, String, f64)> {
 fn every_preset_runs_on_every_architecture() {
     let Some(lab) = Lab::get() else { return };
     let presets = collect::presets::builtin();
-    assert_eq!(presets.len(), 13);
+    assert_eq!(presets.len(), 14);
     for arch in ARCHS {
         for preset in presets {
             let folder = tempfile::tempdir().unwrap();
@@ -49,12 +49,16 @@ fn every_preset_runs_on_every_architecture() {
                 assert!(!out.exists(), "nothing is begun that cannot be done");
                 continue;
             }
+            if preset.name == "panels" && arch == "gfx1100" {
+                assert!(failed(&output, 2).contains("there are no panels for `gfx1100`"));
+                continue;
+            }
             let report = succeeded(&output);
             let run = run_json(&out);
             assert_eq!(run["status"], "done", "{} on {arch}: {}", preset.name, run["notes"]);
             assert_eq!(run["observed_arch"], arch);
             let passes = run["passes"].as_array().unwrap();
-            let few = ["gfx942", "gfx950"].contains(&arch);
+            let few = ["gfx942", "gfx950"].contains(&arch) && preset.name != "panels";
             assert!(!few || passes.len() <= 2, "{} on {arch}: {} passes", preset.name, passes.len());
             for pass in passes {
                 assert_eq!(pass["exit_code"], 0);
@@ -354,4 +358,23 @@ fn a_timing_run_gives_the_times() {
     assert_eq!(starts(&out.join("merged_results.db")), starts(first));
     assert!(counters(first).is_empty());
     assert!(!counters(&out.join("merged_results.db")).is_empty());
+}
+
+#[test]
+fn what_a_panel_needs_is_collected_and_shown() {
+    let Some(lab) = Lab::get() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    let env = [("STAND_IN_ARCH", "gfx942")];
+    let options = ["--preset", "panels", "--block", "6.1", "--arch", "gfx942"];
+    succeeded(&lab.collect(&env, &out, &options, &[&lab.app("vector_add"), "2"]));
+    let shown = lab.rocm_perf().args(["panels", "-b", "6.1", "--format", "json"]).arg(&out).output().unwrap();
+    let report = succeeded(&shown);
+    let rows = report["tables"]["panel_6.1"].as_array().expect("the panel");
+    let missing: Vec<&str> =
+        rows.iter().filter(|row| row["avg"].is_null()).filter_map(|row| row["metric"].as_str()).collect();
+    assert!(rows.len() > 5 && missing.is_empty(), "{missing:?} of {}: {}", rows.len(), report["tables"]);
+
+    let wrong = lab.collect(&env, &out, &["--preset", "compute", "--block", "2"], &[&lab.app("vector_add")]);
+    assert!(failed(&wrong, 2).contains("`--block 2` belongs to the preset `panels`"));
 }

@@ -14,6 +14,7 @@ use report::{Column, HealthCheck, HealthStatus, InputFact, Report, Table, Unit, 
 use serde_json::{Map, json};
 use trace::Needs;
 
+use super::panels::choose_counters;
 use super::presets::plan_report;
 use crate::failure::Failure;
 use crate::output::OutputArgs;
@@ -30,6 +31,7 @@ const TOP: usize = 5;
   rocm-perf collect --preset compute --dry-run -- ./app
   rocm-perf collect --preset memory-bound --monitor power,vram --out run1 -- python train.py
   rocm-perf collect --counters SQ_WAVES,FETCH_SIZE --arch gfx942 -- ./app
+  rocm-perf collect --preset panels --block 2 -- ./app     # then: rocm-perf panels RUN -b 2
   rocm-perf collect --config rocprofv3_compute_bound.json -- ./app
   rocm-perf collect --preset multi-gpu -- torchrun --nproc_per_node=4 train.py
   rocm-perf collect --preset multi-node --slurm --nodes 2 --ntasks-per-node 4 --dry-run -- python train.py
@@ -54,6 +56,10 @@ pub struct CollectArgs {
     /// Counters, or files of them (pmc .txt, .json, .yaml); may be repeated
     #[arg(long, value_name = "NAMES|FILE")]
     counters: Vec<String>,
+
+    /// Panels, tables or metrics whose counters `--preset panels` collects: 2, 7.1 [default: all]
+    #[arg(short, long, value_name = "BLOCK", value_delimiter = ',')]
+    block: Vec<String>,
 
     /// More traces: kernel, hip, hsa, memory-copy, rccl, marker …
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -258,6 +264,7 @@ impl CollectArgs {
     fn request(&self) -> Result<CollectRequest, Failure> {
         let mut notes = Vec::new();
         let mut preset = self.preset(&mut notes).map_err(CollectError::from)?;
+        choose_counters(&mut preset, self.arch.as_deref(), &self.block)?;
         let counters = presets::counters(&self.counters).map_err(CollectError::from)?;
         notes.extend(counters.notes);
         if !self.output_format.is_empty() {

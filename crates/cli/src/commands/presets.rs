@@ -9,6 +9,7 @@ use collect::run::{CollectRequest, LauncherChoice, Prepared};
 use convert::output::OutputFile;
 use report::{Column, Report, Table, Unit, Value};
 
+use super::panels::choose_counters;
 use crate::failure::Failure;
 use crate::output::OutputArgs;
 
@@ -51,6 +52,10 @@ struct ShowArgs {
     /// Architecture [default: that of the first GPU here]
     #[arg(long, value_name = "GFX")]
     arch: Option<String>,
+
+    /// Panels, tables or metrics of the preset `panels` [default: all]
+    #[arg(short, long, value_name = "BLOCK", value_delimiter = ',')]
+    block: Vec<String>,
 
     /// ROCm release whose options are shown [default: that of the profiler here, else 7.0]
     #[arg(long, value_name = "VERSION")]
@@ -109,7 +114,8 @@ fn list() -> Report {
 
 impl ShowArgs {
     fn report(&self) -> Result<Report, Failure> {
-        let preset = presets::find(&self.preset).map_err(collect::run::CollectError::from)?;
+        let mut preset = presets::find(&self.preset).map_err(collect::run::CollectError::from)?;
+        choose_counters(&mut preset, self.arch.as_deref(), &self.block)?;
         let profiler = self.profiler()?;
         let mut request = CollectRequest::new(vec!["APP".into()], preset);
         request.arch.clone_from(&self.arch);

@@ -22,6 +22,7 @@ const FILES: &[(&str, &str)] = &[
     ("perfetto", include_str!("../../presets/perfetto.toml")),
     ("api-overhead", include_str!("../../presets/api-overhead.toml")),
     ("pc-sampling", include_str!("../../presets/pc-sampling.toml")),
+    ("panels", include_str!("../../presets/panels.toml")),
 ];
 
 /// What rocprofv3 can write.
@@ -161,11 +162,11 @@ mod tests {
     }
 
     #[test]
-    fn six_profiles_and_eight_tools() {
+    fn six_profiles_eight_tools_and_the_panels() {
         use crate::presets::Kind;
         let count = |kinds: [Kind; 2]| builtin().iter().filter(|p| kinds.contains(&p.kind)).count();
         assert_eq!(count([Kind::Profile, Kind::Both]), 6);
-        assert_eq!(count([Kind::Tool, Kind::Both]), 8);
+        assert_eq!(count([Kind::Tool, Kind::Both]), 8 + 1);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `panels`
 
 mod files;
+mod preset;
 mod tui;
 
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use clap::{Args, ValueEnum};
 use report::Report;
 use trace::Trace;
 
+pub use self::preset::choose_counters;
 use crate::failure::Failure;
 use crate::input::{InputArgs, PathArgs};
 use crate::output::{Format, OutputArgs, print};
@@ -149,7 +151,7 @@ impl PanelsArgs {
             rule: if self.vendor_parity { Rule::MeanOfRatios } else { Rule::RatioOfSums },
             unit: self.normal_unit.into(),
             time: self.time_unit.into(),
-            blocks: self.blocks()?,
+            blocks: blocks(&self.block)?,
             decimals: self.decimal,
             choice: Choice {
                 gpus: self.gpus.clone(),
@@ -160,30 +162,6 @@ impl PanelsArgs {
             for_people: matches!(output.format(), Format::Table | Format::Md) && self.out.is_none(),
             list_stats: self.list_stats,
         })
-    }
-
-    fn blocks(&self) -> Result<Blocks, Failure> {
-        let panels = &Catalogue::builtin().panels;
-        if self.block.iter().any(|block| block == "all") {
-            let numbers = [0, 1].into_iter().chain(panels.iter().map(|panel| panel.number));
-            return Ok(Blocks(numbers.map(|panel| Block { panel, table: None, row: None }).collect()));
-        }
-        let mut blocks = Vec::new();
-        for text in &self.block {
-            let wrong = |why: String| Failure::input(format!("`-b {text}` is no block: {why}"));
-            let block: Block = text.parse().map_err(wrong)?;
-            let known = block.panel < 2
-                || panels.iter().any(|panel| {
-                    let table = |number| panel.tables.iter().any(|table| table.number == number);
-                    panel.number == block.panel && block.table.is_none_or(table)
-                });
-            if !known {
-                return Err(wrong("there is none with this number".into())
-                    .with_help("`rocm-perf panels --list-metrics gfx942` lists panels and metrics"));
-            }
-            blocks.push(block);
-        }
-        Ok(Blocks(blocks))
     }
 
     /// One trace for the inputs, and one for each further run.
@@ -272,4 +250,29 @@ impl From<Time> for TimeUnit {
             Time::S => TimeUnit::S,
         }
     }
+}
+
+/// The panels, tables and metrics that are asked for by number; none means what the command shows by itself.
+fn blocks(asked: &[String]) -> Result<Blocks, Failure> {
+    let panels = &Catalogue::builtin().panels;
+    if asked.iter().any(|block| block == "all") {
+        let numbers = [0, 1].into_iter().chain(panels.iter().map(|panel| panel.number));
+        return Ok(Blocks(numbers.map(|panel| Block { panel, table: None, row: None }).collect()));
+    }
+    let mut blocks = Vec::new();
+    for text in asked {
+        let wrong = |why: String| Failure::input(format!("`-b {text}` is no block: {why}"));
+        let block: Block = text.parse().map_err(wrong)?;
+        let known = block.panel < 2
+            || panels.iter().any(|panel| {
+                let table = |number| panel.tables.iter().any(|table| table.number == number);
+                panel.number == block.panel && block.table.is_none_or(table)
+            });
+        if !known {
+            return Err(wrong("there is none with this number".into())
+                .with_help("`rocm-perf panels --list-metrics gfx942` lists panels and metrics"));
+        }
+        blocks.push(block);
+    }
+    Ok(Blocks(blocks))
 }

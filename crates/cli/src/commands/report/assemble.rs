@@ -9,7 +9,7 @@ use analysis::{BreakdownOptions, Classes, Classifier, SummaryOptions};
 use report::{Document, Figure, Part, Report, Section, Table, Unit, Value, show};
 use trace::{Needs, RowRef, Trace};
 
-use super::panels;
+use super::{panels, roofline};
 use crate::failure::Failure;
 use crate::input::{InputArgs, one_run, with_progress};
 use crate::output::OutputArgs;
@@ -84,8 +84,8 @@ impl Run {
             .map_err(|error| Failure::input(error.to_string()))?;
         let explained = explain(&context, &[]);
         add(&mut report, explained);
-        if let Some(panels) = panels::report(&trace) {
-            add(&mut report, panels);
+        for more in [roofline::report(&trace), panels::report(&trace)].into_iter().flatten() {
+            add(&mut report, more);
         }
         Ok(Self { report, staged })
     }
@@ -117,12 +117,11 @@ impl Run {
     }
 }
 
-/// The outline, with the panels before the run where there are any.
+/// The outline, with roofline and panels before the run where there are any.
 fn sections(report: &Report) -> Vec<Section> {
     let mut sections: Vec<Section> = OUTLINE.iter().map(section).collect();
-    if let Some(panels) = panels::section(report) {
-        sections.insert(sections.len() - 1, panels);
-    }
+    let last = sections.len() - 1;
+    sections.splice(last..last, [roofline::section(report), panels::section(report)].into_iter().flatten());
     sections
 }
 

@@ -3,6 +3,7 @@
 mod assemble;
 mod files;
 mod panels;
+mod roofline;
 
 use std::path::PathBuf;
 

@@ -1,0 +1,37 @@
+//! The roofline in a report, where a run has counters or ops with shapes.
+
+use analysis::RooflineOptions;
+use report::{Part, Report, Section};
+use trace::Trace;
+
+/// Tables of the roofline, with the names they have in a report beside the tables of other analyses.
+const TABLES: &[(&str, &str)] = &[("kernels", "roofline"), ("ops", "roofline_ops")];
+
+/// Where kernels and ops stand, or nothing where neither operations nor bytes are known.
+pub fn report(trace: &Trace) -> Option<Report> {
+    if trace.kernels.is_empty() {
+        return None;
+    }
+    let counted = !trace.counters.is_empty() || !trace.counter_columns.is_empty();
+    let mut found = analysis::roofline(trace, &RooflineOptions::default());
+    let wanted = |name: &str| TABLES.iter().find(|(own, _)| *own == name && (counted || name != "kernels"));
+    found.tables.retain(|table| wanted(&table.name).is_some());
+    for table in &mut found.tables {
+        if let Some((_, name)) = wanted(&table.name) {
+            table.name = name.to_string();
+        }
+    }
+    (!found.tables.is_empty()).then_some(found)
+}
+
+/// Its section of the document.
+pub fn section(report: &Report) -> Option<Section> {
+    let shown = TABLES.iter().filter(|(_, name)| report.table(name).is_some());
+    let mut parts: Vec<Part> = shown.map(|(_, name)| Part::table(name)).collect();
+    if parts.is_empty() {
+        return None;
+    }
+    parts.insert(0, Part::chart("roofline"));
+    let text = "Operations per byte against the ceilings of the GPU: what a kernel could reach at most.";
+    Some(Section::new("roofline", "Roofline", text, parts))
+}
