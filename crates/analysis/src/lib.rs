@@ -28,6 +28,7 @@ pub mod stages;
 mod statistics;
 mod summary;
 pub mod triage;
+mod words;
 
 pub use base::health;
 pub use breakdown::{BreakdownOptions, breakdown};

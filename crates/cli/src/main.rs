@@ -2,6 +2,7 @@
 
 mod arguments;
 mod commands;
+mod console;
 mod failure;
 mod help;
 mod input;

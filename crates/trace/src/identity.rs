@@ -3,6 +3,18 @@
 use crate::Ns;
 use crate::ids::{OptI64, ProcessId, SourceId, StrId};
 
+/// Environment variables that tell a process's rank, the surest first.
+pub const RANK_VARIABLES: &[&str] = &[
+    "OMPI_COMM_WORLD_RANK",
+    "PMIX_RANK",
+    "PMI_RANK",
+    "MV2_COMM_WORLD_RANK",
+    "MPI_RANKID",
+    "SLURM_PROCID",
+    "RANK",
+    "FLUX_TASK_RANK",
+];
+
 /// An input file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Source {

@@ -50,7 +50,9 @@ pub use columns::{Permute, Remap, Remapping};
 pub use counter_columns::{CounterColumn, CounterColumns};
 pub use counters::{Counter, CounterKind, Counters};
 pub use health::{Check, Health, Status};
-pub use identity::{Agent, AgentKind, KernelSymbol, Metadata, Process, Queue, Source, Stream, Thread};
+pub use identity::{
+    Agent, AgentKind, KernelSymbol, Metadata, Process, Queue, RANK_VARIABLES, Source, Stream, Thread,
+};
 pub use ids::{
     AgentId, CounterId, OptI64, ProcessId, QueueId, ShapeId, SourceId, StrId, StreamId, SymbolId, ThreadId,
 };

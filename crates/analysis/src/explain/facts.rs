@@ -10,6 +10,7 @@ use super::thresholds::Thresholds;
 use crate::breakdown::lanes::{GpuRow, Lane, lanes};
 use crate::breakdown::sweep::Bucket;
 use crate::overlap::{Overlap, overlap};
+use crate::statistics::percent;
 use crate::triage::Context;
 
 /// One GPU of one rank.
@@ -216,6 +217,15 @@ impl Tally {
         }
         let mut sums: Vec<Sum> = best.into_values().collect();
         sums.sort_by_key(|sum| (-sum.gain, sum.name));
+        sums
+    }
+
+    /// Those of so many calls whose gain is at least so much of their GPU's time.
+    pub fn worth(&self, facts: &Facts, min_calls: usize, min_pct: f64) -> Vec<Sum> {
+        let mut sums = self.by_name();
+        sums.retain(|sum| {
+            sum.calls >= min_calls && percent(sum.gain, facts.gpus[sum.gpu].total()) >= min_pct
+        });
         sums
     }
 }

@@ -4,12 +4,13 @@ use report::{Finding, Severity, Value};
 
 use super::opportunities::{Analysed, Opportunity};
 use super::order::Cause;
-use super::risk::{Why, duration};
+use super::risk::Why;
 use super::rules::{Kind, Rules};
 use super::tables::{scope, stage_word};
 use crate::names;
 use crate::statistics::percent;
 use crate::triage::Context;
+use crate::words::duration;
 
 /// Which priorities are worth a finding.
 const PRIORITIES: [&str; 2] = ["P1", "P2"];

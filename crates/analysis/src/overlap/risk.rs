@@ -13,6 +13,7 @@ use super::syncs::Knowledge;
 use crate::attribution::Site;
 use crate::names;
 use crate::triage::Context;
+use crate::words::duration;
 
 /// Why a risk is what it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -231,16 +232,6 @@ fn relation(mine: &Site, theirs: &Site) -> Option<Relation> {
     } else {
         Relation::Chain
     })
-}
-
-/// `12.3 µs`, `4.5 ms`, `1.2 s`
-pub(super) fn duration(ns: i64) -> String {
-    let (scale, unit) = match ns.abs() {
-        0..1_000_000 => (1e3, "µs"),
-        1_000_000..1_000_000_000 => (1e6, "ms"),
-        _ => (1e9, "s"),
-    };
-    format!("{:.1} {unit}", ns as f64 / scale)
 }
 
 /// How sure a risk is: recorded order over what neighbours suggest over nothing.

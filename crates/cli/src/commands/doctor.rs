@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use ::report::HealthStatus;
 use clap::Args;
-use collect::doctor::{Machine, Status, examine, report};
+use collect::doctor::{Machine, examine, report};
 
 use crate::failure::Failure;
 use crate::output::OutputArgs;
@@ -36,8 +37,11 @@ impl DoctorArgs {
         };
         let checks = examine(&machine);
         output.show(report(&checks))?;
-        let failed: Vec<&str> =
-            checks.iter().filter(|check| check.status == Status::Fail).map(|check| check.title).collect();
+        let failed: Vec<&str> = checks
+            .iter()
+            .filter(|check| check.status == HealthStatus::Fail)
+            .map(|check| check.title)
+            .collect();
         match failed.is_empty() {
             true => Ok(()),
             false => Err(Failure::gate(format!("this machine cannot profile yet: {}", failed.join(", ")))),

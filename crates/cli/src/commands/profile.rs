@@ -14,6 +14,7 @@ use report::{Column, Report, Table, Unit, Value};
 use trace::{Needs, ThreadTrace, Trace};
 
 use super::att::thread_traces;
+use crate::console::Console;
 use crate::failure::Failure;
 use crate::input::with_progress;
 use crate::output::OutputArgs;
@@ -89,7 +90,7 @@ impl ProfileArgs {
             return output.show(self.time_process(&application)?);
         }
         let folder = self.out.clone().unwrap_or_else(|| FOLDER.into());
-        let events = Console { quiet: output.quiet, debug: self.debug };
+        let events = Console { quiet: output.quiet, output: self.debug };
         make_room(&folder)?;
         let timing = Preset { formats: vec!["rocpd".into()], ..Preset::of("profile", &TRACES, &[]) };
         for number in 1..=self.warm_up {
@@ -261,30 +262,4 @@ fn make_room(folder: &Path) -> Result<(), Failure> {
 
 fn read(run: &Run, needs: &Needs, output: &OutputArgs) -> Result<Trace, Failure> {
     Ok(with_progress("reading", output, |progress| ingest::read(&run.traces, needs, progress))?)
-}
-
-/// Says on standard error what goes on.
-struct Console {
-    quiet: bool,
-    debug: bool,
-}
-
-impl Events for Console {
-    fn step(&self, message: &str) {
-        if !self.quiet {
-            eprintln!("{message}");
-        }
-    }
-
-    fn warn(&self, message: &str) {
-        if !self.quiet {
-            eprintln!("warning: {message}");
-        }
-    }
-
-    fn output(&self, bytes: &[u8]) {
-        if self.debug {
-            let _ = std::io::stderr().write_all(bytes);
-        }
-    }
 }

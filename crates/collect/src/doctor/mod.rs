@@ -19,41 +19,18 @@ pub use report::report;
 
 use std::sync::LazyLock;
 
-use serde::{Deserialize, Serialize};
-
-/// How a check ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Status {
-    /// As it should be.
-    #[default]
-    Pass,
-    /// Profiling works, with a limit.
-    Warn,
-    /// Profiling does not work.
-    Fail,
-}
-
-impl Status {
-    /// `pass`, `warn`, `fail`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Status::Pass => "pass",
-            Status::Warn => "warn",
-            Status::Fail => "fail",
-        }
-    }
-}
+use ::report::HealthStatus;
+use serde::Deserialize;
 
 /// One check of a machine.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Check {
     /// Stable name.
     pub id: &'static str,
     /// What was looked at.
     pub title: &'static str,
-    /// How it ended.
-    pub status: Status,
+    /// How it ended: profiling works, works with a limit, or does not.
+    pub status: HealthStatus,
     /// What was found.
     pub found: String,
     /// Why it matters.
@@ -63,19 +40,19 @@ pub struct Check {
 }
 
 /// What a check found.
-struct Found(Status, String);
+struct Found(HealthStatus, String);
 
 impl Found {
     fn pass(found: impl Into<String>) -> Self {
-        Self(Status::Pass, found.into())
+        Self(HealthStatus::Pass, found.into())
     }
 
     fn warn(found: impl Into<String>) -> Self {
-        Self(Status::Warn, found.into())
+        Self(HealthStatus::Warn, found.into())
     }
 
     fn fail(found: impl Into<String>) -> Self {
-        Self(Status::Fail, found.into())
+        Self(HealthStatus::Fail, found.into())
     }
 }
 

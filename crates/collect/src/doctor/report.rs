@@ -1,8 +1,8 @@
 //! The checks as a report: a table of all, and what to do about those that did not pass.
 
-use report::{Column, Finding, Report, Severity, Table, Value};
+use report::{Column, Finding, HealthStatus, Report, Severity, Table, Value};
 
-use super::{Check, Status};
+use super::Check;
 
 /// The report of an examination.
 pub fn report(checks: &[Check]) -> Report {
@@ -18,7 +18,7 @@ pub fn report(checks: &[Check]) -> Report {
     for check in checks {
         let text = |text: &str| Value::Text(text.into());
         let fix = match check.status {
-            Status::Pass => Value::absent("nothing to mend"),
+            HealthStatus::Pass => Value::absent("nothing to mend"),
             _ => text(check.fix),
         };
         table.push(vec![
@@ -30,11 +30,12 @@ pub fn report(checks: &[Check]) -> Report {
             fix,
         ]);
     }
-    let mut troubled: Vec<&Check> = checks.iter().filter(|check| check.status != Status::Pass).collect();
+    let mut troubled: Vec<&Check> =
+        checks.iter().filter(|check| check.status != HealthStatus::Pass).collect();
     troubled.sort_by_key(|check| std::cmp::Reverse(check.status));
     let finding = |check: &&Check| Finding {
         id: check.id.into(),
-        severity: if check.status == Status::Fail { Severity::High } else { Severity::Medium },
+        severity: if check.status == HealthStatus::Fail { Severity::High } else { Severity::Medium },
         title: format!("{}: {}", check.title, check.found),
         evidence: vec![
             ("found".into(), Value::Text(check.found.clone())),
@@ -55,7 +56,7 @@ pub fn report(checks: &[Check]) -> Report {
 /// One line: what counts.
 fn verdict(checks: &[Check]) -> String {
     let count = |status| checks.iter().filter(|check| check.status == status).count();
-    let (failed, warned) = (count(Status::Fail), count(Status::Warn));
+    let (failed, warned) = (count(HealthStatus::Fail), count(HealthStatus::Warn));
     match (failed, warned) {
         (0, 0) => format!("all {} checks passed", checks.len()),
         (0, warned) => format!("ready to profile, with {warned} to look at"),

@@ -85,13 +85,7 @@ fn nonempty(document: &Document<'_>, request: &CounterRequest) -> Result<(), Mis
 }
 
 fn json(document: &Document<'_>, request: &mut CounterRequest) -> Result<(), Mistake> {
-    let value: Value = serde_json::from_str(document.text).map_err(|error| Mistake {
-        file: document.name.into(),
-        line: Some(error.line()),
-        what: format!("it is no JSON: {error}"),
-        help: None,
-    })?;
-    jobs(document, &value, request)
+    jobs(document, &document.json()?, request)
 }
 
 fn yaml(document: &Document<'_>, request: &mut CounterRequest) -> Result<(), Mistake> {

@@ -36,6 +36,12 @@ pub struct Document<'a> {
 }
 
 impl Document<'_> {
+    /// The text as JSON.
+    pub fn json(&self) -> Result<serde_json::Value, Mistake> {
+        serde_json::from_str(self.text)
+            .map_err(|error| self.mistake_in(error.line(), format!("it is no JSON: {error}")))
+    }
+
     /// A mistake at a byte of the text.
     pub fn mistake_at(&self, byte: Option<usize>, what: impl Into<String>) -> Mistake {
         let before = |byte: usize| &self.text.as_bytes()[..byte.min(self.text.len())];

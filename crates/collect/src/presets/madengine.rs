@@ -56,13 +56,7 @@ pub fn from_json_file(path: &Path) -> Result<Config, Mistake> {
 
 /// Reads a configuration.
 pub fn from_json(document: &Document<'_>) -> Result<Config, Mistake> {
-    let value: Value = serde_json::from_str(document.text).map_err(|error| Mistake {
-        file: document.name.into(),
-        line: Some(error.line()),
-        what: format!("it is no JSON: {error}"),
-        help: None,
-    })?;
-    let Value::Object(object) = value else {
+    let Value::Object(object) = document.json()? else {
         return Err(document.mistake_at(Some(0), "it is no object").expecting("expected {\"tools\": […]}"));
     };
     let mut config = Config::default();

@@ -71,6 +71,9 @@ pub struct Preset {
     /// Counters.
     #[serde(default)]
     pub counters: Vec<String>,
+    /// The counters of panels as well: which ones follows from the GPU and from the panels that are asked for.
+    #[serde(default)]
+    pub panels: bool,
     /// `rocpd`, `json`, `csv`, `pftrace`, `otf2`.
     #[serde(default)]
     pub formats: Vec<String>,
@@ -125,6 +128,7 @@ impl Preset {
     pub fn take(&mut self, other: &Preset) {
         append(&mut self.trace, &other.trace);
         append(&mut self.counters, &other.counters);
+        self.panels |= other.panels;
         append(&mut self.formats, &other.formats);
         append(&mut self.monitors, &other.monitors);
         append(&mut self.library_calls, &other.library_calls);

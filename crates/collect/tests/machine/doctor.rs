@@ -1,7 +1,8 @@
 //! The doctor on a healthy machine and on five broken ones.
 
+use report::HealthStatus;
 use report::render::{TerminalOptions, terminal};
-use rocm_perf_collect::doctor::{Check, Machine, Status, examine, report as report_of};
+use rocm_perf_collect::doctor::{Check, Machine, examine, report as report_of};
 use stand_in_rocm::StandIns;
 
 use super::fixture::Fixture;
@@ -10,12 +11,12 @@ fn shown(machine: &Machine) -> String {
     terminal(&report_of(&examine(machine)), &TerminalOptions { width: 80, color: false })
 }
 
-fn status(checks: &[Check], id: &str) -> Status {
+fn status(checks: &[Check], id: &str) -> HealthStatus {
     checks.iter().find(|check| check.id == id).unwrap().status
 }
 
 fn failed(machine: &Machine) -> Vec<&'static str> {
-    examine(machine).iter().filter(|check| check.status == Status::Fail).map(|check| check.id).collect()
+    examine(machine).iter().filter(|check| check.status == HealthStatus::Fail).map(|check| check.id).collect()
 }
 
 fn with_variables(mut machine: Machine, variables: &[(&str, &str)]) -> Machine {
@@ -61,7 +62,7 @@ fn no_profiler_is_a_failure_and_the_older_one_a_warning() {
     assert_eq!(failed(&machine), ["profiler", "visibility"]);
     insta::assert_snapshot!("no_profiler", shown(&machine));
     fixture.script("rocprof", "exit 0");
-    assert_eq!(status(&examine(&fixture.machine()), "profiler"), Status::Warn);
+    assert_eq!(status(&examine(&fixture.machine()), "profiler"), HealthStatus::Warn);
     fixture.script("rocprofv3", "exit 1");
     assert_eq!(failed(&fixture.machine()), ["profiler"]);
 }
@@ -77,7 +78,7 @@ fn a_container_that_hides_its_gpus() {
     fixture.write("proc/self/mounts", "shm /dev/shm tmpfs rw,nosuid,size=65536k 0 0\n");
     let machine = fixture.machine();
     assert_eq!(failed(&machine), ["gpus", "render"]);
-    assert_eq!(status(&examine(&machine), "container"), Status::Warn);
+    assert_eq!(status(&examine(&machine), "container"), HealthStatus::Warn);
     insta::assert_snapshot!("container", shown(&machine));
 }
 
@@ -113,6 +114,6 @@ fn programs_are_found_on_the_path_and_asked() {
     machine.path = stand_ins.path();
     let checks = examine(&machine);
     for id in ["rocm", "profiler", "features", "counters", "telemetry"] {
-        assert_eq!(status(&checks, id), Status::Pass, "{checks:#?}");
+        assert_eq!(status(&checks, id), HealthStatus::Pass, "{checks:#?}");
     }
 }

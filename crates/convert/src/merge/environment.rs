@@ -8,18 +8,7 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, Result};
 use serde_json::{Map, Value as Json};
-
-/// Variables that tell a process's rank, the surest first.
-pub(super) const RANKS: &[&str] = &[
-    "OMPI_COMM_WORLD_RANK",
-    "PMIX_RANK",
-    "PMI_RANK",
-    "MV2_COMM_WORLD_RANK",
-    "MPI_RANKID",
-    "SLURM_PROCID",
-    "RANK",
-    "FLUX_TASK_RANK",
-];
+use trace::RANK_VARIABLES;
 
 /// Other variables that tell where a process sits in its job.
 const PLACES: &[&str] = &[
@@ -147,7 +136,7 @@ fn shared_environment(text: &str, rank: Option<u32>, keep: bool) -> (String, u64
 }
 
 fn may_be_shared(name: &str, value: &Json) -> bool {
-    let known = [RANKS, PLACES].iter().any(|names| names.contains(&name))
+    let known = [RANK_VARIABLES, PLACES].iter().any(|names| names.contains(&name))
         || STEERING.iter().any(|start| name.starts_with(start));
     let upper = name.to_ascii_uppercase();
     let smells = SECRET_NAMES.iter().any(|part| upper.contains(part));
@@ -168,7 +157,7 @@ pub(super) fn rank_of_text(text: &str) -> Option<u32> {
 }
 
 fn rank_of(variables: &Map<String, Json>) -> Option<u32> {
-    RANKS.iter().find_map(|name| match variables.get(*name)? {
+    RANK_VARIABLES.iter().find_map(|name| match variables.get(*name)? {
         Json::String(text) => text.trim().parse().ok(),
         Json::Number(number) => number.as_u64()?.try_into().ok(),
         _ => None,

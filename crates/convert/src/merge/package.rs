@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use trace::Health;
 
-use super::source::companions;
 use super::{Error, Input, Merged, Options, plan_inputs, write};
 use crate::output::{OutputFile, OutputFolder};
+use crate::rocpd::address::companions;
 
 /// Name of the list of files.
 const INDEX: &str = "index.yaml";

@@ -7,6 +7,7 @@ use trace::{Health, Status};
 
 use super::Error;
 use crate::output::OutputFolder;
+use crate::rocpd::address::{companions, uri};
 
 /// A database and the address under which SQLite attaches it.
 pub(super) struct Source {
@@ -52,28 +53,4 @@ impl Source {
     pub fn detach(&self, connection: &Connection, name: &str) -> Result<(), Error> {
         connection.execute("DETACH ?1", [name]).map(|_| ()).map_err(|e| Error::input(&self.path, &e))
     }
-}
-
-/// Files beside a database that belong to it.
-pub(super) fn companions(path: &Path) -> Vec<PathBuf> {
-    let beside = |ending: &str| {
-        let mut name = path.as_os_str().to_os_string();
-        name.push(ending);
-        let companion = PathBuf::from(name);
-        std::fs::metadata(&companion).is_ok_and(|m| m.len() > 0).then_some(companion)
-    };
-    ["-wal", "-journal"].into_iter().filter_map(beside).collect()
-}
-
-/// `file:` address of a path; every byte that could mean something in one is escaped.
-fn uri(path: &Path, options: &str) -> String {
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
-    let mut uri = String::from("file:");
-    for &byte in absolute.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => uri.push(byte as char),
-            _ => uri.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    uri + "?" + options
 }

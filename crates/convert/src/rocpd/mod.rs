@@ -5,6 +5,7 @@
 //!                                          └─► SQLite: schema, names, facts, views
 //! ```
 
+pub mod address;
 mod bulk;
 mod device;
 mod from_trace;

@@ -2,25 +2,13 @@
 
 use serde_json::Value as Json;
 use trace::{
-    Agent, AgentId, AgentKind, KernelSymbol, OptI64, Process, ProcessId, Queue, QueueId, SourceId, StrId,
-    Stream, StreamId, SymbolId, Thread, ThreadId, Trace,
+    Agent, AgentId, AgentKind, KernelSymbol, OptI64, Process, ProcessId, Queue, QueueId, RANK_VARIABLES,
+    SourceId, StrId, Stream, StreamId, SymbolId, Thread, ThreadId, Trace,
 };
 
 use super::by_id::ById;
 use super::groups::Group;
 use crate::sqlite::Col;
-
-/// Environment variables that tell a process's rank, the surest first.
-const RANK_VARIABLES: [&str; 8] = [
-    "OMPI_COMM_WORLD_RANK",
-    "PMIX_RANK",
-    "PMI_RANK",
-    "MV2_COMM_WORLD_RANK",
-    "MPI_RANKID",
-    "SLURM_PROCID",
-    "RANK",
-    "FLUX_TASK_RANK",
-];
 
 /// What rows can refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use convert::rocpd::address::{companions, uri};
 use rusqlite::{Connection, OpenFlags};
 use trace::{Health, Status};
 
@@ -20,13 +21,7 @@ impl File {
     /// Finds out how a file can be read: as it is when nothing lies beside it, together with its write-ahead log,
     /// or as a copy when an interrupted writer left a journal.
     pub fn find(path: &Path, health: &mut Health) -> Result<File, Error> {
-        let beside = |ending: &str| {
-            let mut name = path.as_os_str().to_os_string();
-            name.push(ending);
-            let companion = PathBuf::from(name);
-            std::fs::metadata(&companion).is_ok_and(|m| m.len() > 0).then_some(companion)
-        };
-        let companions: Vec<PathBuf> = ["-wal", "-journal"].into_iter().filter_map(beside).collect();
+        let companions = companions(path);
         let options = if companions.is_empty() { "mode=ro&immutable=1" } else { "mode=ro" };
         let mut file = File { path: path.to_path_buf(), uri: uri(path, options), copy: None };
         if companions.is_empty() || file.open().and_then(|c| file.probe(&c)).is_ok() {
@@ -93,27 +88,4 @@ pub(super) fn open(uri: &str) -> rusqlite::Result<Connection> {
         "PRAGMA mmap_size = {MAPPED_BYTES}; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;"
     ))?;
     Ok(connection)
-}
-
-/// `file:` address of a path; every byte that could mean something in one is escaped.
-fn uri(path: &Path, options: &str) -> String {
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
-    let mut uri = String::from("file:");
-    for &byte in absolute.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => uri.push(byte as char),
-            _ => uri.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    uri + "?" + options
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn odd_characters_of_a_path_are_escaped() {
-        assert_eq!(uri(Path::new("/a b/it's?#%.db"), "mode=ro"), "file:/a%20b/it%27s%3F%23%25.db?mode=ro");
-    }
 }

@@ -4,8 +4,9 @@ use report::Value;
 use trace::{Map, StrId, Table};
 
 use crate::explain::facts::{Facts, Gpu};
-use crate::explain::rule::{Draft, Rule, Verdict, duration, shown};
+use crate::explain::rule::{Draft, Rule, Verdict, shown};
 use crate::statistics::percent;
+use crate::words::duration;
 
 pub(super) const RULE: Rule = Rule {
     id: "agent-imbalance",

@@ -2,8 +2,8 @@
 
 use crate::explain::facts::{Facts, Tally};
 use crate::explain::gaps::Cause;
-use crate::explain::rule::{Draft, Rule, Verdict, duration, evidence};
-use crate::statistics::percent;
+use crate::explain::rule::{Draft, Rule, Verdict, evidence};
+use crate::words::duration;
 
 pub(super) const RULE: Rule = Rule {
     id: "allocation-churn",
@@ -21,10 +21,8 @@ fn judge(facts: &Facts) -> Verdict {
         Cause::Memory(call) => Some(call),
         _ => None,
     });
-    let worth = tally.by_name().into_iter().filter(|sum| {
-        sum.calls >= limits.min_calls && percent(sum.gain, facts.gpus[sum.gpu].total()) >= limits.min_pct
-    });
-    let findings = worth.map(|sum| {
+    let worth = tally.worth(facts, limits.min_calls, limits.min_pct);
+    let findings = worth.into_iter().map(|sum| {
         let name = facts.text(sum.name);
         let draft = Draft {
             id: RULE.id,

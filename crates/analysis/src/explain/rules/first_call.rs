@@ -1,9 +1,9 @@
 //! First calls that take far longer than all later ones.
 
 use crate::explain::facts::{Facts, Tally};
-use crate::explain::rule::{Draft, Rule, Verdict, duration, evidence, shown};
+use crate::explain::rule::{Draft, Rule, Verdict, evidence, shown};
 use crate::explain::series::series;
-use crate::statistics::percent;
+use crate::words::duration;
 
 pub(super) const RULE: Rule = Rule {
     id: "first-call",
@@ -31,11 +31,8 @@ fn judge(facts: &Facts) -> Verdict {
             tally.add(one.gpu, one.name, first, took - median);
         }
     }
-    let worth = tally
-        .by_name()
-        .into_iter()
-        .filter(|sum| percent(sum.gain, facts.gpus[sum.gpu].total()) >= limits.min_pct);
-    let findings = worth.map(|sum| {
+    let worth = tally.worth(facts, 1, limits.min_pct);
+    let findings = worth.into_iter().map(|sum| {
         let draft = Draft {
             id: RULE.id,
             title: format!(

@@ -2,8 +2,9 @@
 
 use crate::explain::facts::{Facts, Tally};
 use crate::explain::gaps::Cause;
-use crate::explain::rule::{Draft, Rule, Verdict, duration, evidence, times};
+use crate::explain::rule::{Draft, Rule, Verdict, evidence, times};
 use crate::statistics::percent;
+use crate::words::duration;
 use trace::StrId;
 
 pub(super) const RULE: Rule = Rule {
@@ -25,11 +26,8 @@ fn judge(facts: &Facts) -> Verdict {
             }
         }
     }
-    let worth = tally
-        .by_name()
-        .into_iter()
-        .filter(|sum| percent(sum.gain, facts.gpus[sum.gpu].total()) >= facts.limits.idle_gpu.min_pct);
-    let findings = worth.map(|sum| {
+    let worth = tally.worth(facts, 1, facts.limits.idle_gpu.min_pct);
+    let findings = worth.into_iter().map(|sum| {
         let during = match sum.name {
             StrId::EMPTY => "the host is in code that was not recorded".to_string(),
             name => format!("the host is in `{}`", facts.text(name)),

@@ -3,9 +3,9 @@
 use report::Value;
 
 use crate::explain::facts::{Facts, Tally};
-use crate::explain::rule::{Draft, Rule, Verdict, duration, evidence, shown};
+use crate::explain::rule::{Draft, Rule, Verdict, evidence, shown};
 use crate::explain::series::{Series, series};
-use crate::statistics::percent;
+use crate::words::duration;
 
 pub(super) const RULE: Rule = Rule {
     id: "kernel-variance",
@@ -26,11 +26,8 @@ fn judge(facts: &Facts) -> Verdict {
             tally.add(one.gpu, one.name, time, excess);
         }
     }
-    let worth = tally
-        .by_name()
-        .into_iter()
-        .filter(|sum| percent(sum.gain, facts.gpus[sum.gpu].total()) >= limits.min_pct);
-    let findings = worth.map(|sum| {
+    let worth = tally.worth(facts, 1, limits.min_pct);
+    let findings = worth.into_iter().map(|sum| {
         let of_name = all.iter().filter(|one| one.gpu == sum.gpu && one.name == sum.name);
         let mut evidence = evidence(facts, &sum);
         evidence.push(("of_calls", Value::from(of_name.map(|one| one.calls.len()).sum::<usize>())));

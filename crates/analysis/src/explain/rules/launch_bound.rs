@@ -4,8 +4,8 @@ use report::Value;
 
 use crate::explain::facts::{Facts, Gpu, Tally};
 use crate::explain::gaps::Cause;
-use crate::explain::rule::{Draft, Rule, Verdict, duration, evidence, shown};
-use crate::statistics::percent;
+use crate::explain::rule::{Draft, Rule, Verdict, evidence, shown};
+use crate::words::duration;
 
 pub(super) const RULE: Rule = Rule {
     id: "launch-bound",
@@ -28,10 +28,8 @@ fn judge(facts: &Facts) -> Verdict {
             }
         }
     }
-    let worth = tally.by_name().into_iter().filter(|sum| {
-        sum.calls >= limits.min_calls && percent(sum.gain, facts.gpus[sum.gpu].total()) >= limits.min_pct
-    });
-    let findings = worth.map(|sum| {
+    let worth = tally.worth(facts, limits.min_calls, limits.min_pct);
+    let findings = worth.into_iter().map(|sum| {
         let gpu = &facts.gpus[sum.gpu];
         let mut evidence = evidence(facts, &sum);
         if let Some((from, to, kernels)) = longest_stretch(gpu) {

@@ -3,8 +3,8 @@
 use report::Value;
 
 use crate::explain::facts::{Facts, Tally};
-use crate::explain::rule::{Draft, Rule, Verdict, duration, evidence};
-use crate::statistics::percent;
+use crate::explain::rule::{Draft, Rule, Verdict, evidence};
+use crate::words::duration;
 
 pub(super) const RULE: Rule = Rule {
     id: "pageable-copies",
@@ -37,11 +37,8 @@ fn judge(facts: &Facts) -> Verdict {
             _ => "the names of copies do not tell the kind of host memory".into(),
         });
     }
-    let worth = tally
-        .by_name()
-        .into_iter()
-        .filter(|sum| percent(sum.gain, facts.gpus[sum.gpu].total()) >= limits.min_pct);
-    let findings = worth.map(|sum| {
+    let worth = tally.worth(facts, 1, limits.min_pct);
+    let findings = worth.into_iter().map(|sum| {
         let mut evidence = evidence(facts, &sum);
         evidence.push(("reference_gbps", Value::Float(limits.reference_gbps)));
         let draft = Draft {

@@ -4,8 +4,8 @@ use report::Value;
 use trace::{Map, StrId};
 
 use crate::explain::facts::{Facts, Tally};
-use crate::explain::rule::{Draft, Rule, Verdict, duration, evidence};
-use crate::statistics::percent;
+use crate::explain::rule::{Draft, Rule, Verdict, evidence};
+use crate::words::duration;
 
 pub(super) const RULE: Rule = Rule {
     id: "slow-copies",
@@ -46,11 +46,8 @@ fn judge(facts: &Facts) -> Verdict {
             tally.add(*number, copy.name, (copy.start, copy.end), gain);
         }
     }
-    let worth = tally
-        .by_name()
-        .into_iter()
-        .filter(|sum| percent(sum.gain, facts.gpus[sum.gpu].total()) >= limits.min_pct);
-    let findings = worth.map(|sum| {
+    let worth = tally.worth(facts, 1, limits.min_pct);
+    let findings = worth.into_iter().map(|sum| {
         let mut evidence = evidence(facts, &sum);
         evidence.push(("reference_gbps", Value::Float(fastest[&sum.name])));
         let draft = Draft {

@@ -4,8 +4,9 @@ use report::Value;
 use trace::{Map, StrId, Table};
 
 use crate::explain::facts::{Facts, Tally};
-use crate::explain::rule::{Draft, Rule, Verdict, duration, evidence, shown};
+use crate::explain::rule::{Draft, Rule, Verdict, evidence, shown};
 use crate::statistics::percent;
+use crate::words::duration;
 
 pub(super) const RULE: Rule = Rule {
     id: "slow-kernel",

@@ -4,8 +4,8 @@ use report::Value;
 use trace::{Map, RowRef, Table};
 
 use crate::explain::facts::{Facts, Tally};
-use crate::explain::rule::{Draft, Rule, Verdict, duration, evidence};
-use crate::statistics::percent;
+use crate::explain::rule::{Draft, Rule, Verdict, evidence};
+use crate::words::duration;
 
 pub(super) const RULE: Rule = Rule {
     id: "small-copies",
@@ -41,10 +41,8 @@ fn judge(facts: &Facts) -> Verdict {
             _ => "the sizes of copies are not recorded".into(),
         });
     }
-    let worth = tally.by_name().into_iter().filter(|sum| {
-        sum.calls >= limits.min_calls && percent(sum.gain, facts.gpus[sum.gpu].total()) >= limits.min_pct
-    });
-    let findings = worth.map(|sum| {
+    let worth = tally.worth(facts, limits.min_calls, limits.min_pct);
+    let findings = worth.into_iter().map(|sum| {
         let mut evidence = evidence(facts, &sum);
         evidence.push(("largest_bytes", Value::Int(limits.largest_bytes)));
         let draft = Draft {

@@ -8,8 +8,9 @@ use trace::{Map, StrId, Table};
 
 use crate::breakdown::sweep::Bucket;
 use crate::explain::facts::{Facts, Gpu};
-use crate::explain::rule::{Draft, Rule, Verdict, duration, shown};
+use crate::explain::rule::{Draft, Rule, Verdict, shown};
 use crate::statistics::percent;
+use crate::words::duration;
 
 pub(super) const RULE: Rule = Rule {
     id: "straggler",

@@ -3,8 +3,8 @@
 use trace::Table;
 
 use crate::explain::facts::{Facts, Tally};
-use crate::explain::rule::{Draft, Rule, Verdict, duration, evidence, shown};
-use crate::statistics::percent;
+use crate::explain::rule::{Draft, Rule, Verdict, evidence, shown};
+use crate::words::duration;
 
 pub(super) const RULE: Rule = Rule {
     id: "tiny-kernels",
@@ -31,10 +31,8 @@ fn judge(facts: &Facts) -> Verdict {
             reached = reached.max(end);
         }
     }
-    let worth = tally.by_name().into_iter().filter(|sum| {
-        sum.calls >= limits.min_calls && percent(sum.gain, facts.gpus[sum.gpu].total()) >= limits.min_pct
-    });
-    let findings = worth.map(|sum| {
+    let worth = tally.worth(facts, limits.min_calls, limits.min_pct);
+    let findings = worth.into_iter().map(|sum| {
         let draft = Draft {
             id: RULE.id,
             title: format!(

@@ -1,4 +1,4 @@
-//! The preset `panels`: its counters follow from the GPU and from the panels that are asked for.
+//! The counters of presets with panels: they follow from the GPU and from the panels that are asked for.
 
 use std::path::Path;
 
@@ -8,16 +8,13 @@ use collect::presets::Preset;
 use super::blocks;
 use crate::failure::Failure;
 
-/// The preset that is filled in here.
-const NAME: &str = "panels";
-
-/// Gives the preset its counters where it is that of the panels; no other knows blocks.
+/// Adds the counters of panels to a preset that has panels; no other knows blocks.
 pub fn choose_counters(preset: &mut Preset, arch: Option<&str>, block: &[String]) -> Result<(), Failure> {
-    if preset.name != NAME {
+    if !preset.panels {
         return match block.first() {
             None => Ok(()),
-            Some(block) => Err(Failure::input(format!("`--block {block}` belongs to the preset `{NAME}`"))
-                .with_help(format!("`--preset {NAME} --block {block}` collects what that panel needs"))),
+            Some(block) => Err(Failure::input(format!("`--block {block}` belongs to the preset `panels`"))
+                .with_help(format!("`--preset panels --block {block}` collects what that panel needs"))),
         };
     }
     let blocks = blocks(block)?;
@@ -26,7 +23,7 @@ pub fn choose_counters(preset: &mut Preset, arch: Option<&str>, block: &[String]
         return Err(Failure::input("the counters of panels depend on the GPU, and none was found here")
             .with_help("name its architecture: `--arch gfx942`"));
     };
-    preset.counters = needed(&arch, &blocks)?;
+    preset.counters.extend(needed(&arch, &blocks)?);
     Ok(())
 }
 
@@ -46,7 +43,7 @@ mod tests {
     #[test]
     fn blocks_decide_which_counters_are_collected() {
         let counters = |block: &[&str]| {
-            let mut preset = Preset::of(NAME, &["kernel"], &[]);
+            let mut preset = Preset { panels: true, ..Preset::default() };
             let block: Vec<String> = block.iter().map(|text| text.to_string()).collect();
             choose_counters(&mut preset, Some("gfx942:sramecc+:xnack-"), &block).expect("a known GPU");
             preset.counters
@@ -61,7 +58,7 @@ mod tests {
     fn blocks_of_other_presets_and_unknown_gpus_are_refused() {
         let mut preset = Preset::of("compute", &["kernel"], &[]);
         assert!(choose_counters(&mut preset, None, &["2".into()]).is_err());
-        let mut preset = Preset::of(NAME, &["kernel"], &[]);
+        let mut preset = Preset { panels: true, ..Preset::default() };
         assert!(choose_counters(&mut preset, Some("gfx1100"), &[]).is_err());
     }
 }

@@ -1,6 +1,7 @@
 //! `collect`
 
-use std::io::Write;
+mod slurm_options;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,14 +9,16 @@ use clap::{Args, ValueEnum};
 use collect::command::Mode;
 use collect::presets::{self, Document, Preset};
 use collect::profiler::Profiler;
-use collect::run::{CollectError, CollectRequest, Events, LauncherChoice, Prepared, Run, Tool};
+use collect::run::{CollectError, CollectRequest, LauncherChoice, Prepared, Run, Tool};
 use collect::slurm;
 use report::{Column, HealthCheck, HealthStatus, InputFact, Report, Table, Unit, Value};
 use serde_json::{Map, json};
 use trace::Needs;
 
+use self::slurm_options::SlurmArgs;
 use super::panels::choose_counters;
 use super::presets::plan_report;
+use crate::console::Console;
 use crate::failure::Failure;
 use crate::output::OutputArgs;
 
@@ -155,94 +158,13 @@ enum ModeName {
     Run,
 }
 
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "SLURM")]
-struct SlurmArgs {
-    /// Run as a job: write its script, submit it, wait, and gather what all ranks wrote
-    #[arg(long)]
-    slurm: bool,
-
-    /// Nodes
-    #[arg(long, value_name = "N", requires = "slurm")]
-    nodes: Option<u32>,
-
-    /// Ranks in all
-    #[arg(long, value_name = "N", requires = "slurm")]
-    ntasks: Option<u32>,
-
-    /// Ranks on each node
-    #[arg(long, value_name = "N", requires = "slurm")]
-    ntasks_per_node: Option<u32>,
-
-    /// GPUs of each node
-    #[arg(long, value_name = "N", requires = "slurm")]
-    gpus_per_node: Option<u32>,
-
-    /// Processors of each rank
-    #[arg(long, value_name = "N", requires = "slurm")]
-    cpus_per_task: Option<u32>,
-
-    /// Independent runs instead of ranks: 0-3
-    #[arg(long, value_name = "ELEMENTS", requires = "slurm")]
-    array: Option<String>,
-
-    /// Partition
-    #[arg(long, value_name = "NAME", requires = "slurm")]
-    partition: Option<String>,
-
-    /// Account
-    #[arg(long, value_name = "NAME", requires = "slurm")]
-    account: Option<String>,
-
-    /// Quality of service
-    #[arg(long, value_name = "NAME", requires = "slurm")]
-    qos: Option<String>,
-
-    /// Longest time: 02:00:00
-    #[arg(long, value_name = "TIME", requires = "slurm")]
-    time: Option<String>,
-
-    /// Nodes to use
-    #[arg(long, value_name = "NAMES", requires = "slurm")]
-    nodelist: Option<String>,
-
-    /// No other jobs on the nodes
-    #[arg(long, requires = "slurm")]
-    exclusive: bool,
-
-    /// More ranks than processors
-    #[arg(long, requires = "slurm")]
-    overcommit: bool,
-}
-
-impl SlurmArgs {
-    fn options(&self) -> slurm::SlurmOptions {
-        slurm::SlurmOptions {
-            nodes: self.nodes,
-            ntasks: self.ntasks,
-            ntasks_per_node: self.ntasks_per_node,
-            gpus_per_node: self.gpus_per_node,
-            cpus_per_task: self.cpus_per_task,
-            array: self.array.clone(),
-            partition: self.partition.clone(),
-            account: self.account.clone(),
-            qos: self.qos.clone(),
-            time: self.time.clone(),
-            nodelist: self.nodelist.clone(),
-            exclusive: self.exclusive,
-            overcommit: self.overcommit,
-            ..slurm::SlurmOptions::default()
-        }
-    }
-}
-
 impl CollectArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         let request = self.request()?;
         if self.dry_run {
             return self.show(&request, output);
         }
-        let events = Console { quiet: output.quiet };
+        let events = Console { quiet: output.quiet, output: !output.quiet };
         let run = if self.slurm.slurm {
             let prepared = prepared_anywhere(&request)?;
             slurm::run(&request, &prepared, &events)?
@@ -367,32 +289,6 @@ fn prepared_anywhere(request: &CollectRequest) -> Result<Prepared, Failure> {
     match Prepared::of(request) {
         Err(CollectError::NoProfiler { .. }) => Ok(Prepared::with(request, Profiler::assumed())?),
         prepared => Ok(prepared?),
-    }
-}
-
-/// Says on standard error what goes on, and passes the application's output on.
-struct Console {
-    quiet: bool,
-}
-
-impl Events for Console {
-    fn step(&self, message: &str) {
-        if !self.quiet {
-            eprintln!("{message}");
-        }
-    }
-
-    fn warn(&self, message: &str) {
-        if !self.quiet {
-            eprintln!("warning: {message}");
-        }
-    }
-
-    fn output(&self, bytes: &[u8]) {
-        if !self.quiet {
-            // Standard output is for the report alone.
-            let _ = std::io::stderr().write_all(bytes);
-        }
     }
 }
 

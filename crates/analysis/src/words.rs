@@ -1,0 +1,11 @@
+//! Numbers as a sentence has them.
+
+/// `12.3 µs`, `4.5 ms`, `1.2 s`
+pub(crate) fn duration(ns: i64) -> String {
+    let (scale, unit) = match ns.abs() {
+        0..1_000_000 => (1e3, "µs"),
+        1_000_000..1_000_000_000 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    };
+    format!("{:.1} {unit}", ns as f64 / scale)
+}
