@@ -146,8 +146,6 @@ pub enum OptimizeError {
     Session(#[from] std::io::Error),
 }
 
-/// Least share of the critical path for which a kernel is worth the trouble, in percent.
-const LEAST_SHARE: f64 = 5.0;
 /// Pairs of the program against itself.
 const FLOOR_PAIRS: usize = 6;
 
@@ -267,13 +265,12 @@ fn targets(
             let known = session.kernels.iter().find(|one| base_name(&one.name) == base_name(kernel));
             vec![known.cloned().unwrap_or_else(|| plain(kernel))]
         }
-        None => session
-            .kernels
-            .iter()
-            .filter(|one| one.evidence.share_pct.is_none_or(|share| share >= LEAST_SHARE))
-            .take(request.most_kernels)
-            .cloned()
-            .collect(),
+        None => {
+            let (mut worthwhile, note) = rank::worthwhile(&session.kernels);
+            session.notes.extend(note);
+            worthwhile.truncate(request.most_kernels);
+            worthwhile
+        }
     };
     let path = match &request.source {
         Some(path) => path.clone(),

@@ -35,9 +35,42 @@ pub(super) fn rank(reading: &Reading, gpu: Option<String>) -> Vec<Ranked> {
         .collect();
     kernels.sort_by(|a, b| {
         let share = |one: &Ranked| one.evidence.share_pct.unwrap_or(0.0);
-        share(b).total_cmp(&share(a))
+        share(b).total_cmp(&share(a)).then(b.evidence.total_ns.cmp(&a.evidence.total_ns))
     });
     kernels
+}
+
+/// Least share for which a kernel is worth the trouble, in percent.
+const LEAST_SHARE: f64 = 5.0;
+
+/// The ranked kernels worth the trouble, and a note where it is kernel time that says so.
+///
+/// A path that the host alone fills names no kernel; those with most of the time are then the best guess.
+pub(super) fn worthwhile(ranked: &[Ranked]) -> (Vec<Ranked>, Option<String>) {
+    let on_path: Vec<Ranked> = ranked
+        .iter()
+        .filter(|one| one.evidence.share_pct.is_none_or(|share| share >= LEAST_SHARE))
+        .cloned()
+        .collect();
+    if !on_path.is_empty() || ranked.is_empty() {
+        return (on_path, None);
+    }
+    let total: i64 = ranked.iter().filter_map(|one| one.evidence.total_ns).sum();
+    let mut by_time: Vec<Ranked> = ranked
+        .iter()
+        .filter_map(|one| {
+            let share = 100.0 * one.evidence.total_ns? as f64 / total.max(1) as f64;
+            let mut one = one.clone();
+            one.evidence.share_pct = Some(share);
+            one.evidence.ranked_by = "kernel time";
+            (share >= LEAST_SHARE).then_some(one)
+        })
+        .collect();
+    by_time.sort_by_key(|one| std::cmp::Reverse(one.evidence.total_ns));
+    let note = format!(
+        "no kernel has {LEAST_SHARE} % of the critical path: kernels are taken by their time, and a faster one may not shorten the program"
+    );
+    (by_time, Some(note))
 }
 
 /// Share of the critical path of every kernel on it, by the name in the trace.
@@ -107,4 +140,29 @@ pub(super) fn find_source(tree: &Path, out: &Path, kernel: &str) -> Option<PathB
         }
     }
     (found.len() == 1).then(|| found.remove(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ranked(name: &str, total_ns: i64, share_pct: f64) -> Ranked {
+        let evidence =
+            Evidence { total_ns: Some(total_ns), share_pct: Some(share_pct), ..Evidence::default() };
+        Ranked { name: name.into(), evidence }
+    }
+
+    #[test]
+    fn kernels_on_the_path_come_before_those_with_more_time() {
+        let (found, note) = worthwhile(&[ranked("a", 10, 60.0), ranked("b", 90, 2.0)]);
+        assert_eq!((found.len(), found[0].name.as_str(), note), (1, "a", None));
+    }
+
+    #[test]
+    fn a_path_of_the_host_alone_leaves_kernel_time_to_say() {
+        let (found, note) = worthwhile(&[ranked("a", 3, 0.0), ranked("b", 97, 0.0)]);
+        assert_eq!((found.len(), found[0].name.as_str()), (1, "b"));
+        assert_eq!((found[0].evidence.share_pct, found[0].evidence.ranked_by), (Some(97.0), "kernel time"));
+        assert!(note.is_some_and(|note| note.contains("may not shorten")));
+    }
 }
