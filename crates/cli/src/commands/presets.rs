@@ -103,7 +103,10 @@ fn list() -> Report {
             Value::from(whole.name.as_str()),
             Value::from(whole.kind.name()),
             Value::from(whole.title.as_str()),
-            Value::Int(whole.counters.len() as i64),
+            match whole.panels {
+                true => Value::absent("they follow from the GPU and the panels: `presets show` names them"),
+                false => Value::Int(whole.counters.len() as i64),
+            },
             Value::from(whole.monitors.join(", ").as_str()),
             Value::from(whole.overhead.as_str()),
         ]);

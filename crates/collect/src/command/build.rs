@@ -16,6 +16,8 @@ pub struct Wanted {
     pub trace: Vec<String>,
     /// Counters.
     pub counters: Vec<String>,
+    /// Those of the counters that the profiler must be told the meaning of.
+    pub definitions: Vec<Definition>,
     /// Formats of files.
     pub formats: Vec<String>,
     /// The profiler's own totals.
@@ -24,6 +26,17 @@ pub struct Wanted {
     pub pc_sampling: Option<PcSampling>,
     /// Further options.
     pub options: Vec<String>,
+}
+
+/// A counter that a profiler does not define by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// Its name.
+    pub counter: String,
+    /// What it is, in the profiler's words.
+    pub formula: String,
+    /// The GPU for which it is defined.
+    pub arch: String,
 }
 
 /// Where a pass writes.
@@ -40,14 +53,21 @@ pub struct Output {
 pub struct Built {
     /// The profiler and its options, up to and with `--`; the application follows.
     pub words: Vec<String>,
-    /// A file to be written before: name in the pass's folder, and text.
-    pub file: Option<(String, String)>,
+    /// Files to be written before: name in the pass's folder, and text.
+    pub files: Vec<(String, String)>,
     /// What is done otherwise than asked, and why.
     pub notes: Vec<String>,
 }
 
 /// Counters of profilers without `--pmc` are read from this file.
 const COUNTER_FILE: &str = "counters.txt";
+/// Meanings of counters are read from this file.
+const DEFINITION_FILE: &str = "definitions.yaml";
+
+/// The first release that takes definitions of counters.
+pub(crate) fn definitions_since() -> Version {
+    since("extra-counters")
+}
 
 /// The command of a pass.
 pub fn build(profiler: &Profiler, wanted: &Wanted, output: &Output) -> Result<Built, CollectError> {
@@ -74,8 +94,13 @@ fn rocprofv3(profiler: &Profiler, wanted: &Wanted, output: &Output) -> Result<Bu
         } else {
             let path = output.folder.join(COUNTER_FILE).display().to_string();
             given.push(Given::with("input", [path]));
-            built.file = Some((COUNTER_FILE.into(), format!("pmc: {}\n", wanted.counters.join(" "))));
+            built.files.push((COUNTER_FILE.into(), format!("pmc: {}\n", wanted.counters.join(" "))));
         }
+    }
+    if !wanted.definitions.is_empty() {
+        let path = output.folder.join(DEFINITION_FILE).display().to_string();
+        given.push(Given::with("extra-counters", [path]));
+        built.files.push((DEFINITION_FILE.into(), definitions(&wanted.definitions)));
     }
     let formats = formats(&wanted.formats, profiler.version, &mut built.notes);
     if wanted.statistics {
@@ -108,6 +133,17 @@ fn rocprofv3(profiler: &Profiler, wanted: &Wanted, output: &Output) -> Result<Bu
     }
     built.words.push("--".into());
     Ok(built)
+}
+
+/// The file of definitions, in the layout of the profiler's own.
+fn definitions(of: &[Definition]) -> String {
+    let mut text = "rocprofiler-sdk:\n  counters-schema-version: 1\n  counters:\n".to_string();
+    for Definition { counter, formula, arch } in of {
+        text += &format!("    - name: {counter}\n      description: '{formula}'\n      properties: []\n");
+        text += "      definitions:\n";
+        text += &format!("        - architectures: [{arch}]\n          expression: {formula}\n");
+    }
+    text
 }
 
 fn since(option: &str) -> Version {
@@ -189,7 +225,7 @@ fn rocprof(profiler: &Profiler, wanted: &Wanted, output: &Output) -> Result<Buil
     words.push(profiler.path.display().to_string());
     if !wanted.counters.is_empty() {
         words.extend(["-i".into(), output.folder.join(COUNTER_FILE).display().to_string()]);
-        built.file = Some((COUNTER_FILE.into(), format!("pmc : {}\n", wanted.counters.join(" "))));
+        built.files.push((COUNTER_FILE.into(), format!("pmc : {}\n", wanted.counters.join(" "))));
     }
     let has = |names: &[&str]| wanted.trace.iter().any(|trace| names.contains(&trace.as_str()));
     let hip = has(&["hip", "hip-runtime", "hip-compiler", "runtime", "memory-copy"]);
@@ -256,7 +292,7 @@ mod tests {
             "rocprofv3 --hip-trace --kernel-trace --memory-allocation-trace --pmc SQ_WAVES GRBM_GUI_ACTIVE \
              --output-format rocpd pftrace -d run -o %hostname%_%pid% --"
         );
-        assert!(built.notes.is_empty() && built.file.is_none());
+        assert!(built.notes.is_empty() && built.files.is_empty());
         let (words, built) = command(&profiler(Kind::Rocprofv3, "6.4"), &wanted());
         assert!(words.contains("--output-format json pftrace -d"), "{words}");
         assert_eq!(built.notes.len(), 1);
@@ -266,8 +302,33 @@ mod tests {
             "rocprofv3 --hip-trace --kernel-trace -i run/counters.txt --output-format json pftrace -d run \
              -o %hostname%_%pid% --"
         );
-        assert_eq!(built.file.unwrap().1, "pmc: SQ_WAVES GRBM_GUI_ACTIVE\n");
+        assert_eq!(built.files[0].1, "pmc: SQ_WAVES GRBM_GUI_ACTIVE\n");
         assert_eq!(built.notes.len(), 2, "{:?}", built.notes);
+    }
+
+    #[test]
+    fn counters_that_the_profiler_lacks_are_defined_for_it() {
+        let definition = Definition {
+            counter: "SQ_LEVEL_WAVES_ACCUM".into(),
+            formula: "accumulate(SQ_LEVEL_WAVES,HIGH_RES)".into(),
+            arch: "gfx942".into(),
+        };
+        let wanted = Wanted { definitions: vec![definition], ..wanted() };
+        let (words, built) = command(&profiler(Kind::Rocprofv3, "6.4"), &wanted);
+        assert!(words.contains(" --extra-counters run/definitions.yaml "), "{words}");
+        let expected = "rocprofiler-sdk:
+  counters-schema-version: 1
+  counters:
+    - name: SQ_LEVEL_WAVES_ACCUM
+      description: 'accumulate(SQ_LEVEL_WAVES,HIGH_RES)'
+      properties: []
+      definitions:
+        - architectures: [gfx942]
+          expression: accumulate(SQ_LEVEL_WAVES,HIGH_RES)
+";
+        assert_eq!(built.files[0].1, expected);
+        let output = Output { folder: "run".into(), name: "x".into() };
+        assert!(build(&profiler(Kind::Rocprofv3, "6.3"), &wanted, &output).is_err());
     }
 
     #[test]
@@ -304,7 +365,7 @@ mod tests {
             words,
             "rocprof -i run/counters.txt --hip-trace --stats --timestamp on -o run/results.csv"
         );
-        assert_eq!(built.file.unwrap().1, "pmc : SQ_WAVES GRBM_GUI_ACTIVE\n");
+        assert_eq!(built.files[0].1, "pmc : SQ_WAVES GRBM_GUI_ACTIVE\n");
         assert!(built.notes[0].contains("memory-allocation"));
     }
 }

@@ -103,7 +103,7 @@ pub(super) fn build(
     if !wanted.counters.is_empty() {
         lines.push(format!("ROCPROFSYS_ROCM_EVENTS = {}", wanted.counters.join(",")));
     }
-    built.file = Some((CONFIG.into(), lines.join("\n") + "\n"));
+    built.files.push((CONFIG.into(), lines.join("\n") + "\n"));
     if !databases {
         return Err(CollectError::TooOld {
             program: profiler.path.clone(),
@@ -134,7 +134,7 @@ mod tests {
             built.words.join(" "),
             "env ROCPROFSYS_CONFIG_FILE=/run/rocprof-sys.cfg ROCPROFSYS_OUTPUT_PREFIX=rank3_ rocprof-sys-sample --"
         );
-        let (name, text) = built.file.unwrap();
+        let (name, text) = &built.files[0];
         assert_eq!(name, CONFIG);
         for line in [
             "ROCPROFSYS_OUTPUT_PATH = /run",

@@ -1,8 +1,8 @@
 //! From a preset to passes: counters of the GPU at hand in the fewest runs, the profiler's words for each.
 
-use crate::command::{self, Built, Output, Wanted};
+use crate::command::{self, Built, Definition, Output, Wanted};
 use crate::presets::{PcSampling, Preset, one_of};
-use crate::profiler::Profiler;
+use crate::profiler::{Kind, Profiler};
 use crate::run::CollectError;
 
 /// What passes are made from.
@@ -110,9 +110,10 @@ pub fn plan(request: &PlanRequest<'_>) -> Result<Plan, CollectError> {
                 ..base.clone()
             },
         };
-        let counters = group.counters.iter().chain(&group.anchors).cloned().collect();
-        let number = plan.passes.len() + 1;
-        plan.passes.push(Pass { number, wanted: Wanted { counters, ..wanted }, anchors: group.anchors });
+        let counters: Vec<String> = group.counters.iter().chain(&group.anchors).cloned().collect();
+        let definitions = counters.iter().filter_map(|name| definition(request.arch?, name)).collect();
+        let wanted = Wanted { counters, definitions, ..wanted };
+        plan.passes.push(Pass { number: plan.passes.len() + 1, wanted, anchors: group.anchors });
     }
     Ok(plan)
 }
@@ -154,12 +155,12 @@ fn counters(request: &PlanRequest<'_>, plan: &mut Plan) -> Result<Vec<String>, C
     for (name, asked) in request.preset.counters.iter().map(|name| (name, false)).chain(asked) {
         if let Some(counter) = hw::counters::find(arch, name) {
             match &counter.kind {
-                // The profiler does not know it: what it is made of is collected, and tells the same.
-                hw::counters::Kind::Derived { formula, extra: true } => {
-                    let by: Vec<String> = counter.needs.iter().map(|need| need.counter.clone()).collect();
-                    by.iter().for_each(|name| add(name));
-                    let why = format!("the profiler does not define it; it is {formula}");
-                    plan.replaced.push(Replaced { counter: name.clone(), by, why });
+                hw::counters::Kind::Derived { extra: true, .. } if !takes_definitions(request.profiler) => {
+                    let since = command::definitions_since();
+                    let why = format!(
+                        "it must be defined for the profiler, which rocprofv3 of ROCm {since} is the first to take"
+                    );
+                    plan.left_out.push(LeftOut { counter: name.clone(), why });
                 }
                 _ => add(name),
             }
@@ -187,6 +188,21 @@ fn counters(request: &PlanRequest<'_>, plan: &mut Plan) -> Result<Vec<String>, C
         }
     }
     Ok(names)
+}
+
+/// Whether a profiler can be told what a counter is.
+fn takes_definitions(profiler: &Profiler) -> bool {
+    profiler.kind == Kind::Rocprofv3 && profiler.version >= command::definitions_since()
+}
+
+/// What the profiler must be told of a counter that it does not define by itself.
+fn definition(arch: &str, counter: &str) -> Option<Definition> {
+    match &hw::counters::find(arch, counter)?.kind {
+        hw::counters::Kind::Derived { formula, extra: true } => {
+            Some(Definition { counter: counter.into(), formula: formula.clone(), arch: arch.into() })
+        }
+        _ => None,
+    }
 }
 
 /// How the program counter is sampled on this GPU.
@@ -256,6 +272,27 @@ mod tests {
         assert!(!l2.why.is_empty());
         let plan = passes("compute", "gfx1100");
         assert!(plan.left_out.iter().any(|left| left.counter == "SQ_INSTS_VALU_ADD_F32"));
+    }
+
+    #[test]
+    fn added_up_levels_are_defined_where_the_profiler_takes_definitions() {
+        let preset = presets::find("lightweight").unwrap();
+        let counters = ["SQ_LEVEL_WAVES_ACCUM".to_string(), "SQ_LEVEL_WAVES".to_string()];
+        let of = |version: &str| {
+            let version = crate::command::Version::parse(version).unwrap();
+            let profiler = Profiler { version, ..Profiler::assumed() };
+            let (preset, arch) = (&preset, Some("gfx942"));
+            let request =
+                PlanRequest { preset, counters: &counters, arch, profiler: &profiler, timing: false };
+            plan(&request).unwrap()
+        };
+        let new = of("6.4");
+        assert_eq!(new.passes.len(), 1);
+        assert!(counters.iter().all(|name| new.passes[0].wanted.counters.contains(name)));
+        assert_eq!(new.passes[0].wanted.definitions[0].formula, "accumulate(SQ_LEVEL_WAVES,HIGH_RES)");
+        let old = of("6.3");
+        assert!(!old.passes[0].wanted.counters.contains(&counters[0]));
+        assert!(old.left_out[0].why.contains("6.4"), "{:?}", old.left_out);
     }
 
     #[test]

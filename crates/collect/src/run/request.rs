@@ -174,7 +174,7 @@ impl Prepared {
         let Some(launched) = &self.launched else {
             let output = Output { folder: folder.clone(), name: PROCESS.into() };
             let built = pass.command(&self.profiler, &output)?;
-            let files = built.file.into_iter().map(|(name, text)| (folder.join(name), text)).collect();
+            let files = built.files.into_iter().map(|(name, text)| (folder.join(name), text)).collect();
             let (application, before) = self.rewritten(&folder);
             let words = built.words.into_iter().chain(application).collect();
             return Ok(PassCommand { words, files, before, notes: built.notes });
@@ -227,7 +227,7 @@ impl Prepared {
         };
         let path = folder.join(RANK_SCRIPT);
         let mut files: Vec<(PathBuf, String)> =
-            built.file.into_iter().map(|(name, text)| (folder.join(name), text)).collect();
+            built.files.into_iter().map(|(name, text)| (folder.join(name), text)).collect();
         files.push((path.clone(), script.text()));
         Ok((path, PassCommand { files, notes: built.notes, ..PassCommand::default() }))
     }

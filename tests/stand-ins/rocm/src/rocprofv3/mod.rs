@@ -192,7 +192,7 @@ fn warn_of_missing(services: &Services) {
     let all: Vec<&String> =
         services.counters.iter().chain(services.counter_groups.iter().flatten()).collect();
     let (found, missing): (Vec<&String>, Vec<&String>) =
-        all.iter().partition(|name| counters::exists(name, &arch));
+        all.iter().partition(|name| services.knows(name, &arch));
     if missing.is_empty() {
         return;
     }

@@ -17,7 +17,7 @@ use crate::log::{Kernel, Recording};
 use crate::machine::{Part, part_of};
 use crate::recorded::{Keep, trace};
 use crate::settings::{self, Version};
-use crate::{counters, settings::fault};
+use crate::settings::fault;
 
 /// Where the files of a process go, and what they hold.
 pub(super) struct Output<'a> {
@@ -274,7 +274,7 @@ impl CounterFilter {
     fn new(values: &Values, services: &Services, part: &Part) -> Self {
         let regex = |key: &str| Regex::new(values.get(key)?.as_str()?).ok();
         let exists = |names: &[String]| -> Vec<String> {
-            names.iter().filter(|name| counters::exists(name, part.arch)).cloned().collect()
+            names.iter().filter(|name| services.knows(name, part.arch)).cloned().collect()
         };
         let groups = match services.counter_groups.is_empty() {
             true => vec![exists(&services.counters)],

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::options::Values;
+use super::yaml;
+use crate::counters;
 
 /// Options that stand for several, and what they turn on where it is not set already.
 const AGGREGATES: [(&str, &[&str]); 5] = [
@@ -50,6 +52,8 @@ pub(super) struct Services {
     /// Groups that take turns within one run, and dispatches of each turn.
     pub counter_groups: Vec<Vec<String>>,
     pub group_interval: usize,
+    /// Counters defined on the command line, and the architectures they are defined for.
+    defined: Vec<(String, Vec<String>)>,
 }
 
 impl Services {
@@ -82,7 +86,15 @@ impl Services {
             counter_groups: groups,
             group_interval: values.get("pmc_group_interval").and_then(Value::as_u64).unwrap_or(1).max(1)
                 as usize,
+            defined: values.get("extra_counters").and_then(Value::as_str).map(defined).unwrap_or_default(),
         }
+    }
+
+    /// Whether a counter is known, by the profiler or by a definition given to it.
+    pub fn knows(&self, counter: &str, arch: &str) -> bool {
+        let defined =
+            |(name, archs): &(String, Vec<String>)| name == counter && archs.iter().any(|a| a == arch);
+        counters::exists(counter, arch) || self.defined.iter().any(defined)
     }
 
     /// Whether an option, or one that includes it, is on.
@@ -111,6 +123,23 @@ impl Services {
         ];
         options.iter().any(|(start, option)| domain.starts_with(start) && self.on(option))
     }
+}
+
+/// Counters of a file of definitions; those without an expression or architectures are none.
+fn defined(path: &str) -> Vec<(String, Vec<String>)> {
+    let document = std::fs::read_to_string(path).ok().and_then(|text| yaml::parse(&text).ok());
+    let counters = document.as_ref().and_then(|all| all["rocprofiler-sdk"]["counters"].as_array());
+    let mut found = Vec::new();
+    for counter in counters.into_iter().flatten() {
+        let definitions = counter["definitions"].as_array().into_iter().flatten();
+        let archs = definitions
+            .filter(|one| one["expression"].is_string())
+            .flat_map(|one| one["architectures"].as_array().into_iter().flatten())
+            .filter_map(|arch| Some(arch.as_str()?.to_string()))
+            .collect();
+        found.extend(counter["name"].as_str().map(|name| (name.to_string(), archs)));
+    }
+    found
 }
 
 #[cfg(test)]
