@@ -5,7 +5,11 @@ use trace::{StrId, Trace};
 
 use super::Ranks;
 use super::group::Groups;
+use super::kernels::NO_DURATION;
 use crate::statistics::percent;
+
+/// The domain of kernels.
+const DISPATCHES: &str = "KERNEL_DISPATCH";
 
 /// (prefix of a region's category, domain): rocprofv3's and rocprof-sys's spellings of one domain meet here.
 const DOMAINS: &[(&str, &str)] = &[
@@ -45,7 +49,7 @@ pub(super) fn table(trace: &Trace, ranks: &Ranks) -> Table {
     let (k, c, a, r) = (&trace.kernels, &trace.memory_copies, &trace.memory_allocations, &trace.regions);
     let scratch = trace.strings.find("SCRATCH");
     for (key, calls, total) in sums(k.len(), |i| (ranks.of(k.process[i]), ()), |i| k.end[i] - k.start[i]) {
-        add(key.0, "KERNEL_DISPATCH", calls, total);
+        add(key.0, DISPATCHES, calls, total);
     }
     for (key, calls, total) in sums(c.len(), |i| (ranks.of(c.process[i]), ()), |i| c.end[i] - c.start[i]) {
         add(key.0, "MEMORY_COPY", calls, total);
@@ -69,12 +73,11 @@ pub(super) fn table(trace: &Trace, ranks: &Ranks) -> Table {
     let mut table = Table::new("domains", "Domains", ranks.columns(columns));
     for (rank, domain, calls, total) in &rows {
         let whole: i64 = rows.iter().filter(|row| row.0 == *rank).map(|row| row.3).sum();
-        let cells = vec![
-            Value::from(domain.as_str()),
-            Value::from(*calls),
-            Value::Int(*total),
-            Value::Float(percent(*total, whole)),
-        ];
+        let times = match *total == 0 && domain == DISPATCHES {
+            true => [Value::absent(NO_DURATION), Value::absent(NO_DURATION)],
+            false => [Value::Int(*total), Value::Float(percent(*total, whole))],
+        };
+        let cells = [Value::from(domain.as_str()), Value::from(*calls)].into_iter().chain(times).collect();
         table.push(ranks.row(*rank, cells));
     }
     table

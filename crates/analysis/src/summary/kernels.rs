@@ -7,6 +7,9 @@ use super::Ranks;
 use super::group::Groups;
 use crate::statistics::{Durations, percent};
 
+/// Why there is no time of a kernel.
+pub(super) const NO_DURATION: &str = "no dispatch has a duration";
+
 pub(super) fn table(trace: &Trace, ranks: &Ranks) -> Table {
     let kernels = &trace.kernels;
     let groups = Groups::by(kernels.len(), |i| (ranks.of(kernels.process[i]), kernels.name[i]));
@@ -37,19 +40,48 @@ pub(super) fn table(trace: &Trace, ranks: &Ranks) -> Table {
     ];
     let mut table = Table::new("kernels", "Kernels", ranks.columns(columns));
     for (rank, name, d) in rows {
-        let share = percent(d.total, totals[rank as usize]);
-        let cells = vec![
-            Value::from(name),
-            Value::from(d.calls),
-            Value::Int(d.total),
-            Value::Int(d.mean()),
-            Value::Int(d.median),
-            Value::Int(d.min),
-            Value::Int(d.max),
-            Value::int_or(d.stddev, "one call has no spread"),
-            Value::Float(share),
-        ];
+        let mut cells = vec![Value::from(name), Value::from(d.calls)];
+        if d.total == 0 {
+            // No kernel takes no time: the times are lost.
+            cells.extend(std::iter::repeat_n(Value::absent(NO_DURATION), 7));
+        } else {
+            cells.extend([d.total, d.mean(), d.median, d.min, d.max].map(Value::Int));
+            cells.push(Value::int_or(d.stddev, "one call has no spread"));
+            cells.push(Value::Float(percent(d.total, totals[rank as usize])));
+        }
         table.push(ranks.row(rank, cells));
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use trace::{Kernel, Trace};
+
+    use crate::{SummaryOptions, summary};
+
+    #[test]
+    fn kernels_whose_times_are_lost_have_none() {
+        let mut trace = Trace::default();
+        for (name, end) in [("timed", 40), ("lost", 10), ("lost", 10)] {
+            let name = trace.strings.intern(name);
+            trace.kernels.push(Kernel { name, start: 10, end, ..Kernel::default() });
+        }
+        let report = summary(&trace, &SummaryOptions::default());
+        let table = report.table("kernels").expect("the kernels");
+        let (calls, total, share) = (
+            table.column("calls").unwrap(),
+            table.column("total_ns").unwrap(),
+            table.column("share_pct").unwrap(),
+        );
+        let row = |i: usize| {
+            (table.rows[i][calls].number(), table.rows[i][total].number(), table.rows[i][share].number())
+        };
+        assert_eq!(row(0), (Some(1.0), Some(30.0), Some(100.0)));
+        assert_eq!(row(1), (Some(2.0), None, None));
+        trace.kernels.end.fill(10);
+        let report = summary(&trace, &SummaryOptions::default());
+        let domains = report.table("domains").expect("the domains");
+        assert_eq!(domains.rows[0][domains.column("total_ns").unwrap()].number(), None);
+    }
 }

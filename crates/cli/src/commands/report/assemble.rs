@@ -198,7 +198,7 @@ fn figures(report: &Report) -> Vec<Figure> {
         let gpus = timeline.rows.len();
         let all = if gpus == 1 { "of one GPU".to_string() } else { format!("over {gpus} GPUs") };
         let (total, longest) = (sum(timeline, "total_ns"), most(timeline, "total_ns"));
-        push("GPU span", longest.map(time), "first to last GPU work".into());
+        push("GPU span", longest.filter(|span| *span > 0).map(time), "first to last GPU work".into());
         for (label, column) in [
             ("GPU busy", "busy_ns"),
             ("idle", "idle_ns"),
