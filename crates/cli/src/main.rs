@@ -1,6 +1,7 @@
 //! The `rocm-perf` program: arguments in, reports out. No logic of its own.
 
 mod arguments;
+mod code;
 mod commands;
 mod console;
 mod failure;

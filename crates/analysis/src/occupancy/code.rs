@@ -3,7 +3,7 @@
 use hw::code_object::{CodeObjectKernel, Contents};
 use report::{Finding, InputFact, Report, Severity, Value};
 
-use super::{OccupancyOptions, Subject};
+use super::{CODE_OBJECT, OccupancyOptions, Subject};
 use crate::names;
 
 pub(super) fn subjects(
@@ -34,6 +34,8 @@ fn subject(kernel: &CodeObjectKernel, options: &OccupancyOptions) -> Subject {
         scratch_bytes: Some(kernel.scratch_bytes),
         spills: kernel.vgpr_spills,
         registers_from: if kernel.exact { "metadata" } else { "descriptor, rounded up" },
+        lds_from: CODE_OBJECT,
+        scratch_from: CODE_OBJECT,
         ..Subject::default()
     }
 }

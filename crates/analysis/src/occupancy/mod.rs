@@ -4,12 +4,13 @@
 mod code;
 mod gfx950;
 mod recorded;
+mod resources;
 mod table;
 
 use hw::Arch;
 use hw::code_object::Contents;
 use hw::occupancy::KernelResources;
-use report::{InputFact, Report};
+use report::{InputFact, Report, Table};
 use trace::{Needs, Trace};
 
 use crate::base;
@@ -26,6 +27,10 @@ pub struct OccupancyOptions<'a> {
     /// Code objects whose register counts win over the profiler's.
     pub code: Option<&'a Contents>,
 }
+
+/// Where figures come from, in tables.
+const CODE_OBJECT: &str = "code object";
+const PROFILER: &str = "profiler";
 
 /// One kernel with one set of resources.
 #[derive(Clone, Debug, Default)]
@@ -47,8 +52,11 @@ struct Subject {
     total_ns: i64,
     /// Waves of the largest launch, per compute unit of the GPU.
     launched_waves_per_cu: Option<f64>,
-    /// How the registers were come by, where that needs saying.
+    /// How the registers were come by; empty where there are none.
     registers_from: &'static str,
+    /// How LDS and scratch were come by; empty where there are none.
+    lds_from: &'static str,
+    scratch_from: &'static str,
 }
 
 impl Subject {
@@ -85,6 +93,11 @@ pub fn occupancy(trace: &Trace, options: &OccupancyOptions) -> Report {
     report.notes.extend(options.code.iter().flat_map(|code| code.problems.iter().cloned()));
     table::fill(&mut report, &subjects, true);
     report
+}
+
+/// What the kernels of a trace use, and who says so.
+pub fn resources(trace: &Trace, options: &OccupancyOptions) -> Table {
+    resources::table(&recorded::subjects(trace, options).0)
 }
 
 /// Occupancy of the kernels in code objects that pass `wanted` by name, mangled or not.

@@ -6,7 +6,7 @@ use hw::code_object::CodeObjectKernel;
 use trace::{LaunchShape, Map, OptI64, Trace};
 
 use super::gfx950::{self, Verdict};
-use super::{OccupancyOptions, Subject};
+use super::{CODE_OBJECT, OccupancyOptions, PROFILER, Subject};
 use crate::names;
 
 /// What makes kernels one row.
@@ -20,6 +20,8 @@ struct Key {
     lds_bytes: Option<u32>,
     scratch_bytes: Option<u32>,
     workgroup: Option<u32>,
+    lds_from: &'static str,
+    scratch_from: &'static str,
 }
 
 #[derive(Default)]
@@ -50,6 +52,13 @@ pub(super) fn subjects(trace: &Trace, options: &OccupancyOptions) -> (Vec<Subjec
         let mut key = key(name, arch, shape, options);
         if let Some(kernel) = from_code.map(|at| code.kernels[at]) {
             (key.vgpr, key.agpr, key.sgpr) = (Some(kernel.vgpr), Some(kernel.agpr), Some(kernel.sgpr));
+            // A launch may add LDS and scratch of its own: what was recorded of it is better, if anything was.
+            if key.lds_bytes.is_none() {
+                (key.lds_bytes, key.lds_from) = (Some(kernel.lds_bytes), CODE_OBJECT);
+            }
+            if key.scratch_bytes.is_none() {
+                (key.scratch_bytes, key.scratch_from) = (Some(kernel.scratch_bytes), CODE_OBJECT);
+            }
         }
         let wave_size = hw::arch::find(arch).map(|arch| arch.wave_size());
         let launched = launched_waves(shape, wave_size)
@@ -86,7 +95,7 @@ pub(super) fn subjects(trace: &Trace, options: &OccupancyOptions) -> (Vec<Subjec
         tallies.into_iter().map(|(key, tally)| subject(key, &tally, verdict, &code)).collect();
     subjects.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.name.cmp(&b.name)));
     if options.code.is_some() {
-        let found = subjects.iter().filter(|subject| subject.registers_from == "code object").count();
+        let found = subjects.iter().filter(|subject| subject.registers_from == CODE_OBJECT).count();
         notes.push(format!("{found} of {} rows have their registers from the code object", subjects.len()));
     }
     (subjects, notes)
@@ -111,6 +120,7 @@ fn key(name: &str, arch: &str, shape: &LaunchShape, options: &OccupancyOptions) 
     let number = |value: OptI64| value.get().and_then(|value| u32::try_from(value).ok());
     let threads =
         |sizes: [u32; 3]| sizes.into_iter().try_fold(1u32, |all, size| all.checked_mul(size.max(1)));
+    let said = |value: OptI64| if number(value).is_some() { PROFILER } else { "" };
     Key {
         name: name.to_owned(),
         arch: arch.to_owned(),
@@ -119,6 +129,8 @@ fn key(name: &str, arch: &str, shape: &LaunchShape, options: &OccupancyOptions) 
         sgpr: number(shape.sgpr),
         lds_bytes: number(shape.lds_bytes),
         scratch_bytes: number(shape.scratch_bytes),
+        lds_from: said(shape.lds_bytes),
+        scratch_from: said(shape.scratch_bytes),
         workgroup: shape.workgroup.and_then(threads).or(options.workgroup),
     }
 }
@@ -146,10 +158,13 @@ fn subject(key: Key, tally: &Tally, verdict: Verdict, code: &Code) -> Subject {
         calls: tally.calls,
         total_ns: tally.total_ns,
         launched_waves_per_cu: tally.launched_waves_per_cu,
+        registers_from: if key.vgpr.is_some() { PROFILER } else { "" },
+        lds_from: key.lds_from,
+        scratch_from: key.scratch_from,
         ..Subject::default()
     };
     if let Some(kernel) = kernel {
-        subject.registers_from = "code object";
+        subject.registers_from = CODE_OBJECT;
         subject.wave_size = Some(kernel.wave_size).filter(|&size| size > 0);
         subject.cu_mode = kernel.cu_mode;
         subject.spills = kernel.vgpr_spills;
@@ -157,7 +172,7 @@ fn subject(key: Key, tally: &Tally, verdict: Verdict, code: &Code) -> Subject {
         let restored = subject.vgpr.map(gfx950::restored);
         subject.vgpr = restored.map(|(vgpr, _)| vgpr);
         subject.agpr = restored.map(|(_, agpr)| agpr);
-        subject.registers_from = "the profiler's count, doubled";
+        subject.registers_from = "profiler, doubled";
     }
     subject
 }

@@ -1,33 +1,57 @@
 //! The tables of `occupancy`.
 
+use std::borrow::Cow;
+use std::rc::Rc;
+
 use hw::Arch;
 use hw::occupancy::{KernelResources, Occupancy, theoretical};
 use report::{Column, Report, Table, Unit, Value};
+use trace::Map;
 
 use super::Subject;
 use crate::names;
 
+/// A row: a kernel, its name for people, and how many of its waves fit or why that is not known.
+struct Line<'a> {
+    subject: &'a Subject,
+    name: Cow<'a, str>,
+    fits: Result<Rc<Occupancy>, String>,
+}
+
 /// Adds the tables `kernels` and `gains`, and remarks about what could not be told.
 pub(super) fn fill(report: &mut Report, subjects: &[Subject], from_trace: bool) {
-    let results: Vec<Result<Occupancy, String>> = subjects.iter().map(work_out).collect();
-    report.tables.push(kernels(subjects, &results, from_trace));
-    let gains = gains(subjects, &results);
+    // Libraries have thousands of kernels with few different needs.
+    let mut known = Map::default();
+    let lines: Vec<Line> = subjects
+        .iter()
+        .map(|subject| Line {
+            subject,
+            name: names::demangle(&subject.name),
+            fits: work_out(subject, &mut known),
+        })
+        .collect();
+    report.tables.push(kernels(&lines, from_trace));
+    let gains = gains(&lines);
     if !gains.rows.is_empty() {
         report.tables.push(gains);
     }
-    report.notes.extend(remarks(subjects, &results));
+    report.notes.extend(remarks(&lines));
 }
 
-fn work_out(subject: &Subject) -> Result<Occupancy, String> {
+type Known = Map<(&'static str, KernelResources), Rc<Occupancy>>;
+
+fn work_out(subject: &Subject, known: &mut Known) -> Result<Rc<Occupancy>, String> {
     let arch = match (subject.arch(), subject.arch_name.as_str()) {
         (Some(arch), _) => arch,
         (None, "") => return Err("the source does not say which GPU it ran on; give --arch".into()),
         (None, name) => return Err(format!("{name} is not among the known architectures")),
     };
-    subject.resources().map(|kernel| theoretical(arch, &kernel))
+    let kernel = subject.resources()?;
+    let key = (arch.name.as_str(), kernel);
+    Ok(Rc::clone(known.entry(key).or_insert_with(|| Rc::new(theoretical(arch, &kernel)))))
 }
 
-fn kernels(subjects: &[Subject], results: &[Result<Occupancy, String>], from_trace: bool) -> Table {
+fn kernels(lines: &[Line], from_trace: bool) -> Table {
     let mut columns = vec![
         Column::text("name"),
         Column::text("arch").detail(),
@@ -54,8 +78,9 @@ fn kernels(subjects: &[Subject], results: &[Result<Occupancy, String>], from_tra
         columns.splice(1..1, run);
     }
     let mut table = Table::new("kernels", "Theoretical occupancy", columns);
-    for (subject, result) in subjects.iter().zip(results) {
-        let mut row = vec![Value::from(names::demangle(&subject.name).as_ref())];
+    for Line { subject, name, fits } in lines {
+        let mut row = Vec::with_capacity(table.columns.len());
+        row.push(Value::from(name.as_ref()));
         if from_trace {
             row.push(Value::Int(subject.calls as i64));
             row.push(Value::Int(subject.total_ns));
@@ -65,7 +90,7 @@ fn kernels(subjects: &[Subject], results: &[Result<Occupancy, String>], from_tra
         for number in [subject.workgroup, subject.vgpr, subject.agpr, subject.sgpr, subject.lds_bytes] {
             row.push(int(number, "the source does not say"));
         }
-        match result {
+        match fits {
             Ok(occupancy) => {
                 row.push(Value::Float(rounded(occupancy.waves_per_simd())));
                 row.push(Value::Float(rounded(occupancy.percent())));
@@ -77,13 +102,13 @@ fn kernels(subjects: &[Subject], results: &[Result<Occupancy, String>], from_tra
         }
         row.push(int(subject.scratch_bytes, "the source does not say"));
         row.push(int(subject.spills, "only code objects say"));
-        row.push(text(subject.registers_from, "as the source has them"));
+        row.push(text(subject.registers_from, "the source does not say"));
         table.push(row);
     }
     table
 }
 
-fn gains(subjects: &[Subject], results: &[Result<Occupancy, String>]) -> Table {
+fn gains(lines: &[Line]) -> Table {
     let columns = vec![
         Column::text("name"),
         Column::text("change"),
@@ -91,13 +116,13 @@ fn gains(subjects: &[Subject], results: &[Result<Occupancy, String>]) -> Table {
         Column::int("occupancy_pct", Unit::Pct).key(),
     ];
     let mut table = Table::new("gains", "What lets more waves in", columns);
-    for (subject, result) in subjects.iter().zip(results) {
-        let Ok(occupancy) = result else { continue };
+    for Line { name, fits, .. } in lines {
+        let Ok(occupancy) = fits else { continue };
         for gain in &occupancy.gains {
             let changes: Vec<String> = gain.changes.iter().map(ToString::to_string).collect();
             let share = 100.0 * f64::from(gain.waves) / f64::from(occupancy.wave_slots.max(1));
             table.push(vec![
-                Value::from(names::demangle(&subject.name).as_ref()),
+                Value::from(name.as_ref()),
                 Value::Text(changes.join(" and ")),
                 Value::Float(rounded(gain.waves_per_simd)),
                 Value::Float(rounded(share)),
@@ -150,37 +175,34 @@ pub(super) fn limits(arch: &Arch, kernel: &KernelResources) -> Table {
     table
 }
 
-fn remarks(subjects: &[Subject], results: &[Result<Occupancy, String>]) -> Vec<String> {
+fn remarks(lines: &[Line]) -> Vec<String> {
     let mut remarks = Vec::new();
     let mut reasons: Vec<(&str, usize)> = Vec::new();
-    for why in results.iter().filter_map(|result| result.as_ref().err()) {
+    for why in lines.iter().filter_map(|line| line.fits.as_ref().err()) {
         match reasons.iter_mut().find(|(known, _)| known == why) {
             Some((_, count)) => *count += 1,
             None => reasons.push((why, 1)),
         }
     }
     remarks.extend(
-        reasons
-            .iter()
-            .map(|(why, count)| format!("{count} of {} kernels are left out: {why}", subjects.len())),
+        reasons.iter().map(|(why, count)| format!("{count} of {} kernels are left out: {why}", lines.len())),
     );
-    for (subject, result) in subjects.iter().zip(results) {
-        if let Ok(Occupancy { problem: Some(problem), .. }) = result {
+    for Line { subject, fits, .. } in lines {
+        if let Some(problem) = fits.as_ref().ok().and_then(|fits| fits.problem.as_ref()) {
             remarks.push(format!("{} cannot be launched: {problem}", names::display_name(&subject.name)));
         }
     }
-    let small = |(subject, result): &(&Subject, &Result<Occupancy, String>)| {
-        let Ok(occupancy) = result else { return false };
-        subject.launched_waves_per_cu.is_some_and(|launched| launched < occupancy.waves_per_cu())
+    let small = |line: &&Line| {
+        let Ok(occupancy) = &line.fits else { return false };
+        line.subject.launched_waves_per_cu.is_some_and(|launched| launched < occupancy.waves_per_cu())
     };
-    let small: Vec<(&Subject, _)> = subjects.iter().zip(results).filter(small).collect();
+    let small: Vec<&Line> = lines.iter().filter(small).collect();
     if !small.is_empty() {
-        let time: i64 = small.iter().map(|(subject, _)| subject.total_ns).sum();
-        let total: i64 = subjects.iter().map(|subject| subject.total_ns).sum();
+        let time = |lines: &mut dyn Iterator<Item = &Line>| lines.map(|line| line.subject.total_ns).sum();
         remarks.push(format!(
             "{} kernels ({:.0} % of kernel time) launch fewer waves than the GPU can hold: their grids are the limit",
             small.len(),
-            crate::statistics::percent(time, total)
+            crate::statistics::percent(time(&mut small.iter().copied()), time(&mut lines.iter()))
         ));
     }
     remarks

@@ -5,14 +5,15 @@
 
 mod result;
 
-use report::{Report, Table};
+use hw::code_object::Contents;
+use report::{Report, Table, Value};
 use trace::{Needs, ThreadTrace, Trace};
 
 use crate::base;
 use crate::bottleneck::{Figures, KernelFigures, bottlenecks, kernel_figures};
 use crate::classify::Classifier;
 use crate::critical_path::{CriticalPathOptions, critical_path, critical_path_needs};
-use crate::occupancy::{OccupancyOptions, occupancy, occupancy_needs};
+use crate::occupancy::{OccupancyOptions, occupancy, occupancy_needs, resources};
 use crate::roofline::{RooflineOptions, roofline, roofline_needs};
 use crate::stability::{RunTimes, Stability, stability_tables};
 use crate::{att, statistics::percent};
@@ -29,6 +30,8 @@ pub struct Profiled<'a> {
     pub counters: Option<&'a Trace>,
     /// Thread traces.
     pub thread_traces: &'a [ThreadTrace],
+    /// Code of the program, whose register counts win over the profiler's.
+    pub code: Option<&'a Contents>,
 }
 
 /// What a timing run must be read with.
@@ -50,15 +53,23 @@ fn union(mut needs: Needs, other: &Needs) -> Needs {
 
 /// Everything about a program in one report.
 pub fn profile_report(profiled: &Profiled) -> Report {
-    let Profiled { runs, timing, counters, thread_traces } = *profiled;
+    let Profiled { runs, timing, counters, thread_traces, code } = *profiled;
     let mut report = base::report("profile", timing);
-    let kernels = figures(timing, counters, thread_traces);
+    let mut kernels = figures(timing, counters, thread_traces);
     let totals: Vec<f64> = runs.iter().map(|run| run.kernels_ns as f64).collect();
     let stability = Stability::of(&totals);
 
     report.tables.extend(stability_tables(runs));
-    let fitted = renamed(occupancy(timing, &OccupancyOptions::default()), "kernels", "occupancy");
+    let options = OccupancyOptions { code, ..OccupancyOptions::default() };
+    let used = resources(timing, &options);
+    report.tables.push(used.clone());
+    let mut fitted = occupancy(timing, &options);
+    report.notes.append(&mut fitted.notes);
+    let fitted = renamed(fitted, "kernels", "occupancy");
     report.tables.extend(fitted.clone());
+    if let Some(table) = &fitted {
+        take_occupancy(&mut kernels, table);
+    }
     let path = critical_path(timing, &Classifier::builtin(), &CriticalPathOptions::default()).ok();
     if let Some(path) = &path {
         report.health.extend(path.report.health.iter().skip(timing.health.checks.len()).cloned());
@@ -86,6 +97,7 @@ pub fn profile_report(profiled: &Profiled) -> Report {
         timing,
         stability: stability.as_ref(),
         kernels: &kernels,
+        resources: &used,
         occupancy: fitted.as_ref(),
         path: path.as_ref(),
         roofline: roof_table.as_ref(),
@@ -120,6 +132,18 @@ fn figures(timing: &Trace, counters: Option<&Trace>, thread_traces: &[ThreadTrac
         }
     }
     kernels
+}
+
+/// The rules go by the occupancy that is shown: registers of the code object, not what the profiler made of them.
+fn take_occupancy(kernels: &mut [KernelFigures], table: &Table) {
+    let (Some(name), Some(percent)) = (table.column("name"), table.column("occupancy_pct")) else { return };
+    for kernel in kernels {
+        let shown = crate::names::demangle(&kernel.name);
+        let row = table.rows.iter().find(|row| matches!(&row[name], Value::Text(text) if *text == shown));
+        if let Some(percent) = row.and_then(|row| row[percent].number()) {
+            kernel.figures.insert("occupancy_pct".into(), percent);
+        }
+    }
 }
 
 fn next_steps(

@@ -14,6 +14,7 @@ pub(super) struct Parts<'a> {
     pub timing: &'a Trace,
     pub stability: Option<&'a Stability>,
     pub kernels: &'a [KernelFigures],
+    pub resources: &'a Table,
     pub occupancy: Option<&'a Table>,
     pub path: Option<&'a CriticalPath>,
     pub roofline: Option<&'a Table>,
@@ -33,10 +34,12 @@ fn cell(table: &Table, row: usize, key: &str) -> Json {
     }
 }
 
-/// The row of a kernel.
+/// The row of a kernel, whose name may be shown demangled.
 fn row_of(table: &Table, name: &str) -> Option<usize> {
     let column = table.column("name")?;
-    table.rows.iter().position(|row| matches!(&row[column], Value::Text(text) if text == name))
+    let shown = crate::names::demangle(name);
+    let named = |text: &str| text == name || text == shown;
+    table.rows.iter().position(|row| matches!(&row[column], Value::Text(text) if named(text)))
 }
 
 pub(super) fn result(parts: &Parts) -> Json {
@@ -53,13 +56,7 @@ pub(super) fn result(parts: &Parts) -> Json {
         "busy_ms": median(|run| run.busy_ns),
         "span_ms": median(|run| run.span_ns),
         "stability": parts.stability.map(stability),
-        "resources": parts.occupancy.and_then(|table| Some((table, row_of(table, dominant)?))).map(|(table, row)| json!({
-            "vgpr_per_thread": cell(table, row, "vgpr"),
-            "agpr_per_thread": cell(table, row, "agpr"),
-            "sgpr_per_wave": cell(table, row, "sgpr"),
-            "lds_bytes": cell(table, row, "lds_bytes"),
-            "scratch_bytes": cell(table, row, "scratch_bytes"),
-        })),
+        "resources": row_of(parts.resources, dominant).map(|row| resources(parts.resources, row)),
         "occupancy": parts.occupancy.and_then(|table| Some((table, row_of(table, dominant)?))).map(|(table, row)| json!({
             "theoretical": cell(table, row, "occupancy_pct").as_f64().map(|percent| percent / 100.0),
             "threads_per_block": cell(table, row, "workgroup"),
@@ -88,6 +85,33 @@ pub(super) fn result(parts: &Parts) -> Json {
             })
         }),
     })
+}
+
+/// Fields of a result and the columns they come from.
+const RESOURCES: [(&str, &str); 8] = [
+    ("vgpr_per_thread", "vgpr"),
+    ("agpr_per_thread", "agpr"),
+    ("sgpr_per_wave", "sgpr"),
+    ("lds_bytes", "lds_bytes"),
+    ("scratch_bytes", "scratch_bytes"),
+    ("registers_from", "registers_from"),
+    ("lds_from", "lds_from"),
+    ("scratch_from", "scratch_from"),
+];
+
+fn resources(table: &Table, row: usize) -> Json {
+    let mut fields = serde_json::Map::new();
+    let mut absent = serde_json::Map::new();
+    for (field, column) in RESOURCES {
+        fields.insert(field.into(), cell(table, row, column));
+        if let Some(Value::Absent(why)) = table.column(column).map(|column| &table.rows[row][column]) {
+            absent.insert(field.into(), why.clone().into());
+        }
+    }
+    if !absent.is_empty() {
+        fields.insert("absent".into(), absent.into());
+    }
+    Json::Object(fields)
 }
 
 fn length(path: &CriticalPath) -> i64 {

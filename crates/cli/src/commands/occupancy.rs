@@ -1,15 +1,14 @@
 //! `occupancy`
 
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use analysis::OccupancyOptions;
 use clap::Args;
 use hw::Arch;
-use hw::code_object::{self, Contents};
 use hw::occupancy::KernelResources;
-use report::{InputFact, Report};
+use report::Report;
 
+use crate::code;
 use crate::failure::Failure;
 use crate::input::InputArgs;
 use crate::output::OutputArgs;
@@ -86,8 +85,8 @@ impl OccupancyArgs {
                 "registers and wave size are the input's; give them without an input",
             ));
         }
-        let code = given.iter().filter(|path| is_code(path)).count();
-        match (code, given.len()) {
+        let with_code = given.iter().filter(|path| code::is_code(path)).count();
+        match (with_code, given.len()) {
             (0, _) => output.show(self.of_trace(arch, output)?),
             (code, all) if code == all => output.show(self.of_code(&given, arch)?),
             _ => Err(Failure::input("traces and code objects are given together")
@@ -119,14 +118,7 @@ impl OccupancyArgs {
         if self.lds.is_some() {
             return Err(Failure::input("a trace has the LDS of each launch; `--lds` is for code objects"));
         }
-        let mut code: Option<Contents> = None;
-        for path in &self.code_object {
-            let (_, contents) = read_code(path)?;
-            let all = code.get_or_insert_default();
-            all.kernels.extend(contents.kernels);
-            all.problems
-                .extend(contents.problems.iter().map(|problem| format!("{}: {problem}", path.display())));
-        }
+        let code = code::read_all(&self.code_object)?;
         let trace = self.input.read(&analysis::occupancy_needs(), output)?;
         if trace.kernels.is_empty() {
             return Err(Failure::input("there are no kernels in this part of the trace"));
@@ -142,7 +134,7 @@ impl OccupancyArgs {
 
     fn of_code(&self, paths: &[&PathBuf], arch: Option<&'static Arch>) -> Result<Report, Failure> {
         let wanted = self.input.selection.only_kernel("code objects")?;
-        let files = paths.iter().map(|path| read_code(path)).collect::<Result<Vec<_>, _>>()?;
+        let files = paths.iter().map(|path| code::read(path)).collect::<Result<Vec<_>, _>>()?;
         let options = OccupancyOptions {
             arch,
             workgroup: self.workgroup,
@@ -175,30 +167,4 @@ pub fn known_arch(name: &str) -> Result<&'static Arch, Failure> {
         Failure::input(format!("`{name}` is no known GPU"))
             .with_help(format!("known are {}", names.join(", ")))
     })
-}
-
-/// Whether a file holds GPU code rather than a trace.
-fn is_code(path: &Path) -> bool {
-    let mut head = [0; 24];
-    let read = std::fs::metadata(path)
-        .ok()
-        .filter(|facts| facts.is_file())
-        .and_then(|_| std::fs::File::open(path).ok())
-        .and_then(|mut file| file.read(&mut head).ok());
-    read.is_some_and(|length| code_object::is_code(&head[..length]))
-}
-
-fn read_code(path: &Path) -> Result<(InputFact, Contents), Failure> {
-    let shown = path.display();
-    let bytes =
-        std::fs::read(path).map_err(|error| Failure::input(format!("cannot read `{shown}`: {error}")))?;
-    let contents =
-        code_object::contents(&bytes).map_err(|error| Failure::input(format!("`{shown}`: {error}")))?;
-    let input = InputFact {
-        path: shown.to_string(),
-        format: "code-object".into(),
-        bytes: bytes.len() as u64,
-        rank: None,
-    };
-    Ok((input, contents))
 }

@@ -1,5 +1,7 @@
 //! `profile`
 
+mod code;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -30,11 +32,13 @@ const TRACES: [&str; 3] = ["kernel", "hip", "memory-copy"];
   rocm-perf profile ./app --json
   rocm-perf profile --runs 10 --counters -- ./app --size 4096
   rocm-perf profile --att --out study -- ./app
+  rocm-perf profile --code-object kernels.hsaco -- python serve.py
   rocm-perf profile --no-rocprof -- ./app
 
 Runs the program under rocprofv3 (once to warm up, then `--runs` times), and reports kernel times with their stability,
 resources and occupancy, the critical path and what bounds each kernel; `--counters` adds the roofline from a run of its
-own, `--att` what waves wait for. `runtime_ms` is the sum of dispatch times, the median over runs. The databases are
+own, `--att` what waves wait for. Registers are those of the code objects that are found: in the program, in files that
+the profiler names or leaves, or given. `runtime_ms` is the sum of dispatch times, the median over runs. The databases are
 kept in `.rocpd_profile` (or `--out`), replaced by the next profile there. docs/profile.md describes the JSON.")]
 pub struct ProfileArgs {
     /// Timing runs
@@ -53,8 +57,12 @@ pub struct ProfileArgs {
     #[arg(long)]
     att: bool,
 
+    /// File with the program's GPU code, where it is not in the program itself
+    #[arg(long, value_name = "FILE")]
+    code_object: Vec<PathBuf>,
+
     /// Time the process only, without a profiler
-    #[arg(long, conflicts_with_all = ["counters", "att"])]
+    #[arg(long, conflicts_with_all = ["counters", "att", "code_object"])]
     no_rocprof: bool,
 
     /// Show the profiler's commands and all that it and the program print
@@ -88,6 +96,10 @@ impl ProfileArgs {
         }
         if self.no_rocprof {
             return output.show(self.time_process(&application)?);
+        }
+        // A wrong file is better found before the program runs.
+        for path in &self.code_object {
+            crate::code::read(path)?;
         }
         let folder = self.out.clone().unwrap_or_else(|| FOLDER.into());
         let events = Console { quiet: output.quiet, output: self.debug };
@@ -127,8 +139,15 @@ impl ProfileArgs {
         };
         let traces =
             if self.att { self.collect_att(&application, &folder, &events, &mut notes)? } else { Vec::new() };
-        let profiled =
-            Profiled { runs: &runs, timing: &trace, counters: counters.as_ref(), thread_traces: &traces };
+        let code = code::find(&application[0], &run.traces, &folder, &self.code_object)?;
+        notes.extend(code.notes);
+        let profiled = Profiled {
+            runs: &runs,
+            timing: &trace,
+            counters: counters.as_ref(),
+            thread_traces: &traces,
+            code: Some(&code.contents).filter(|code| !code.kernels.is_empty()),
+        };
         let mut report = profile_report(&profiled);
         if let Some(serde_json::Value::Object(result)) = &mut report.result {
             let paths: Vec<String> = run.traces.iter().map(|path| path.display().to_string()).collect();

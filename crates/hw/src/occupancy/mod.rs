@@ -9,7 +9,7 @@ use crate::arch::{Arch, RegisterFile};
 use std::fmt;
 
 /// What one launch of a kernel takes of a compute unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KernelResources {
     /// Vector registers per lane, without accumulation registers.
     pub vgpr: u32,
