@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use tune::measure::{DispatchTime, Measure, Printed, ProcessTime};
 use tune::optimize::experiment::Plan;
 use tune::optimize::propose::llm::Endpoint;
-use tune::optimize::propose::rules::RULES;
+use tune::optimize::propose::rules::{Choice, Permission, RULES};
 use tune::optimize::session::Session;
 use tune::optimize::{OptimizeError, OptimizeRequest, Proposer, optimize, source, tables};
 use tune::template;
@@ -76,6 +76,15 @@ pub struct OptimizeArgs {
     /// Rules to try, of the library; may be repeated [default: all]
     #[arg(long, value_name = "NAME")]
     rule: Vec<String>,
+
+    /// Let rules build with other compiler options: at the end of a compiler's own command, where the build command says
+    /// `{flags}`, or through HIPCC_COMPILE_FLAGS_APPEND
+    #[arg(long)]
+    flags: bool,
+
+    /// Let rules change results in the last digits: approximate functions, with `--flags` also -ffast-math
+    #[arg(long)]
+    allow_fast_math: bool,
 
     /// OpenAI-compatible endpoint (http), such as http://localhost:8000/v1
     #[arg(long, value_name = "URL", required_if_eq("proposer", "llm"))]
@@ -258,13 +267,20 @@ impl OptimizeArgs {
     }
 
     fn proposer(&self) -> Result<Proposer, Failure> {
-        let known: Vec<&str> = RULES.iter().map(|(name, _)| *name).collect();
+        let known: Vec<&str> = RULES.iter().map(|rule| rule.name).collect();
+        let choice = Choice { names: self.rule.clone(), flags: self.flags, fast_math: self.allow_fast_math };
         if let Some(unknown) = self.rule.iter().find(|rule| !known.contains(&rule.as_str())) {
             return Err(Failure::input(format!("there is no rule `{unknown}`"))
                 .with_help(format!("there are {}", known.join(", "))));
         }
+        let named = RULES.iter().filter(|rule| self.rule.iter().any(|name| name == rule.name));
+        for rule in named.filter(|rule| !choice.allows(rule.needs)) {
+            let option = if rule.needs == Permission::Flags { "--flags" } else { "--allow-fast-math" };
+            return Err(Failure::input(format!("rule `{}` may not be used", rule.name))
+                .with_help(format!("`{option}` allows it: it {}", rule.does)));
+        }
         Ok(match self.proposer {
-            ProposerName::Rules => Proposer::Rules(self.rule.clone()),
+            ProposerName::Rules => Proposer::Rules(choice),
             ProposerName::Llm => {
                 let url = self.llm_url.clone().unwrap_or_default();
                 if !url.starts_with("http://") {

@@ -28,18 +28,18 @@ use serde_json::{Value as Json, json};
 use crate::measure::Measure;
 use crate::random::Random;
 use experiment::{Plan, Side, noise_floor};
-use propose::{llm, patch};
+use propose::{llm, patch, rules};
 use runner::Runner;
 use session::{Ranked, Session};
 use source::{Source, base_name};
-use trial::Trial;
+use trial::{Current, Trial};
 use workspace::{Workspace, WorkspaceError};
 
 /// Where proposals come from.
 #[derive(Clone, Debug)]
 pub enum Proposer {
-    /// The rule library; all rules where none is named.
-    Rules(Vec<String>),
+    /// The rule library.
+    Rules(rules::Choice),
     /// A language model, asked so many times.
     Llm(llm::Endpoint, usize),
     /// Another program.
@@ -159,7 +159,7 @@ pub fn optimize(request: &OptimizeRequest, watch: &mut dyn FnMut(&str)) -> Resul
     let mut session = Session { request: asked(request), state: "building", ..Session::default() };
     session.save(request.out)?;
     watch("building the program as it is");
-    runner.build(Side::Base).map_err(OptimizeError::Build)?;
+    runner.build(Side::Base, &[]).map_err(OptimizeError::Build)?;
     session.state = "checking";
     session.save(request.out)?;
     watch("checking the program as it is");
@@ -182,7 +182,7 @@ pub fn optimize(request: &OptimizeRequest, watch: &mut dyn FnMut(&str)) -> Resul
     let (path, targets) = targets(request, &mut session)?;
     let relative = workspace.relative(&path)?;
     let original = read(&path)?;
-    let mut current = original.clone();
+    let mut current = Current { text: original.clone(), flags: Vec::new() };
     session.state = "trying";
     let mut random = Random::new(request.seed);
     for target in &targets {
@@ -204,14 +204,17 @@ pub fn optimize(request: &OptimizeRequest, watch: &mut dyn FnMut(&str)) -> Resul
         };
         trial.all(&mut session, &mut current, &mut random, watch)?;
     }
+    session.flags = current.flags;
+    let fresh = session.accepted().filter_map(|one| Some(one.proof.as_ref()?.fresh.as_ref()?.effect.speedup));
+    let gains: Vec<f64> = fresh.collect();
+    session.speedup = (!gains.is_empty()).then(|| gains.iter().product());
+    let current = current.text;
     if current != original {
         let name = relative.display().to_string();
         session::write(
             &request.out.join("accepted.diff"),
             patch::difference(&name, &original, &current).as_bytes(),
         )?;
-        let together = session.accepted().filter_map(|one| one.proof.as_ref()?.fresh.as_ref());
-        session.speedup = Some(together.map(|fresh| fresh.effect.speedup).product());
         if request.apply {
             let backup = workspace::apply(&path, &original, &current, &request.out.join("backup"))?;
             session.applied = Some(backup);
@@ -233,7 +236,9 @@ fn asked(request: &OptimizeRequest) -> Json {
         "tree": request.tree,
         "kernel": request.kernel,
         "proposer": match &request.proposer {
-            Proposer::Rules(rules) => json!({ "rules": rules }),
+            Proposer::Rules(choice) => json!({
+                "rules": choice.names, "flags": choice.flags, "fast_math": choice.fast_math,
+            }),
             Proposer::Llm(endpoint, attempts) => json!({
                 "llm": endpoint.url, "model": endpoint.model, "attempts": attempts,
             }),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::OptimizeRequest;
 use super::experiment::{Sample, Side};
+use super::propose::rules::flags::with_flags;
 use super::rank;
 use super::session::Ranked;
 use super::workspace::Workspace;
@@ -18,12 +19,13 @@ pub(super) struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// Builds a side; gives the log, or how it failed.
-    pub fn build(&self, side: Side) -> Result<Vec<u8>, String> {
-        let words = self.workspace.words(side, &self.request.build);
+    /// Builds a side with more compiler options; gives the log, or how it failed.
+    pub fn build(&self, side: Side, flags: &[String]) -> Result<Vec<u8>, String> {
+        let (words, env) = with_flags(&self.request.build, flags);
+        let words = self.workspace.words(side, &words);
         let folder = self.workspace.here(side);
         let limit = self.request.build_timeout;
-        let ended = process::run(&Job { words: &words, env: &[], folder: Some(&folder), limit });
+        let ended = process::run(&Job { words: &words, env: &env, folder: Some(&folder), limit });
         if !ended.is_success() {
             return Err(ended.explain());
         }

@@ -102,6 +102,8 @@ pub struct Session {
     pub state: &'static str,
     /// Speed-up of all accepted changes together, as far as their experiments tell.
     pub speedup: Option<f64>,
+    /// Compiler options that were accepted.
+    pub flags: Vec<String>,
     /// Whether the tree was changed, and where the backup is.
     pub applied: Option<PathBuf>,
     /// Remarks.
@@ -129,6 +131,7 @@ impl Session {
             "candidates": self.candidates.iter().map(Candidate::to_json).collect::<Vec<_>>(),
             "accepted": self.accepted().map(|one| one.id).collect::<Vec<_>>(),
             "speedup": self.speedup,
+            "accepted_flags": self.flags,
             "applied": self.applied.is_some(),
             "backup": self.applied,
             "notes": self.notes,

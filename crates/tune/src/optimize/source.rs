@@ -37,6 +37,10 @@ pub struct Loop {
     pub pragma: Option<Range<usize>>,
     /// Line it is in, from 1.
     pub line: usize,
+    /// Its three parts as written, and which of those written alike it is: the same after other lines have moved.
+    pub key: String,
+    /// Factor of the pragma, where it names one.
+    pub factor: Option<u32>,
     /// Loops around it.
     pub depth: usize,
     /// Whether loops are in it.
@@ -52,6 +56,23 @@ pub struct Pointer {
     pub name: String,
     /// Whether it is restricted already.
     pub restricted: bool,
+    /// What it points to, without qualifiers.
+    pub pointee: String,
+    /// Whether what it points to is constant.
+    pub constant: bool,
+    /// Whether what it points to is volatile.
+    pub volatile: bool,
+}
+
+/// A macro.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Macro {
+    /// Its name.
+    pub name: String,
+    /// What it stands for.
+    pub value: String,
+    /// Whether it has parameters.
+    pub parameters: bool,
 }
 
 /// A token of the source; comments are none.
@@ -86,7 +107,8 @@ impl Source {
         kernels
     }
 
-    fn text(&self, node: Node) -> &str {
+    /// Text of a node.
+    pub(super) fn text(&self, node: Node) -> &str {
         &self.text[node.byte_range()]
     }
 
@@ -110,6 +132,52 @@ impl Source {
             launch_bounds: header.iter().any(|token| token.text == "__launch_bounds__"),
             damaged: node.has_error(),
         })
+    }
+
+    /// The node of a kernel's body.
+    pub(super) fn body(&self, kernel: &Kernel) -> Option<Node<'_>> {
+        let found = self.tree.root_node().descendant_for_byte_range(kernel.body.start, kernel.body.end)?;
+        (found.kind() == "compound_statement").then_some(found)
+    }
+
+    /// Macros of the file.
+    pub(super) fn macros(&self) -> Vec<Macro> {
+        let mut macros = Vec::new();
+        visit(self.tree.root_node(), &mut |node| {
+            if matches!(node.kind(), "preproc_def" | "preproc_function_def")
+                && let Some(name) = node.child_by_field_name("name")
+            {
+                let value = node.child_by_field_name("value").map(|value| self.text(value).trim());
+                macros.push(Macro {
+                    name: self.text(name).to_string(),
+                    value: value.unwrap_or_default().to_string(),
+                    parameters: node.kind() == "preproc_function_def",
+                });
+            }
+            true
+        });
+        macros
+    }
+
+    /// A named whole number: a macro, or a constant of the file or of a kernel.
+    pub(super) fn constant(&self, name: &str) -> Option<i64> {
+        let macros = self.macros().into_iter().filter(|one| one.name == name);
+        let mut values: Vec<Option<i64>> = macros.map(|one| number(&one.value)).collect();
+        visit(self.tree.root_node(), &mut |node| {
+            if node.kind() == "init_declarator"
+                && node.child_by_field_name("declarator").is_some_and(|one| self.text(one) == name)
+            {
+                let declaration = node.parent().map(|parent| self.text(parent)).unwrap_or_default();
+                let fixed = declaration.split_whitespace().any(|word| ["const", "constexpr"].contains(&word));
+                let value = node.child_by_field_name("value").and_then(|value| number(self.text(value)));
+                values.push(value.filter(|_| fixed));
+            }
+            true
+        });
+        match values[..] {
+            [value] => value,
+            _ => None,
+        }
     }
 
     fn header_tokens(&self, definition: Node, body: Node) -> Vec<Token> {
@@ -176,10 +244,15 @@ impl Source {
 
     /// `for` loops in a kernel's body.
     pub fn loops(&self, kernel: &Kernel) -> Vec<Loop> {
-        let mut loops = Vec::new();
+        let mut loops: Vec<Loop> = Vec::new();
         visit(self.tree.root_node(), &mut |node| {
             let within = node.start_byte() >= kernel.body.start && node.end_byte() <= kernel.body.end;
             if within && node.kind() == "for_statement" {
+                let end = node.child_by_field_name("body").map_or(node.end_byte(), |body| body.start_byte());
+                let header = self.text[node.start_byte()..end].split_whitespace().collect::<String>();
+                let before =
+                    loops.iter().filter(|other| other.key.split(' ').next() == Some(header.as_str())).count();
+                let pragma = self.pragma_before(node);
                 let mut innermost = true;
                 visit(node, &mut |inner| {
                     innermost &= inner.id() == node.id() || !inner.kind().ends_with("for_statement");
@@ -193,7 +266,9 @@ impl Source {
                 }
                 loops.push(Loop {
                     start: node.start_byte(),
-                    pragma: self.pragma_before(node),
+                    factor: pragma.as_ref().and_then(|range| unroll_factor(&self.text[range.clone()])),
+                    pragma,
+                    key: format!("{header} {before}"),
                     line: node.start_position().row + 1,
                     depth,
                     innermost,
@@ -225,9 +300,17 @@ impl Source {
                     && let Some(name) = declarator.child_by_field_name("declarator")
                     && name.kind() == "identifier"
                 {
-                    let restricted = self.text(declarator).contains("restrict");
-                    let name_start = name.start_byte();
-                    pointers.push(Pointer { name_start, name: self.text(name).to_string(), restricted });
+                    let pointee = node.child_by_field_name("type").map(|kind| self.text(kind).to_string());
+                    let before = &self.text[node.start_byte()..declarator.start_byte()];
+                    let qualified = |by: &str| before.split(|c: char| !c.is_alphanumeric()).any(|w| w == by);
+                    pointers.push(Pointer {
+                        name_start: name.start_byte(),
+                        name: self.text(name).to_string(),
+                        restricted: self.text(declarator).contains("restrict"),
+                        pointee: pointee.unwrap_or_default(),
+                        constant: qualified("const"),
+                        volatile: qualified("volatile"),
+                    });
                 }
                 return false;
             }
@@ -235,34 +318,10 @@ impl Source {
         });
         pointers
     }
-
-    /// Assignments `p[i] = value;` through a pointer parameter, as (whole statement, target, value).
-    pub fn stores(&self, kernel: &Kernel) -> Vec<(Range<usize>, Range<usize>, Range<usize>)> {
-        let names: Vec<String> = self.pointers(kernel).into_iter().map(|pointer| pointer.name).collect();
-        let mut stores = Vec::new();
-        visit(self.tree.root_node(), &mut |node| {
-            let within = node.start_byte() >= kernel.body.start && node.end_byte() <= kernel.body.end;
-            let plain = within
-                && node.kind() == "assignment_expression"
-                && node.parent().is_some_and(|parent| parent.kind() == "expression_statement")
-                && node.child_by_field_name("operator").is_some_and(|operator| self.text(operator) == "=");
-            if plain
-                && let (Some(left), Some(right)) =
-                    (node.child_by_field_name("left"), node.child_by_field_name("right"))
-                && left.kind() == "subscript_expression"
-                && let Some(array) = left.child_by_field_name("argument")
-                && names.iter().any(|name| name == self.text(array))
-            {
-                stores.push((node.byte_range(), left.byte_range(), right.byte_range()));
-            }
-            true
-        });
-        stores
-    }
 }
 
 /// Walks a tree in order; `enter` says whether to go into a node.
-fn visit<'t>(root: Node<'t>, enter: &mut dyn FnMut(Node<'t>) -> bool) {
+pub(super) fn visit<'t>(root: Node<'t>, enter: &mut dyn FnMut(Node<'t>) -> bool) {
     let mut cursor = root.walk();
     let mut go_in = enter(cursor.node());
     loop {
@@ -283,6 +342,16 @@ fn visit<'t>(root: Node<'t>, enter: &mut dyn FnMut(Node<'t>) -> bool) {
             }
         }
     }
+}
+
+fn number(text: &str) -> Option<i64> {
+    text.trim().trim_matches(['(', ')']).trim_end_matches(['u', 'U', 'l', 'L']).parse().ok()
+}
+
+/// The number in `#pragma unroll 4` or `#pragma unroll(4)`.
+fn unroll_factor(pragma: &str) -> Option<u32> {
+    let words = pragma.split(|c: char| c.is_whitespace() || "()".contains(c)).filter(|word| !word.is_empty());
+    words.last()?.parse().ok()
 }
 
 /// A function's own name: without its return type, namespaces, template arguments and parameters.
@@ -335,7 +404,11 @@ int main() { a::saxpy<4><<<1, 2>>>(0, 0, 3); }
             pointers.iter().map(|p| (p.name.as_str(), p.restricted)).collect::<Vec<_>>(),
             [("x", true), ("y", false)]
         );
-        assert_eq!(source.stores(&kernels[0]).len(), 1);
+        assert_eq!((pointers[0].pointee.as_str(), pointers[0].constant), ("float", true));
+        assert_eq!((pointers[1].pointee.as_str(), pointers[1].constant), ("float", false));
+        assert_eq!((loops[0].factor, loops[1].factor), (Some(4), None));
+        assert_eq!(source.constant("N"), Some(4));
+        assert_eq!(source.constant("text"), None);
     }
 
     #[test]

@@ -86,6 +86,9 @@ fn notes(session: &Session) -> Vec<String> {
     if let Some(floor) = session.noise_floor {
         notes.push(format!("the program against itself differs by {:.1} %", 100.0 * floor));
     }
+    if !session.flags.is_empty() {
+        notes.push(format!("build with `{}`: no source change says so", session.flags.join(" ")));
+    }
     if let Some(backup) = &session.applied {
         notes.push(format!("the source was changed; the original is in `{}`", backup.display()));
     }
@@ -99,6 +102,7 @@ fn result(session: &Session) -> serde_json::Value {
         "tried": session.candidates.len(),
         "speedup": session.speedup,
         "noise_floor_pct": session.noise_floor.map(|floor| 100.0 * floor),
+        "accepted_flags": session.flags,
         "applied": session.applied.is_some(),
     })
 }

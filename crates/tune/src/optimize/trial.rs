@@ -5,7 +5,8 @@ use std::path::Path;
 use serde_json::{Value as Json, json};
 
 use super::experiment::{Plan, Proof, Side, Verdict, prove};
-use super::propose::{NoProposal, Proposal, external, llm, patch, rules};
+use super::propose::rules::{self, Site};
+use super::propose::{NoProposal, Proposal, external, llm, patch};
 use super::runner::Runner;
 use super::session::{self, Candidate, CandidateStatus, Ranked, Session};
 use super::source::{Kernel, Source};
@@ -21,6 +22,14 @@ pub(super) struct Trial<'a> {
     pub kernel: String,
     pub target: &'a Ranked,
     pub measure: &'a dyn Measure,
+}
+
+/// What was accepted so far.
+pub(super) struct Current {
+    /// The source.
+    pub text: String,
+    /// Compiler options beside those of the build command.
+    pub flags: Vec<String>,
 }
 
 /// What came of one proposal.
@@ -43,15 +52,15 @@ impl Trial<'_> {
     pub fn all(
         &self,
         session: &mut Session,
-        current: &mut String,
+        current: &mut Current,
         random: &mut Random,
         watch: &mut dyn FnMut(&str),
     ) -> Result<(), OptimizeError> {
         let mut done: Vec<String> = Vec::new();
         let mut refusals: Vec<String> = Vec::new();
         while session.candidates.len() < self.request.most_candidates {
-            let next = match self.parsed(current) {
-                Ok((source, kernel)) => self.next(&source, &kernel, &done, &refusals),
+            let next = match self.parsed(&current.text) {
+                Ok((source, kernel)) => self.next(&source, &kernel, &current.flags, &done, &refusals),
                 Err(why) => {
                     session.notes.push(format!("kernel `{}`: {why}", self.kernel));
                     break;
@@ -76,7 +85,7 @@ impl Trial<'_> {
                 Ok(proposal) => {
                     watch(&format!("{number}: {}", proposal.description));
                     let name = self.relative.display().to_string();
-                    let difference = patch::difference(&name, current, &proposal.text);
+                    let difference = patch::difference(&name, &current.text, &proposal.text);
                     session::write(&folder.join("diff"), difference.as_bytes())?;
                     session::write(&folder.join("source"), proposal.text.as_bytes())?;
                     let floor = session.noise_floor.unwrap_or(0.0);
@@ -87,9 +96,9 @@ impl Trial<'_> {
                     (candidate.status, candidate.reason) = (status, reason);
                     (candidate.proof, candidate.metadata) = (proof, metadata);
                     if status == CandidateStatus::Accepted {
-                        *current = proposal.text;
-                        self.runner.workspace.write(Side::Base, self.relative, current)?;
-                        self.runner.build(Side::Base).map_err(OptimizeError::Build)?;
+                        *current = Current { text: proposal.text, flags: proposal.flags };
+                        self.runner.workspace.write(Side::Base, self.relative, &current.text)?;
+                        self.runner.build(Side::Base, &current.flags).map_err(OptimizeError::Build)?;
                     }
                 }
             }
@@ -120,21 +129,25 @@ impl Trial<'_> {
         &self,
         source: &Source,
         kernel: &Kernel,
+        flags: &[String],
         done: &[String],
         refusals: &[String],
     ) -> Option<(String, Result<Proposal, NoProposal>)> {
         let evidence = &self.target.evidence;
         match &self.request.proposer {
-            Proposer::Rules(rules) => rules::proposals(source, kernel, evidence, rules)
-                .into_iter()
-                .map(|proposal| (format!("{} {}", proposal.origin, proposal.description), Ok(proposal)))
-                .find(|(id, _)| !done.contains(id)),
+            Proposer::Rules(choice) => {
+                let build: Vec<String> = self.request.build.iter().chain(flags).cloned().collect();
+                rules::proposals(&Site { source, kernel, evidence, choice, build: &build, flags })
+                    .into_iter()
+                    .map(|proposal| (proposal.key.clone(), Ok(proposal)))
+                    .find(|(id, _)| !done.contains(id))
+            }
             Proposer::Llm(endpoint, attempts) => (done.len() < *attempts).then(|| {
-                let asked = llm::proposal(endpoint, source, kernel, evidence, refusals);
+                let asked = llm::proposal(endpoint, source, kernel, evidence, refusals, flags);
                 (format!("attempt {}", done.len()), asked)
             }),
             Proposer::Patch(path) => {
-                done.is_empty().then(|| ("patch".to_string(), patch::proposal(&source.text, path)))
+                done.is_empty().then(|| ("patch".to_string(), patch::proposal(&source.text, path, flags)))
             }
             Proposer::Command(words) => {
                 let context = json!({
@@ -145,7 +158,7 @@ impl Trial<'_> {
                     "refusals": refusals,
                 });
                 let (scratch, limit) = (self.request.out, self.request.timeout);
-                match external::proposals(words, &context, scratch, limit, source, kernel) {
+                match external::proposals(words, &context, scratch, limit, source, kernel, flags) {
                     Err(error) => done.is_empty().then(|| ("command".to_string(), Err(error))),
                     Ok(all) => {
                         let named =
@@ -161,22 +174,25 @@ impl Trial<'_> {
     fn judge(
         &self,
         proposal: &Proposal,
-        current: &str,
+        current: &Current,
         floor: f64,
         folder: &Path,
         random: &mut Random,
     ) -> Result<Judged, OptimizeError> {
         let refused = |status, reason: String| Ok((status, reason, None, Json::Null));
-        let (source, kernel) = match self.parsed(current) {
+        let (source, kernel) = match self.parsed(&current.text) {
             Ok(parsed) => parsed,
             Err(why) => return refused(CandidateStatus::Refused, why),
         };
-        if let Err(refusal) = guard::check(&source, &kernel, &proposal.text, proposal.header) {
+        // With other options the source is the same; with the same options it must not be.
+        if (proposal.flags == current.flags || proposal.text != current.text)
+            && let Err(refusal) = guard::check(&source, &kernel, &proposal.text, proposal.header)
+        {
             return refused(CandidateStatus::Refused, refusal.to_string());
         }
         let runner = self.runner;
         runner.workspace.write(Side::Candidate, self.relative, &proposal.text)?;
-        match runner.build(Side::Candidate) {
+        match runner.build(Side::Candidate, &proposal.flags) {
             Ok(log) => session::write(&folder.join("build.log"), &log)?,
             Err(why) => {
                 session::write(&folder.join("build.log"), why.as_bytes())?;

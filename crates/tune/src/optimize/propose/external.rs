@@ -6,7 +6,6 @@ use std::time::Duration;
 use serde_json::Value as Json;
 
 use super::{NoProposal, Proposal, splice};
-use crate::optimize::guard::Header;
 use crate::optimize::source::{Kernel, Source};
 use crate::process::{self, Job};
 
@@ -22,6 +21,7 @@ pub fn proposals(
     limit: Duration,
     source: &Source,
     kernel: &Kernel,
+    flags: &[String],
 ) -> Result<Vec<Result<Proposal, NoProposal>>, NoProposal> {
     let file = scratch.join("context.json");
     std::fs::write(&file, format!("{context:#}\n"))
@@ -35,15 +35,21 @@ pub fn proposals(
         .map_err(|error| NoProposal(format!("what the proposer printed is not JSON: {error}")))?;
     let list = answer["proposals"].as_array();
     let list = list.ok_or_else(|| NoProposal("the proposer printed no list `proposals`".into()))?;
-    Ok(list.iter().enumerate().map(|(i, one)| read(i, one, source, kernel)).collect())
+    Ok(list.iter().enumerate().map(|(i, one)| read(i, one, source, kernel, flags)).collect())
 }
 
-fn read(number: usize, one: &Json, source: &Source, kernel: &Kernel) -> Result<Proposal, NoProposal> {
+fn read(
+    number: usize,
+    one: &Json,
+    source: &Source,
+    kernel: &Kernel,
+    flags: &[String],
+) -> Result<Proposal, NoProposal> {
     let description = one["description"].as_str().unwrap_or("without description").to_string();
     let text = match (one["source"].as_str(), one["kernel"].as_str()) {
         (Some(text), _) => text.to_string(),
         (None, Some(written)) => splice(source, kernel, written)?,
         _ => return Err(NoProposal(format!("proposal {} has neither `source` nor `kernel`", number + 1))),
     };
-    Ok(Proposal { origin: "command".into(), description, text, header: Header::Identical })
+    Ok(Proposal::of_source("command", description, text, flags))
 }

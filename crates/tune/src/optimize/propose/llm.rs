@@ -6,7 +6,6 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 
 use super::{Evidence, NoProposal, Proposal, splice};
-use crate::optimize::guard::Header;
 use crate::optimize::source::{Kernel, Source};
 
 /// Longest answer that is read.
@@ -34,18 +33,13 @@ pub fn proposal(
     kernel: &Kernel,
     evidence: &Evidence,
     refusals: &[String],
+    flags: &[String],
 ) -> Result<Proposal, NoProposal> {
     let answer = ask(endpoint, &prompt(source, kernel, evidence, refusals))?;
     let code = code_block(&answer, &kernel.name)
         .ok_or_else(|| NoProposal(format!("the answer has no code block with kernel `{}`", kernel.name)))?;
     let text = splice(source, kernel, code)?;
-    let origin = "llm".to_string();
-    Ok(Proposal {
-        origin,
-        description: format!("answer of {}", endpoint.model),
-        text,
-        header: Header::Identical,
-    })
+    Ok(Proposal::of_source("llm", format!("answer of {}", endpoint.model), text, flags))
 }
 
 /// What the model is told: the rules, the evidence, the kernel, and what was wrong before.

@@ -21,6 +21,18 @@ pub struct Proposal {
     pub text: String,
     /// What it may change beside the body.
     pub header: Header,
+    /// Tells it from the proposer's others, wherever lines move.
+    pub key: String,
+    /// Compiler options that it is built with, beside those of the build command.
+    pub flags: Vec<String>,
+}
+
+impl Proposal {
+    /// A change of the source alone, which its origin tells from others.
+    pub fn of_source(origin: &str, description: String, text: String, flags: &[String]) -> Self {
+        let (key, header) = (String::new(), Header::Identical);
+        Self { origin: origin.into(), description, text, header, key, flags: flags.to_vec() }
+    }
 }
 
 /// What the profile tells of a kernel.

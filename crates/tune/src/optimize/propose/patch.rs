@@ -3,15 +3,14 @@
 use std::path::Path;
 
 use super::{NoProposal, Proposal};
-use crate::optimize::guard::Header;
 
 /// The proposal of a patch file.
-pub fn proposal(source: &str, path: &Path) -> Result<Proposal, NoProposal> {
+pub fn proposal(source: &str, path: &Path, flags: &[String]) -> Result<Proposal, NoProposal> {
     let wrong = |why: String| NoProposal(format!("`{}` {why}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
     let text = apply(source, &text).map_err(wrong)?;
     let description = format!("patch {}", path.file_name().unwrap_or_default().to_string_lossy());
-    Ok(Proposal { origin: "patch".into(), description, text, header: Header::Identical })
+    Ok(Proposal::of_source("patch", description, text, flags))
 }
 
 /// Applies a unified diff.
