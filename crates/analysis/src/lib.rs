@@ -44,6 +44,6 @@ pub use info::info;
 pub use occupancy::{OccupancyOptions, occupancy, occupancy_needs, occupancy_of_code, occupancy_of_numbers};
 pub use overlap::{Overlap, overlap, overlap_needs, overlap_report};
 pub use roofline::{
-    PeakSource, RooflineOptions, roofline, roofline_counter_report, roofline_counters, roofline_needs,
+    PeakSource, RooflineOptions, counted_sources, roofline, roofline_counter_report, roofline_counters, roofline_needs,
 };
 pub use summary::{SummaryOptions, summary};

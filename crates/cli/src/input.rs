@@ -141,11 +141,16 @@ fn new_bar(doing: &'static str) -> ProgressBar {
 
 /// Ranks and stages of one run are looked at together; the same of several runs would be taken for each other.
 pub fn one_run(trace: &Trace, command: &str) -> Result<(), Failure> {
-    let mut ranks: Vec<Option<u32>> = trace.sources.iter().map(|source| source.rank).collect();
+    one_run_of(&trace.sources, command)
+}
+
+/// The same of some of the inputs.
+pub fn one_run_of(sources: &[trace::Source], command: &str) -> Result<(), Failure> {
+    let mut ranks: Vec<Option<u32>> = sources.iter().map(|source| source.rank).collect();
     ranks.sort_unstable();
     ranks.dedup();
     for rank in ranks {
-        if let Err(NoRun::Several { paths }) = OneRun::choose(&trace.sources, rank) {
+        if let Err(NoRun::Several { paths }) = OneRun::choose(sources, rank) {
             let message = format!("there are {} runs and {command} looks at one", paths.len());
             return Err(Failure::input(message).with_help(format!("give one of `{}`", paths.join("`, `"))));
         }

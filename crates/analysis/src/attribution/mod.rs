@@ -33,6 +33,8 @@ pub use frames::{FrameRules, Role, file_and_function, module_class};
 pub use rows::GpuRows;
 pub use site::{Site, SiteId, Source};
 
+pub(crate) use ids::IdIndex;
+
 use trace::{ArgNeeds, Needs, RowRef, StrId, Strings, Table, Trace};
 
 use self::references::References;

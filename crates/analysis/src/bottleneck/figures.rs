@@ -57,11 +57,16 @@ struct Tally {
 
 /// The figures of every kernel, those with most time first.
 pub fn kernel_figures(trace: &Trace) -> Vec<KernelFigures> {
+    kernel_figures_where(trace, |_| true)
+}
+
+/// The same, of the dispatches at those rows of `kernels` that are wanted.
+pub(crate) fn kernel_figures_where(trace: &Trace, wanted: impl Fn(usize) -> bool) -> Vec<KernelFigures> {
     let kernels = &trace.kernels;
     let mut tallies: Map<StrId, Tally> = Map::default();
     let mut stream_end: Map<(u32, u32, u32), i64> = Map::default();
     let mut busy: Map<AgentId, (i64, i64, i64)> = Map::default();
-    for i in 0..kernels.len() {
+    for i in (0..kernels.len()).filter(|&i| wanted(i)) {
         let (start, end) = (kernels.start[i], kernels.end[i].max(kernels.start[i]));
         let tally = tallies.entry(kernels.name[i]).or_default();
         tally.dispatches += 1;
@@ -85,7 +90,11 @@ pub fn kernel_figures(trace: &Trace) -> Vec<KernelFigures> {
         *last = (*last).max(end);
         *first = (*first).min(start);
     }
-    add_counters(trace, &mut tallies);
+    each_counter(trace, |kernel, counter, value| {
+        if let (Some(tally), true) = (tallies.get_mut(&kernels.name[kernel]), wanted(kernel)) {
+            *tally.counters.entry(trace.strings.get(counter).to_string()).or_default() += value;
+        }
+    });
     let mut found: Vec<KernelFigures> = tallies
         .into_iter()
         .map(|(name, tally)| KernelFigures {
@@ -108,32 +117,42 @@ fn workgroups(shape: &trace::LaunchShape) -> f64 {
     }
 }
 
-fn add_counters(trace: &Trace, tallies: &mut Map<StrId, Tally>) {
+/// Calls `each` with the row of a kernel, the name of a counter and its value, for all values of a trace.
+pub(crate) fn each_counter(trace: &Trace, mut each: impl FnMut(usize, StrId, f64)) {
     let counters = &trace.counters;
-    let names = &trace.kernels.name;
-    let mut add = |kernel: usize, counter: StrId, value: f64| {
-        if let (Some(tally), true) = (tallies.get_mut(&names[kernel]), value.is_finite()) {
-            *tally.counters.entry(trace.strings.get(counter).to_string()).or_default() += value;
-        }
-    };
     for row in 0..counters.len() {
         let (Some(kernel), Some(kind)) =
             (counters.kernel[row].row_of(Table::Kernels), counters.counter[row].get())
         else {
             continue;
         };
-        add(kernel, trace.counter_kinds[kind].name, counters.value[row]);
+        if counters.value[row].is_finite() {
+            each(kernel, trace.counter_kinds[kind].name, counters.value[row]);
+        }
     }
     // Level passes count the same again under the same names.
     for column in trace.counter_columns.columns.iter().filter(|column| column.pass.is_empty()) {
-        for (kernel, &value) in column.values.iter().enumerate() {
-            add(kernel, column.counter, value);
+        for (kernel, &value) in column.values.iter().enumerate().filter(|(_, value)| value.is_finite()) {
+            each(kernel, column.counter, value);
+        }
+    }
+}
+
+/// Adds a counter under its name, and under that of its sum: one of many instances is summed, whatever it is called.
+pub(crate) fn put_counter(figures: &mut Figures, name: &str, value: f64) {
+    if value.is_finite() {
+        figures.insert(name.to_string(), value);
+        if !name.ends_with("_sum") && !name.contains('[') {
+            figures.insert(format!("{name}_sum"), value);
         }
     }
 }
 
 fn figures(trace: &Trace, tally: &Tally, busy: Option<&(i64, i64, i64)>) -> Figures {
     let mut figures = Figures::new();
+    for (name, &value) in &tally.counters {
+        put_counter(&mut figures, name, value);
+    }
     let mut put = |name: &str, value: f64| {
         if value.is_finite() {
             figures.insert(name.to_string(), value);
@@ -152,13 +171,6 @@ fn figures(trace: &Trace, tally: &Tally, busy: Option<&(i64, i64, i64)>) -> Figu
     }
     if tally.workgroups > 0.0 {
         put("workgroups", tally.workgroups);
-    }
-    for (name, &value) in &tally.counters {
-        put(name, value);
-        // A counter of many instances is summed already, whatever it is called.
-        if !name.ends_with("_sum") && !name.contains('[') {
-            put(&format!("{name}_sum"), value);
-        }
     }
     let shape = trace.shapes.get(trace.kernels.shape[tally.largest]);
     if shape.scratch_bytes.get().is_some() {

@@ -17,6 +17,9 @@ use crate::statistics::percent;
 pub use figures::{FACTS, KernelFigures, kernel_figures};
 pub use verdict::{Applies, Figures, Verdict, judge};
 
+pub(crate) use figures::{each_counter, kernel_figures_where, put_counter};
+pub(crate) use verdict::value as formula_value;
+
 /// What a trace must be read with.
 pub fn bottleneck_needs() -> Needs {
     Needs { kernels: true, shapes: true, counters: true, counter_columns: true, ..Needs::nothing() }

@@ -98,7 +98,7 @@ pub(super) fn with_features(rules: &Rules, figures: &Figures) -> Figures {
 }
 
 /// The value of a formula; none where a name is not known or nothing sensible comes out.
-fn value(expression: &Expression, known: &Figures) -> Option<f64> {
+pub(crate) fn value(expression: &Expression, known: &Figures) -> Option<f64> {
     let found = match expression {
         Expression::Number(number) => *number,
         Expression::Missing => return None,

@@ -119,9 +119,20 @@ pub(super) struct Device {
 
 /// The GPU of a trace; of several the first with kernels.
 pub(super) fn of(trace: &Trace, options: &RooflineOptions) -> Device {
-    let agent =
-        trace.kernels.agent.iter().find_map(|agent| agent.get()).and_then(|agent| trace.agents.get(agent));
-    let gpu = agent.or_else(|| trace.agents.iter().find(|agent| agent.kind == AgentKind::Gpu));
+    let mut seen = vec![false; trace.agents.len()];
+    let mut used = Vec::new();
+    for agent in trace.kernels.agent.iter().filter_map(|agent| agent.get()) {
+        if seen.get(agent) == Some(&false) {
+            seen[agent] = true;
+            used.push(&trace.agents[agent]);
+        }
+    }
+    // Of several inputs one may name the GPU better than another.
+    let named = used.iter().find(|agent| hw::arch::find(trace.strings.get(agent.name)).is_some());
+    let gpu = named
+        .or(used.first())
+        .copied()
+        .or_else(|| trace.agents.iter().find(|agent| agent.kind == AgentKind::Gpu));
     let recorded = gpu.map_or("", |agent| trace.strings.get(agent.name));
     let mut notes = Vec::new();
     let Some(arch) = options.arch.or_else(|| hw::arch::find(recorded)) else {

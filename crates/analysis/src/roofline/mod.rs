@@ -1,32 +1,43 @@
 //! `roofline`: what each kernel computed and moved, how near that is to what the GPU can do, and which ceiling it
 //! is under. Operations and bytes come from counters by the formulas of `rules/roofline.toml`, ceilings from `hw`.
 //!
-//! Ops of torch traces with known shapes are modelled besides, without counters.
+//! Ops of torch traces with known shapes are modelled besides, without counters, by the table `rules/ops.toml`. Where a run
+//! has both, or another input has the counters of the same program, both stand in one row.
 //!
 //! A number whose counters were not collected is absent and names them; a bound is only told when it is certain.
 //! Cost: one pass over kernels and counters.
 
 mod chart;
+mod convolution;
 mod device;
 mod formulas;
+mod joined;
 mod modelled;
+mod op_model;
+mod op_rules;
+mod op_tables;
 mod place;
+mod recorded;
 mod tables;
 
 use hw::Arch;
 use report::Report;
-use trace::{Needs, Trace};
+use trace::{ArgNeeds, Needs, Trace};
 
 use crate::base;
-use crate::bottleneck::kernel_figures;
+use crate::bottleneck::kernel_figures_where;
 
 pub use device::{BadPeaks, PeakSource, RooflineOptions};
 pub use formulas::roofline_counters;
+pub use joined::counted_sources;
 pub use place::{Bound, Placed, Work, place};
 
 /// What [`roofline`] needs of a trace.
 pub fn roofline_needs() -> Needs {
-    let needs = Needs { python_frames: false, ..crate::attribution::needs() };
+    let mut needs = Needs { python_frames: false, ..crate::attribution::needs() };
+    if let ArgNeeds::Keys(keys) = &mut needs.args {
+        keys.push("Concrete Inputs".into());
+    }
     Needs { shapes: true, counters: true, counter_columns: true, ..needs }
 }
 
@@ -47,7 +58,11 @@ pub fn roofline_counter_report(arch: &Arch) -> Report {
 pub fn roofline(trace: &Trace, options: &RooflineOptions) -> Report {
     let mut report = base::report("roofline", trace);
     let device = device::of(trace, options);
-    let kernels: Vec<tables::Row> = kernel_figures(trace)
+    let counted = counted_sources(trace);
+    let any_counted = counted.contains(&true);
+    // Beside a run with counters, kernels of one without would add time and no counts.
+    let measured = |row: usize| !any_counted || joined::source_of(trace, row).is_none_or(|source| counted[source]);
+    let kernels: Vec<tables::Row> = kernel_figures_where(trace, measured)
         .into_iter()
         .map(|kernel| {
             let dispatches = kernel.figures.get("dispatches").copied().unwrap_or(0.0) as i64;
@@ -56,21 +71,27 @@ pub fn roofline(trace: &Trace, options: &RooflineOptions) -> Report {
             tables::Row { name: kernel.name, dispatches, total_ns: kernel.total_ns, work, placed }
         })
         .collect();
-    let ops = modelled::ops(trace);
-    let counted = !trace.counters.is_empty() || !trace.counter_columns.is_empty();
+    let models = modelled::modelled(trace);
+    let joined = (any_counted && !models.ops.is_empty()).then(|| joined::join(trace, &models, &device.arch));
     report.tables = vec![
         tables::kernels(&kernels),
-        tables::levels(&kernels),
-        tables::types(&kernels),
+        tables::levels(&kernels, &device.peaks),
+        tables::types(&kernels, &device.peaks),
         tables::peaks(&device.peaks),
     ];
-    if !ops.is_empty() {
-        // Without counters the models are all there is.
-        report.tables.insert(usize::from(counted), tables::ops(&ops, &device.peaks));
+    if !models.ops.is_empty() {
+        // Without counters the models are all there is, and kernels would only name what is absent.
+        let at = usize::from(any_counted);
+        report.tables.insert(at, op_tables::ops(&models, joined.as_ref(), &device.peaks));
+        report.tables.insert(at + 1, op_tables::coverage(&models.coverage));
+    }
+    if let Some(joined) = &joined {
+        report.findings = op_tables::findings(&models, joined, &device.peaks);
     }
     report.charts.extend(chart::chart(&kernels, &device));
     report.notes = device.notes;
-    report.notes.extend(if counted {
+    report.notes.extend(op_tables::notes(&models.coverage, joined.as_ref()));
+    report.notes.extend(if any_counted {
         tables::remarks(&kernels)
     } else {
         vec!["there are no counters in the input, so only ops are placed; `roofline --counters` lists what to collect".into()]

@@ -1,21 +1,19 @@
-//! What the ops of a torch trace must compute and move at least, from the shapes of their inputs: matrix products and
-//! attention. No counters are needed, and none of what a kernel does beyond that is seen.
+//! The ops of a torch trace under their models: which GPU work belongs to which op, and how much of it is modelled.
+//! No counters are needed, and none of what a kernel does beyond the least is seen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
-use hw::{DataType, Level, Pipe};
 use trace::{Map, RowRef, StrId, Table, Trace};
 
+use super::op_model::{Model, Unmodelled, model};
 use super::place::Work;
-use crate::attribution::{Attribution, Site, Source, attribute};
+use crate::attribution::{Attribution, Forest, GpuRows, IdIndex, Source, attribute};
 
 /// One op with inputs of one shape.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Op {
     pub name: String,
-    /// Shapes of its tensors: `512x768 768x3072`.
-    pub shapes: String,
-    pub data_type: DataType,
+    pub model: Model,
     pub calls: i64,
     /// Time of the GPU work of all calls.
     pub total_ns: i64,
@@ -24,180 +22,246 @@ pub(super) struct Op {
     pub work: Work,
 }
 
+/// GPU time by what became of it; `examples` name those with most time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Part {
+    pub total_ns: i64,
+    pub examples: Vec<String>,
+}
+
+/// How much of the GPU time is modelled, and why the rest is not.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Coverage {
+    pub modelled: Part,
+    /// The table has no model of the op.
+    pub no_model: Part,
+    /// Shapes, types or values that its model takes are not recorded.
+    pub not_recorded: Part,
+    /// Replayed from a graph: one call in the trace stands for many replays.
+    pub replayed: Part,
+    /// Not linked to an op.
+    pub no_op: Part,
+}
+
+impl Coverage {
+    pub fn total_ns(&self) -> i64 {
+        let parts = [&self.modelled, &self.no_model, &self.not_recorded, &self.replayed, &self.no_op];
+        parts.iter().map(|part| part.total_ns).sum()
+    }
+}
+
 /// The ops of a trace that can be modelled, those with most time first.
-pub(super) fn ops(trace: &Trace) -> Vec<Op> {
-    if trace.args.is_empty() {
-        return Vec::new();
+#[derive(Clone, Debug, Default)]
+pub(super) struct Modelled {
+    pub ops: Vec<Op>,
+    pub coverage: Coverage,
+    /// The op of each kernel, as a place in `ops`.
+    pub of_kernel: Vec<Option<usize>>,
+}
+
+pub(super) fn modelled(trace: &Trace) -> Modelled {
+    let shapes = trace.strings.find("Input Dims");
+    if trace.args.is_empty() || shapes.is_none() {
+        return Modelled::default();
     }
-    let Ok(attribution) = attribute(trace, None) else { return Vec::new() };
-    type Named = (String, String, String);
-    let mut found: BTreeMap<Named, (i64, Map<u32, i64>)> = BTreeMap::new();
-    for row in 0..trace.kernels.len() {
-        let site = attribution.site(RowRef::new(Table::Kernels, row));
-        // A replayed graph runs an op many times for one call in the trace: what each replay did is not told here.
-        if site.source != Source::Eager || site.input_dims.is_empty() {
-            continue;
+    let Ok(attribution) = attribute(trace, None) else { return Modelled::default() };
+    let mut judge = Judge::new(trace);
+    let owners = judge.owners(&attribution);
+    gather(trace, &judge, &owners)
+}
+
+/// Whose a kernel is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Owner {
+    /// The model with this number, of the call at this row of `regions`.
+    Model(usize, usize),
+    /// The op at this row has none.
+    Without(Unmodelled, usize),
+    Replayed,
+    NoOp,
+}
+
+/// Models by op, each distinct combination of inputs judged once.
+struct Judge<'a> {
+    trace: &'a Trace,
+    forest: Forest,
+    ops: IdIndex,
+    category: Option<StrId>,
+    keys: [Option<StrId>; 3],
+    judged: Map<[StrId; 4], Result<usize, Unmodelled>>,
+    models: Vec<(StrId, Model)>,
+}
+
+impl<'a> Judge<'a> {
+    fn new(trace: &'a Trace) -> Self {
+        let category = trace.strings.find("cpu_op");
+        let categories = trace.regions.category.iter().enumerate();
+        let ops: Vec<u32> =
+            categories.filter(|(_, c)| Some(**c) == category).map(|(row, _)| row as u32).collect();
+        Self {
+            trace,
+            forest: Forest::of(&trace.regions, &trace.strings),
+            ops: IdIndex::of(trace, &ops),
+            category,
+            keys: ["Input Dims", "Input type", "Concrete Inputs"].map(|key| trace.strings.find(key)),
+            judged: Map::default(),
+            models: Vec::new(),
         }
-        let entry = found.entry(key(&attribution, site)).or_default();
-        let time = trace.kernels.end[row] - trace.kernels.start[row];
-        entry.0 += time;
-        *entry.1.entry(trace.kernels.name[row].0).or_default() += time;
     }
-    let calls = calls(trace);
-    let mut ops: Vec<Op> = Vec::new();
-    for ((name, dims, types), (total_ns, kernels)) in found {
-        let Some(model) = model(&name, &dims, &types) else { continue };
-        let count = calls.get(&(name.clone(), dims, types)).copied().unwrap_or(0);
-        let kernel = kernels.iter().max_by_key(|&(&name, &time)| (time, std::cmp::Reverse(name)));
-        let kernel = kernel.map_or(String::new(), |(&name, _)| trace.strings.get(StrId(name)).to_owned());
-        let work = model.work(count as f64);
+
+    /// The owner of each kernel: the innermost op that has a model, and whose parts have none of their own.
+    fn owners(&mut self, attribution: &Attribution) -> Vec<Owner> {
+        let trace = self.trace;
+        let rows = GpuRows::of(trace);
+        let mut owners = Vec::with_capacity(trace.kernels.len());
+        // Ops around one that is modelled already: their models would count its work again.
+        let mut around: HashSet<usize> = HashSet::new();
+        for kernel in 0..trace.kernels.len() {
+            let source = attribution.site(RowRef::new(Table::Kernels, kernel)).source;
+            let owner = match source {
+                Source::Eager => match self.op_of(kernel, &rows) {
+                    Some(op) => match self.judge(op) {
+                        Ok(model) => {
+                            around.extend(self.ops_around(op));
+                            Owner::Model(model, op)
+                        }
+                        Err(why) => Owner::Without(why, op),
+                    },
+                    None => Owner::NoOp,
+                },
+                Source::None => Owner::NoOp,
+                Source::GraphLaunch | Source::CaptureJoin | Source::MappingTrace => Owner::Replayed,
+            };
+            owners.push(owner);
+        }
+        for owner in &mut owners {
+            let Owner::Without(_, op) = *owner else { continue };
+            for outer in self.ops_around(op) {
+                if let Ok(model) = self.judge(outer) {
+                    if !around.contains(&outer) {
+                        *owner = Owner::Model(model, outer);
+                    }
+                    break;
+                }
+            }
+        }
+        owners
+    }
+
+    /// The innermost op that launched a kernel, by id first and enclosing regions second.
+    fn op_of(&self, kernel: usize, rows: &GpuRows) -> Option<usize> {
+        let (trace, regions) = (self.trace, &self.trace.regions);
+        let by_id = |process, id: trace::OptI64| id.get().and_then(|id| self.ops.get(trace, process, id));
+        match rows.of_kernel(kernel).map(|place| rows.launches[place] as usize) {
+            Some(launch) => by_id(regions.process[launch], regions.external[launch]).or_else(|| {
+                self.forest.chain(launch).find(|&row| Some(regions.category[row]) == self.category)
+            }),
+            None => by_id(trace.kernels.process[kernel], trace.kernels.external[kernel]),
+        }
+    }
+
+    /// The ops that enclose one, innermost first.
+    fn ops_around(&self, op: usize) -> Vec<usize> {
+        let regions = &self.trace.regions;
+        let outer = self.forest.chain(op).filter(|&row| row != op);
+        outer.filter(|&row| Some(regions.category[row]) == self.category).collect()
+    }
+
+    /// The model of the call at a row of `regions`.
+    fn judge(&mut self, op: usize) -> Result<usize, Unmodelled> {
+        let trace = self.trace;
+        let owner = RowRef::new(Table::Regions, op);
+        let argument =
+            |key: Option<StrId>| key.and_then(|key| trace.args.value(owner, key)).unwrap_or(StrId::EMPTY);
+        let [dims, types, values] = self.keys.map(argument);
+        let name = trace.regions.name[op];
+        let models = &mut self.models;
+        *self.judged.entry([name, dims, types, values]).or_insert_with(|| {
+            let text = |id| trace.strings.get(id);
+            let found = model(text(name), text(dims), text(types), text(values))?;
+            // Inputs that differ in what does not matter give one model.
+            let known = models.iter().position(|(op, model)| *op == name && *model == found);
+            Ok(known.unwrap_or_else(|| {
+                models.push((name, found));
+                models.len() - 1
+            }))
+        })
+    }
+}
+
+/// What belongs to one model.
+#[derive(Default)]
+struct Tally {
+    calls: HashSet<usize>,
+    total_ns: i64,
+    kernels: Map<StrId, i64>,
+}
+
+fn gather(trace: &Trace, judge: &Judge, owners: &[Owner]) -> Modelled {
+    let mut tallies: Vec<Tally> = Vec::new();
+    tallies.resize_with(judge.models.len(), Tally::default);
+    let mut coverage = Coverage::default();
+    let mut examples: [BTreeMap<StrId, i64>; 4] = Default::default();
+    for (kernel, owner) in owners.iter().enumerate() {
+        let time = trace.kernels.end[kernel] - trace.kernels.start[kernel];
+        let name = trace.kernels.name[kernel];
+        let (part, at, example) = match *owner {
+            Owner::Model(model, call) => {
+                let tally = &mut tallies[model];
+                tally.calls.insert(call);
+                tally.total_ns += time;
+                *tally.kernels.entry(name).or_default() += time;
+                coverage.modelled.total_ns += time;
+                continue;
+            }
+            Owner::Without(Unmodelled::NoRule, op) => (&mut coverage.no_model, 0, trace.regions.name[op]),
+            Owner::Without(Unmodelled::NotRecorded, op) => {
+                (&mut coverage.not_recorded, 1, trace.regions.name[op])
+            }
+            Owner::Replayed => (&mut coverage.replayed, 2, name),
+            Owner::NoOp => (&mut coverage.no_op, 3, name),
+        };
+        part.total_ns += time;
+        *examples[at].entry(example).or_default() += time;
+    }
+    let [no_model, not_recorded, replayed, no_op] = examples.map(|names| most(trace, names));
+    coverage.no_model.examples = no_model;
+    coverage.not_recorded.examples = not_recorded;
+    coverage.replayed.examples = replayed;
+    coverage.no_op.examples = no_op;
+
+    let mut order: Vec<usize> = (0..tallies.len()).filter(|&at| !tallies[at].calls.is_empty()).collect();
+    let key = |at: usize| (trace.strings.get(judge.models[at].0), &judge.models[at].1.shapes);
+    order.sort_by(|&a, &b| tallies[b].total_ns.cmp(&tallies[a].total_ns).then_with(|| key(a).cmp(&key(b))));
+    let mut place = vec![None; tallies.len()];
+    let mut ops = Vec::new();
+    for at in order {
+        place[at] = Some(ops.len());
+        let ((name, model), tally) = (&judge.models[at], &tallies[at]);
+        let by_time = |&(&name, &time): &(&StrId, &i64)| (time, std::cmp::Reverse(name));
+        let kernel = tally.kernels.iter().max_by_key(by_time).map(|(&name, _)| name);
         ops.push(Op {
-            name,
-            shapes: model.shapes,
-            data_type: model.data_type,
-            calls: count,
-            total_ns,
-            kernel,
-            work,
+            name: trace.strings.get(*name).to_owned(),
+            model: model.clone(),
+            calls: tally.calls.len() as i64,
+            total_ns: tally.total_ns,
+            kernel: kernel.map_or(String::new(), |name| trace.strings.get(name).to_owned()),
+            work: model.work(tally.calls.len() as f64),
         });
     }
-    ops.sort_by(|a, b| {
-        b.total_ns.cmp(&a.total_ns).then_with(|| (&a.name, &a.shapes).cmp(&(&b.name, &b.shapes)))
-    });
-    ops.retain(|op| op.calls > 0);
-    ops
-}
-
-fn key(attribution: &Attribution, site: &Site) -> (String, String, String) {
-    let text = |id| attribution.text(id);
-    (text(site.cpu_op).to_owned(), compact(text(site.input_dims)), compact(text(site.input_types)))
-}
-
-/// JSON in one spelling, however the source broke its lines.
-fn compact(text: &str) -> String {
-    serde_json::from_str::<serde_json::Value>(text).map_or_else(|_| text.to_owned(), |json| json.to_string())
-}
-
-/// Calls of each op by name, shapes and types.
-fn calls(trace: &Trace) -> Map<(String, String, String), i64> {
-    let (Some(dims), types) = (trace.strings.find("Input Dims"), trace.strings.find("Input type")) else {
-        return Map::default();
+    let of = |owner: &Owner| match owner {
+        Owner::Model(model, _) => place[*model],
+        _ => None,
     };
-    let mut by_text: Map<(StrId, StrId, StrId), i64> = Map::default();
-    for row in 0..trace.regions.len() {
-        let owner = RowRef::new(Table::Regions, row);
-        let Some(dims) = trace.args.value(owner, dims) else { continue };
-        let types = types.and_then(|types| trace.args.value(owner, types)).unwrap_or(StrId::EMPTY);
-        *by_text.entry((trace.regions.name[row], dims, types)).or_default() += 1;
-    }
-    let mut calls = Map::default();
-    for ((name, dims, types), count) in by_text {
-        let text = |id| trace.strings.get(id);
-        *calls.entry((text(name).to_owned(), compact(text(dims)), compact(text(types)))).or_default() +=
-            count;
-    }
-    calls
+    Modelled { ops, coverage, of_kernel: owners.iter().map(of).collect() }
 }
 
-/// What one call does.
-#[derive(Clone, Debug, PartialEq)]
-struct Model {
-    flops: f64,
-    elements: f64,
-    data_type: DataType,
-    shapes: String,
-}
+/// Names that are shown of a part that is not modelled.
+const EXAMPLES: usize = 3;
 
-impl Model {
-    fn work(&self, calls: f64) -> Work {
-        let bytes = self.elements * f64::from(self.data_type.bits()) / 8.0;
-        Work {
-            flops: BTreeMap::from([((self.data_type, Pipe::Matrix), calls * self.flops)]),
-            bytes: BTreeMap::from([(Level::Hbm, calls * bytes)]),
-            ..Work::default()
-        }
-    }
-}
-
-/// The model of an op, from the JSON of its input shapes and types.
-fn model(op: &str, dims: &str, types: &str) -> Option<Model> {
-    let dims: Vec<serde_json::Value> = serde_json::from_str(dims).ok()?;
-    let types: Vec<String> = serde_json::from_str(types).unwrap_or_default();
-    let shape = |at: usize| -> Option<Vec<f64>> {
-        dims.get(at)?.as_array()?.iter().map(|size| size.as_u64().map(|size| size as f64)).collect()
-    };
-    let product = |sizes: &[f64]| sizes.iter().product::<f64>();
-    let (first, flops, elements, count) = match op {
-        "aten::mm" | "aten::bmm" | "aten::_scaled_mm" => matrix(0, shape(0)?, shape(1)?)?,
-        "aten::addmm" | "aten::baddbmm" | "aten::_addmm_activation" => matrix(1, shape(1)?, shape(2)?)?,
-        "aten::linear" => {
-            let (input, weight) = (shape(0)?, shape(1)?);
-            let [n, k] = weight[..] else { return None };
-            let rows = product(&input) / k;
-            (0, 2.0 * rows * n * k, rows * k + n * k + rows * n, 2)
-        }
-        op if op.contains("scaled_dot_product") && op.contains("attention") && !op.contains("backward") => {
-            let (query, key, value) = (shape(0)?, shape(1)?, shape(2)?);
-            let (&[batch, heads, rows, width], &[_, _, length, _]) = (&query[..], &key[..]) else {
-                return None;
-            };
-            let moved = 2.0 * product(&query) + product(&key) + product(&value);
-            (0, 4.0 * batch * heads * rows * length * width, moved, 3)
-        }
-        _ => return None,
-    };
-    let data_type = types.get(first).and_then(|name| DataType::parse(name))?;
-    let shapes: Vec<String> = (first..first + count).filter_map(shape).map(|sizes| written(&sizes)).collect();
-    (flops > 0.0).then(|| Model { flops, elements, data_type, shapes: shapes.join(" ") })
-}
-
-/// A product of matrices, or of as many pairs of them as the first dimension says.
-fn matrix(first: usize, a: Vec<f64>, b: Vec<f64>) -> Option<(usize, f64, f64, usize)> {
-    let (batch, m, k, n) = match (&a[..], &b[..]) {
-        (&[m, k], &[_, n]) => (1.0, m, k, n),
-        (&[batch, m, k], &[_, _, n]) => (batch, m, k, n),
-        _ => return None,
-    };
-    Some((first, 2.0 * batch * m * n * k, batch * (m * k + k * n + m * n), 2))
-}
-
-fn written(sizes: &[f64]) -> String {
-    sizes.iter().map(|size| format!("{size:.0}")).collect::<Vec<_>>().join("x")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(op: &str, dims: &str, types: &str) -> Option<(f64, f64)> {
-        model(op, dims, types).map(|model| (model.flops, model.elements))
-    }
-
-    #[test]
-    fn products_are_counted_as_by_hand() {
-        let half = r#"["c10::Half", "c10::Half", "c10::Half"]"#;
-        assert_eq!(of("aten::mm", "[[2, 3], [3, 5]]", half), Some((60.0, 6.0 + 15.0 + 10.0)));
-        assert_eq!(of("aten::addmm", "[[5], [2, 3], [3, 5], [], []]", half), Some((60.0, 31.0)));
-        assert_eq!(of("aten::bmm", "[[4, 2, 3], [4, 3, 5]]", half), Some((240.0, 124.0)));
-        assert_eq!(of("aten::linear", "[[1, 2, 3], [5, 3], [5]]", half), Some((60.0, 31.0)));
-        // Scores and their product with the values: two products of 7 by 11 by 16 in each of 2 x 4 heads.
-        let attention = of(
-            "aten::_scaled_dot_product_flash_attention",
-            "[[2, 4, 7, 16], [2, 4, 11, 16], [2, 4, 11, 16]]",
-            half,
-        );
-        assert_eq!(attention, Some((4.0 * 8.0 * 7.0 * 11.0 * 16.0, 8.0 * 16.0 * (14.0 + 22.0))));
-    }
-
-    #[test]
-    fn what_is_not_understood_has_no_model() {
-        let half = r#"["c10::Half", "c10::Half"]"#;
-        assert_eq!(of("aten::relu", "[[2, 3]]", half), None);
-        assert_eq!(of("aten::mm", "[[2], [3, 5]]", half), None);
-        assert_eq!(of("aten::mm", "[]", half), None);
-        assert_eq!(of("aten::mm", "nonsense", half), None);
-        assert_eq!(of("aten::mm", "[[2, 3], [3, 5]]", r#"["Opaque", "Opaque"]"#), None);
-        assert_eq!(of("aten::mm", "[[2, 0], [0, 5]]", half), None);
-        assert_eq!(of("aten::_scaled_dot_product_flash_attention", "[[2, 4], [2, 4], [2]]", half), None);
-    }
+fn most(trace: &Trace, names: BTreeMap<StrId, i64>) -> Vec<String> {
+    let mut names: Vec<(&str, i64)> =
+        names.into_iter().map(|(name, time)| (trace.strings.get(name), time)).collect();
+    names.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+    names.into_iter().take(EXAMPLES).map(|(name, _)| crate::names::display_name(name)).collect()
 }

@@ -66,6 +66,10 @@ pub enum Bound {
 pub struct Placed {
     /// Share of the arithmetic ceiling: the time its operations take at their peaks, over its time.
     pub compute_pct: Option<f64>,
+    /// The same with matrix operations at the peaks that libraries reach; where none is known for its types, none.
+    pub achievable_pct: Option<f64>,
+    /// The arithmetic ceiling for its mix of types, in operations per second: their harmonic mean by operations.
+    pub compute_peak: Option<f64>,
     /// Share of the bandwidth of each level.
     pub level_pct: BTreeMap<Level, f64>,
     /// The nearest ceiling and the share of it, where anything is known.
@@ -89,6 +93,9 @@ pub fn place(work: &Work, total_ns: i64, peaks: &Peaks) -> Placed {
     };
     let counted: Option<f64> = work.flops.iter().map(at_peak).sum();
     placed.compute_pct = counted.filter(|_| !work.flops.is_empty()).map(|counted| 100.0 * counted / seconds);
+    let operations: f64 = work.flops.values().sum();
+    placed.compute_peak = counted.filter(|counted| *counted > 0.0).map(|counted| operations / counted);
+    placed.achievable_pct = at_achievable(work, peaks).map(|counted| 100.0 * counted / seconds);
     for (&level, &bytes) in &work.bytes {
         if let Some(peak) = peaks.bandwidth(level) {
             placed.level_pct.insert(level, 100.0 * bytes / seconds / peak);
@@ -110,6 +117,19 @@ pub fn place(work: &Work, total_ns: i64, peaks: &Peaks) -> Placed {
         }
     }
     placed
+}
+
+/// Seconds that the operations take at the peaks that libraries reach, others at those of the data sheet; none where no
+/// type of the work has one.
+fn at_achievable(work: &Work, peaks: &Peaks) -> Option<f64> {
+    let mut known = false;
+    let mut seconds = 0.0;
+    for (&(data_type, pipe), &flops) in work.flops.iter().filter(|(_, flops)| **flops > 0.0) {
+        let reached = peaks.achievable.get(&data_type).filter(|_| pipe == Pipe::Matrix);
+        known |= reached.is_some();
+        seconds += flops / reached.map(|peak| peak.per_second).or_else(|| peaks.flops(pipe, data_type))?;
+    }
+    known.then_some(seconds)
 }
 
 #[cfg(test)]
@@ -153,6 +173,26 @@ mod tests {
         mixed.flops.insert((DataType::Fp64, Pipe::Vector), 81.7e9 / 2.0);
         let placed = place(&mixed, 1_000_000, &peaks);
         assert!((placed.compute_pct.unwrap() - 100.0).abs() < 0.1, "half the time at each peak is all of it");
+    }
+
+    #[test]
+    fn the_peak_of_a_mix_is_the_harmonic_mean_of_its_types() {
+        let peaks = mi300x();
+        let mut mixed = work(3e12, 0.0);
+        mixed.flops.insert((DataType::Fp8, Pipe::Matrix), 1e12);
+        let (fp16, fp8) = (
+            peaks.flops(Pipe::Matrix, DataType::Fp16).unwrap(),
+            peaks.flops(Pipe::Matrix, DataType::Fp8).unwrap(),
+        );
+        let placed = place(&mixed, 10_000_000, &peaks);
+        let mean = 1.0 / (0.75 / fp16 + 0.25 / fp8);
+        assert!((placed.compute_peak.unwrap() / mean - 1.0).abs() < 1e-12);
+        // 4e12 operations in 10 ms of that mean.
+        assert!((placed.compute_pct.unwrap() - 100.0 * 4e14 / mean).abs() < 1e-9);
+        // 654 and 1273 TFLOP/s are reached.
+        let reached = 100.0 * (3.0 / 654.0 + 1.0 / 1273.0) / 0.01;
+        assert!((placed.achievable_pct.unwrap() - reached).abs() < 1e-9);
+        assert_eq!(place(&work(0.0, 1e9), 1_000_000, &peaks).compute_peak, None, "no operations, no ceiling");
     }
 
     #[test]

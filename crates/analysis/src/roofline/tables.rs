@@ -5,8 +5,7 @@ use hw::peaks::Peaks;
 use hw::{Level, Pipe};
 use report::{Column, Table, Unit, Value};
 
-use super::modelled::Op;
-use super::place::{Bound, Placed, Work, place};
+use super::place::{Bound, Placed, Work};
 
 /// A kernel with what it did.
 pub(super) struct Row {
@@ -22,7 +21,7 @@ impl Row {
         (self.total_ns > 0).then_some(self.total_ns as f64 / 1e9)
     }
 
-    fn rate(&self, amount: Result<f64, Vec<String>>) -> Value {
+    pub fn rate(&self, amount: Result<f64, Vec<String>>) -> Value {
         match (amount, self.seconds()) {
             (Err(missing), _) => absent(&missing),
             (Ok(_), None) => Value::absent("the source has no duration"),
@@ -43,6 +42,10 @@ pub(super) fn kernels(rows: &[Row]) -> Table {
         Column::int("gbps", Unit::Gbps),
         Column::int("peak_pct", Unit::Pct).key(),
         Column::text("bound"),
+        Column::text("nearest").detail(),
+        Column::int("compute_pct", Unit::Pct).detail(),
+        Column::int("achievable_pct", Unit::Pct).detail(),
+        Column::int("compute_peak_gflops", Unit::None).data(),
     ];
     let mut table = Table::new("kernels", "Roofline", columns);
     for row in rows {
@@ -66,12 +69,40 @@ pub(super) fn kernels(rows: &[Row]) -> Table {
                 |(_, share)| Value::Float(share),
             ),
             bound(row),
+            row.placed.nearest.map_or_else(
+                || Value::absent("no ceiling can be compared with"),
+                |(bound, _)| Value::from(word(bound)),
+            ),
+            row.placed.compute_pct.map_or_else(
+                || row.work.total_flops().map_or_else(|missing| absent(&missing), |_| no_peak()),
+                Value::Float,
+            ),
+            row.placed.achievable_pct.map_or_else(|| Value::absent(NOT_ACHIEVED), Value::Float),
+            row.placed
+                .compute_peak
+                .map_or_else(|| Value::absent(NO_OPERATIONS), |peak| Value::Float(peak / 1e9)),
         ]);
     }
     table
 }
 
-fn bound(row: &Row) -> Value {
+const NOT_ACHIEVED: &str = "it is not known what libraries reach in its types on this GPU";
+const NO_OPERATIONS: &str = "it does no operations, or their peak is not known";
+
+fn no_peak() -> Value {
+    Value::absent("the peaks of this GPU are not known")
+}
+
+fn word(bound: Bound) -> &'static str {
+    match bound {
+        Bound::Compute => "compute",
+        Bound::Memory(level) => level.name(),
+        Bound::Latency => "latency",
+    }
+}
+
+/// What holds a kernel or an op up.
+pub(super) fn bound(row: &Row) -> Value {
     let Some(bound) = row.placed.bound else {
         if row.total_ns <= 0 {
             return Value::absent("the source has no duration");
@@ -80,62 +111,11 @@ fn bound(row: &Row) -> Value {
         missing.extend(row.work.level(Level::Hbm).err().unwrap_or_default());
         return absent(&missing);
     };
-    let word = match bound {
-        Bound::Compute => "compute".to_owned(),
-        Bound::Memory(level) => level.name().to_owned(),
-        Bound::Latency => "latency".to_owned(),
-    };
-    Value::Text(if row.placed.partly { format!("towards {word}") } else { word })
+    let word = word(bound);
+    Value::Text(if row.placed.partly { format!("towards {word}") } else { word.to_owned() })
 }
 
-/// Modelled ops under the roofs.
-pub(super) fn ops(ops: &[Op], ceilings: &Peaks) -> Table {
-    let columns = vec![
-        Column::text("op"),
-        Column::text("shapes"),
-        Column::text("type").detail(),
-        Column::int("calls", Unit::None).detail(),
-        Column::int("total_ns", Unit::Ns),
-        Column::int("flops", Unit::None).detail(),
-        Column::int("bytes", Unit::Bytes).detail(),
-        Column::int("intensity", Unit::None),
-        Column::int("gflops", Unit::None),
-        Column::int("gbps", Unit::Gbps).detail(),
-        Column::int("peak_pct", Unit::Pct).key(),
-        Column::text("bound"),
-        Column::text("kernel").data(),
-    ];
-    let mut table = Table::new("ops", "Modelled from shapes", columns);
-    for op in ops {
-        let row = Row {
-            name: op.name.clone(),
-            dispatches: op.calls,
-            total_ns: op.total_ns,
-            work: op.work.clone(),
-            placed: place(&op.work, op.total_ns, ceilings),
-        };
-        let intensity = op.work.intensity(Level::Hbm);
-        let share = row.placed.nearest.map(|(_, share)| share);
-        table.push(vec![
-            Value::Text(row.name.clone()),
-            Value::Text(op.shapes.clone()),
-            Value::from(op.data_type.name()),
-            Value::Int(op.calls),
-            Value::Int(op.total_ns),
-            amount(op.work.total_flops()),
-            amount(op.work.level(Level::Hbm)),
-            intensity.map_or_else(|| Value::absent("it moves nothing"), Value::Float),
-            row.rate(op.work.total_flops()),
-            row.rate(op.work.level(Level::Hbm)),
-            share.map_or_else(|| Value::absent("the peaks of this GPU are not known"), Value::Float),
-            if share.is_some() { bound(&row) } else { Value::absent("the peaks of this GPU are not known") },
-            Value::Text(op.kernel.clone()),
-        ]);
-    }
-    table
-}
-
-pub(super) fn levels(rows: &[Row]) -> Table {
+pub(super) fn levels(rows: &[Row], peaks: &Peaks) -> Table {
     let columns = vec![
         Column::text("name"),
         Column::text("level"),
@@ -143,11 +123,16 @@ pub(super) fn levels(rows: &[Row]) -> Table {
         Column::int("intensity", Unit::None).key(),
         Column::int("gbps", Unit::Gbps).key(),
         Column::int("peak_pct", Unit::Pct).key(),
+        Column::int("ceiling_gflops", Unit::None).detail(),
+        Column::int("ceiling_pct", Unit::Pct).detail(),
     ];
     let mut table = Table::new("levels", "Bytes by memory level", columns);
     for row in rows {
         for (&level, &bytes) in &row.work.bytes {
             let share = row.placed.level_pct.get(&level);
+            let ceiling = ceiling(row, level, peaks);
+            let attained =
+                row.work.total_flops().ok().zip(row.seconds()).map(|(flops, seconds)| flops / seconds);
             table.push(vec![
                 Value::Text(row.name.clone()),
                 Value::from(level.name()),
@@ -160,30 +145,61 @@ pub(super) fn levels(rows: &[Row]) -> Table {
                     || Value::absent("the bandwidth or the duration is not known"),
                     |share| Value::Float(*share),
                 ),
+                ceiling.map_or_else(|| Value::absent(NO_ROOF), |roof| Value::Float(roof / 1e9)),
+                ceiling.zip(attained).map_or_else(
+                    || Value::absent(NO_ROOF),
+                    |(roof, attained)| Value::Float(100.0 * attained / roof),
+                ),
             ]);
         }
     }
     table
 }
 
-pub(super) fn types(rows: &[Row]) -> Table {
-    let columns = vec![
+const NO_ROOF: &str = "it does no operations, or they, bytes or peaks are not known";
+
+/// The roof above a kernel at a level, in operations per second: the peak of its types or what the bytes let through.
+fn ceiling(row: &Row, level: Level, peaks: &Peaks) -> Option<f64> {
+    let through = row.work.intensity(level)? * peaks.bandwidth(level)?;
+    row.placed.compute_peak.map(|peak| peak.min(through))
+}
+
+pub(super) fn types(rows: &[Row], peaks: &Peaks) -> Table {
+    let mut columns = vec![
         Column::text("name"),
         Column::text("type"),
         Column::text("pipe"),
         Column::int("flops", Unit::None).key(),
         Column::int("gflops", Unit::None).key(),
+        Column::int("peak_pct", Unit::Pct).key(),
+        Column::int("achievable_pct", Unit::Pct),
     ];
+    const LEVELS: [Level; 4] = [Level::Hbm, Level::L2, Level::L1, Level::Lds];
+    columns.extend(LEVELS.map(|level| Column::int(&format!("{level}_intensity"), Unit::None).detail()));
     let mut table = Table::new("types", "Operations by data type", columns);
     for row in rows {
         for (&(data_type, pipe), &flops) in row.work.flops.iter().filter(|(_, flops)| **flops > 0.0) {
-            table.push(vec![
+            let rate = row.seconds().map(|seconds| flops / seconds);
+            let share = |peak: Option<f64>, why: &str| match rate.zip(peak) {
+                Some((rate, peak)) => Value::Float(100.0 * rate / peak),
+                None => Value::absent(why),
+            };
+            let reached = peaks.achievable.get(&data_type).filter(|_| pipe == Pipe::Matrix);
+            let mut cells = vec![
                 Value::Text(row.name.clone()),
                 Value::from(data_type.name()),
                 Value::from(if pipe == Pipe::Vector { "vector" } else { "matrix" }),
                 Value::Float(flops),
                 row.rate(Ok(flops)),
-            ]);
+                share(peaks.flops(pipe, data_type), "the peak or the duration is not known"),
+                share(reached.map(|peak| peak.per_second), NOT_ACHIEVED),
+            ];
+            cells.extend(LEVELS.map(|level| match row.work.level(level) {
+                Ok(bytes) if bytes > 0.0 => Value::Float(flops / bytes),
+                Ok(_) => Value::absent("nothing was moved there"),
+                Err(missing) => absent(&missing),
+            }));
+            table.push(cells);
         }
     }
     table
@@ -247,7 +263,7 @@ pub(super) fn remarks(rows: &[Row]) -> Vec<String> {
     vec![format!("counters that would tell more were not collected: {}", missing.join(", "))]
 }
 
-fn amount(amount: Result<f64, Vec<String>>) -> Value {
+pub(super) fn amount(amount: Result<f64, Vec<String>>) -> Value {
     amount.map_or_else(|missing| absent(&missing), Value::Float)
 }
 

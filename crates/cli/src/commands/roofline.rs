@@ -8,10 +8,11 @@ use clap::Args;
 use convert::output::OutputFile;
 use report::chart::SvgOptions;
 use report::{Report, render};
+use trace::{Source, Trace};
 
 use crate::commands::occupancy::known_arch;
 use crate::failure::Failure;
-use crate::input::{InputArgs, one_run};
+use crate::input::{InputArgs, one_run_of};
 use crate::output::OutputArgs;
 
 /// Heading of the options that describe the GPU.
@@ -23,13 +24,15 @@ const GPU: &str = "The GPU, where the input does not tell";
   rocm-perf roofline 4711_results.db --product MI300X
   rocm-perf roofline workloads/vcopy/MI200 --measured --format json
   rocm-perf roofline trace.json.gz --product MI300X
+  rocm-perf roofline trace.json.gz counters.db      (both in one row)
   rocm-perf roofline run.db --peaks peaks.json -o roofline.svg
   rocm-perf roofline --counters --arch gfx942
 
 Intensity is operations per byte of memory traffic; `peak` is the share of the nearest ceiling: the time that the bytes
 of a level or the operations take at their peaks, over the kernel's time. From 60 % on a kernel is bound by it, below 30 %
-of all by latency. Operations and bytes need counters; what was not collected is absent and named. Matrix products and
-attention of torch traces with shapes are modelled without counters (table `ops`).")]
+of all by latency. Operations and bytes need counters; what was not collected is absent and named. Ops of torch traces
+with shapes are modelled without counters (table `ops`); with counters of the same program as a second input, what was
+measured stands beside what they must do.")]
 pub struct RooflineArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -107,7 +110,7 @@ impl RooflineArgs {
             peaks,
         };
         let trace = self.input.read(&analysis::roofline_needs(), output)?;
-        one_run(&trace, "roofline")?;
+        one_run_each(&trace)?;
         if trace.kernels.is_empty() {
             return Err(Failure::input("there are no kernels in this part of the trace"));
         }
@@ -122,6 +125,22 @@ impl RooflineArgs {
         }
         output.show(report)
     }
+}
+
+/// A run with counters may stand beside one without; of each there is one.
+fn one_run_each(trace: &Trace) -> Result<(), Failure> {
+    let counted = analysis::counted_sources(trace);
+    for side in [true, false] {
+        let sources: Vec<Source> = trace
+            .sources
+            .iter()
+            .zip(&counted)
+            .filter(|(_, of)| **of == side)
+            .map(|(s, _)| s.clone())
+            .collect();
+        one_run_of(&sources, "roofline")?;
+    }
+    Ok(())
 }
 
 /// Writes the picture of a report.
