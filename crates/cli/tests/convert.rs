@@ -56,7 +56,7 @@ fn several_formats_at_once_under_the_names_of_rocpd() {
         rows.into_iter().find(|row| row["table"] == "kernels").expect("kernels")
     };
     let expected = kernels(&database);
-    for name in ["2000_results.db", "2000_results.json", "2000_kernel_trace.csv"] {
+    for name in ["2000_results.db", "2000_results.json", "2000_kernel_trace.csv", "2000_results.pftrace"] {
         assert_eq!(kernels(&out.join(name)), expected, "{name}");
     }
     let header = std::fs::read_to_string(out.join("2000_kernel_trace.csv")).expect("a file");
@@ -165,4 +165,33 @@ fn check_failure(output: &std::process::Output, format: &str) {
     assert!(errors.starts_with("error: ") && !errors.contains("panicked"), "{format}: {errors}");
     assert_eq!(errors.lines().filter(|line| !line.starts_with(" help:")).count(), 1, "{format}: {errors}");
     assert!(output.stdout.is_empty());
+}
+
+/// A Perfetto trace tells the same run as the database that it was made from.
+#[test]
+fn perfetto_traces_are_read_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let runs = folder.path().join("runs");
+    synth(&runs, &["--scenario", "training", "--ranks", "2", "--steps", "2", "--to", "rocpd"]);
+    let out = folder.path().join("out");
+    for database in files(&runs, ".db") {
+        json("convert", &[&database], &["--to", "pftrace", "-o", &out.to_string_lossy(), "--force"]);
+    }
+    assert_eq!(files(&out, ".pftrace").len(), 2);
+    let of = |folder: &Path, command: &str, tables: &[&str]| -> Vec<serde_json::Value> {
+        let report = json(command, &[folder], &[]);
+        tables.iter().map(|table| report["tables"][table].clone()).collect()
+    };
+    let tables = ["kernels", "memory_copies", "domains"];
+    let (expected, found) = (of(&runs, "summary", &tables), of(&out, "summary", &tables));
+    for ((table, expected), found) in tables.iter().zip(&expected).zip(&found) {
+        assert!(expected.as_array().is_some_and(|rows| !rows.is_empty()), "{table}");
+        assert_eq!(found, expected, "{table}");
+    }
+    let coverage = |folder: &Path| {
+        let report = json("info", &[folder], &[]);
+        let checks = report["health"].as_array().expect("checks").clone();
+        checks.into_iter().find(|check| check["id"] == "coverage").map(|check| check["value"].clone())
+    };
+    assert_eq!(coverage(&out), coverage(&runs), "kernels are linked to their launches");
 }

@@ -8,7 +8,7 @@ use crate::Error;
 use crate::compute;
 use crate::rocpd::{Probe, probe};
 use crate::rocprofv3::csv::header;
-use crate::sniff::{JsonKind, describe, top_level};
+use crate::sniff::{JsonKind, describe, is_perfetto, top_level};
 
 /// A format that we read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,6 +23,8 @@ pub enum Format {
     Rocprofv3Csv,
     /// Workload folder of ROCm Compute Profiler.
     Compute,
+    /// Perfetto trace of rocprofv3 or rocprof-sys.
+    Perfetto,
 }
 
 impl Format {
@@ -34,6 +36,7 @@ impl Format {
             Format::Rocprofv3Json => "rocprofv3-json",
             Format::Rocprofv3Csv => "rocprofv3-csv",
             Format::Compute => "rocprof-compute",
+            Format::Perfetto => "perfetto",
         }
     }
 }
@@ -158,6 +161,9 @@ fn of_content(head: Vec<u8>, rest: impl Read) -> Result<Format, String> {
 }
 
 fn of_plain(head: Vec<u8>, rest: impl Read) -> Result<Format, String> {
+    if is_perfetto(&head) {
+        return Ok(Format::Perfetto);
+    }
     if let Some(known) = describe(&head) {
         return Err(known.into());
     }

@@ -18,6 +18,7 @@ pub(crate) fn drop_copies(inputs: Vec<Found>, health: &mut Health) -> Vec<Found>
         *same_size.entry(found.input.bytes).or_default() += 1;
     }
     let richest = richest_formats(&inputs);
+    let others = others_by_folder(&inputs);
     let mut kept: Vec<Found> = Vec::new();
     let mut paths: Map<PathBuf, usize> = Map::default();
     let mut contents: Map<(u64, u64), usize> = Map::default();
@@ -32,7 +33,8 @@ pub(crate) fn drop_copies(inputs: Vec<Found>, health: &mut Health) -> Vec<Found>
             report(health, format!("`{again}` holds the same recording as `{first}` and was read once"));
             continue;
         }
-        if let Some(better) = run_of(input).and_then(|run| richest.get(&run))
+        let same_run = run_of(input).and_then(|run| richest.get(&run));
+        if let Some(better) = same_run.or_else(|| pictured(&found, &others))
             && *better != input.format
         {
             let message = format!(
@@ -75,9 +77,21 @@ fn run_of(input: &Input) -> Option<(PathBuf, String)> {
             .find_map(|e| name.strip_suffix(e))?
             .strip_suffix("_results")?,
         Format::Rocprofv3Csv => header::prefix(name).filter(|prefix| !prefix.is_empty())?,
-        Format::Torch | Format::Compute => return None,
+        Format::Torch | Format::Compute | Format::Perfetto => return None,
     };
     Some((input.path.parent().unwrap_or(Path::new("")).into(), prefix.into()))
+}
+
+/// What each folder holds besides Perfetto traces.
+fn others_by_folder(inputs: &[Found]) -> Map<PathBuf, Format> {
+    let others = inputs.iter().map(|found| &found.input).filter(|input| input.format != Format::Perfetto);
+    others.filter_map(|input| Some((input.path.parent()?.into(), input.format))).collect()
+}
+
+/// What a Perfetto trace that was met in a folder shows again: they are written beside what holds more.
+fn pictured<'a>(found: &Found, others: &'a Map<PathBuf, Format>) -> Option<&'a Format> {
+    let met = !found.explicit && found.input.format == Format::Perfetto;
+    others.get(found.input.path.parent().filter(|_| met)?)
 }
 
 /// The format that tells most of each run.
@@ -85,7 +99,7 @@ fn richest_formats(inputs: &[Found]) -> Map<(PathBuf, String), Format> {
     let order = |format: Format| match format {
         Format::Rocpd => 0,
         Format::Rocprofv3Json => 1,
-        Format::Rocprofv3Csv | Format::Torch | Format::Compute => 2,
+        Format::Rocprofv3Csv | Format::Torch | Format::Compute | Format::Perfetto => 2,
     };
     let mut richest: Map<(PathBuf, String), Format> = Map::default();
     for found in inputs {

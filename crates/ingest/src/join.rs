@@ -7,7 +7,7 @@ use trace::{Needs, Status, Trace};
 
 use crate::duplicates::{Recordings, drop_copies};
 use crate::inputs::{Finds, Found, find};
-use crate::{Error, Format, Input, Progress, compute, rank, rocpd, rocprofv3, torch};
+use crate::{Error, Format, Input, Progress, compute, perfetto, rank, rocpd, rocprofv3, torch};
 
 /// Inputs are read side by side up to this many bytes, which bounds what is held before it is joined.
 /// Bigger files are split inside their readers.
@@ -57,6 +57,7 @@ fn read_one(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
         Format::Rocprofv3Json => rocprofv3::json::read(input, needs, progress),
         Format::Rocprofv3Csv => rocprofv3::csv::read(input, needs, progress),
         Format::Compute => compute::read(input, needs, progress),
+        Format::Perfetto => perfetto::read(input, needs, progress),
     }
 }
 

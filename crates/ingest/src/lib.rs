@@ -17,6 +17,7 @@ mod error;
 mod inputs;
 mod join;
 pub mod json;
+pub mod perfetto;
 mod progress;
 mod rank;
 pub mod rocpd;

@@ -29,22 +29,16 @@ const MAGIC: &[(&[u8], &str)] = &[
     (b"version https://git-lfs", "a Git LFS pointer; fetch the file itself with `git lfs pull`"),
 ];
 
-const PERFETTO: &str =
-    "a Perfetto trace (pftrace), which is not read; collect with `--output-format rocpd` or json";
-
 /// A known format that we do not read.
 pub(crate) fn describe(head: &[u8]) -> Option<&'static str> {
     if head.len() > 262 && &head[257..262] == b"ustar" {
         return Some("a tar archive; unpack it first");
     }
-    if is_perfetto(head) {
-        return Some(PERFETTO);
-    }
     MAGIC.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, what)| *what)
 }
 
 /// A Perfetto trace is a list of packets: tag 10, length, packet, tag 10 …
-fn is_perfetto(head: &[u8]) -> bool {
+pub(crate) fn is_perfetto(head: &[u8]) -> bool {
     let Some((&10, rest)) = head.split_first() else { return false };
     let (mut length, mut shift) = (0usize, 0);
     for (place, byte) in rest.iter().enumerate().take(4) {

@@ -41,6 +41,7 @@ fn traces_are_recognised_in_every_wrapping() {
         (SDK.to_vec(), Format::Rocprofv3Json),
         (CSV.to_vec(), Format::Rocprofv3Csv),
         (CSV.to_ascii_lowercase(), Format::Rocprofv3Csv),
+        (vec![10, 3, 8, 1, 2, 10, 2, 8, 1], Format::Perfetto),
     ] {
         for packed in [content.clone(), gzip(&content), zst(&content)] {
             let text = String::from_utf8_lossy(&content);
@@ -74,8 +75,6 @@ fn what_is_no_trace_is_named() {
         (legacy, "RPD"),
         (gzip(&foreign), "unpack"),
         (b"PK\x03\x04rest".to_vec(), "ZIP"),
-        (vec![10, 3, 8, 1, 2, 10, 2, 8, 1], "Perfetto"),
-        (gzip(&[10, 3, 8, 1, 2, 10, 2, 8, 1]), "Perfetto"),
         (b"\x03\x42\0\0\0\0".to_vec(), "OTF2"),
         (b"\x7fELF\x02".to_vec(), "ELF"),
         (br#"{"model": "x", "layers": 3}"#.to_vec(), "`model`"),

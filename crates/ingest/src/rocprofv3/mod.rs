@@ -4,4 +4,4 @@ pub mod csv;
 mod entities;
 pub mod json;
 mod number;
-mod words;
+pub(crate) mod words;

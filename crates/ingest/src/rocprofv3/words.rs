@@ -15,13 +15,13 @@ const OPERATIONS: &[(&str, &str, &str)] = &[
 
 /// rocpd's type and level of an operation (`MEMORY_ALLOCATION_ALLOCATE` is `ALLOC`, `REAL`); a word that
 /// is not known stays as it is.
-pub(super) fn allocation(operation: &str) -> (&str, &'static str) {
+pub(crate) fn allocation(operation: &str) -> (&str, &'static str) {
     let known = OPERATIONS.iter().find(|(part, ..)| operation.contains(part));
     known.map_or((operation, ""), |(_, kind, level)| (kind, level))
 }
 
 /// The same for operations of scratch memory, which older releases give without the domain in front.
-pub(super) fn scratch(operation: &str) -> (&str, &'static str) {
+pub(crate) fn scratch(operation: &str) -> (&str, &'static str) {
     let kind = ["RECLAIM", "FREE", "ALLOC"].into_iter().find(|word| operation.contains(word));
     (kind.unwrap_or(operation), "SCRATCH")
 }

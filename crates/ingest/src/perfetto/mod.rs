@@ -1,0 +1,268 @@
+//! Perfetto traces: rocprofv3's `.pftrace`, rocprof-sys's `perfetto-trace.proto`, and what `convert --to pftrace` writes.
+//!
+//! ```text
+//! packets ─► sequence (names by number, clocks) ─► events on tracks ─► slices ─► rows by category
+//! ```
+//!
+//! Slices are put together in the order of the file, in which writers give the end of a slice after its start: kernels
+//! that overlap on one track keep their own times, which no order of time would tell.
+
+mod packet;
+mod rows;
+mod sequence;
+mod tracks;
+mod wire;
+
+use std::io::Read;
+
+use rapidhash::v3::rapidhash_v3;
+use trace::{Map, Needs, Ns, Sample, Source, Status, StrId, Trace};
+
+use self::packet::{Event, Kind, Packet, Said};
+use self::rows::{Note, Rows, Slice};
+use self::sequence::Sequence;
+use self::tracks::Tracks;
+use self::wire::Fields;
+use crate::bytes::read_whole;
+use crate::{Error, Input, Progress};
+
+/// Bytes after which progress is told.
+const STEP: usize = 8 << 20;
+
+/// Bytes that one packet of compressed packets may hold.
+const MOST_UNPACKED: u64 = 1 << 30;
+
+/// Reads a file.
+pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, Error> {
+    let bytes = read_whole(&input.path, progress)?;
+    let mapped = bytes.mapped_len() > 0;
+    let mut reader = Reader::new(input, needs, rapidhash_v3(&bytes));
+    // Tracks are described anywhere in the file, also after their first event.
+    reader.packets(&bytes, Level::File, &mut |reader, packet| reader.describe(packet), &mut |_| {});
+    reader.damaged = 0;
+    let mut told = 0;
+    let mut tell = |left: usize| {
+        let done = bytes.len() - left.min(bytes.len());
+        if mapped && done >= told + STEP {
+            progress.advance((done - told) as u64);
+            told = done;
+        }
+    };
+    reader.packets(&bytes, Level::File, &mut |reader, packet| reader.take(packet), &mut tell);
+    if mapped {
+        progress.advance(bytes.len().saturating_sub(told) as u64);
+    }
+    if reader.events == 0 {
+        let why = match reader.packets {
+            0 => "no packet of it makes sense".to_string(),
+            _ => "it holds no track events: rocprofv3 and rocprof-sys write nothing else".to_string(),
+        };
+        return Err(Error::Damaged { path: input.path.clone(), format: "a Perfetto trace", why });
+    }
+    if let Some(damage) = &bytes.damage {
+        let message = format!("`{}` stops early: {damage}", input.path.display());
+        reader.trace.health.report("truncated", Status::Warn, None, message);
+    }
+    Ok(reader.finish())
+}
+
+/// Where packets stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Level {
+    File,
+    /// Inside a compressed packet, where no other may be.
+    Unpacked,
+}
+
+struct Reader<'n> {
+    trace: Trace,
+    needs: &'n Needs,
+    tracks: Tracks,
+    rows: Rows<'n>,
+    sequences: Map<u32, Sequence>,
+    /// Slices that have begun, by writer and track.
+    open: Map<(u32, u64), Vec<Slice>>,
+    /// Sums of series that are told as differences.
+    sums: Map<u64, f64>,
+    packets: u64,
+    events: u64,
+    /// Packets that end in the middle.
+    damaged: u64,
+    /// Events without a usable time.
+    timeless: u64,
+    /// Ends of slices that never began.
+    unbegun: u64,
+    /// Places where the writer says that packets were lost.
+    lost: u64,
+    /// Parts of the buffer that were given up.
+    discarded: u64,
+}
+
+impl<'n> Reader<'n> {
+    fn new(input: &Input, needs: &'n Needs, identity: u64) -> Self {
+        let mut trace = Trace::default();
+        let path = input.path.to_string_lossy();
+        let source = Source { bytes: input.bytes, ..Source::named(&path, input.format.name()) };
+        let source = trace.add_source(source);
+        let rows = Rows::new(needs, &mut trace);
+        Self {
+            trace,
+            needs,
+            tracks: Tracks::new(source, identity),
+            rows,
+            sequences: Map::default(),
+            open: Map::default(),
+            sums: Map::default(),
+            packets: 0,
+            events: 0,
+            damaged: 0,
+            timeless: 0,
+            unbegun: 0,
+            lost: 0,
+            discarded: 0,
+        }
+    }
+
+    /// Gives every packet to `take`, those inside compressed ones too; `tell` hears how many bytes are left.
+    fn packets(
+        &mut self,
+        bytes: &[u8],
+        level: Level,
+        take: &mut dyn FnMut(&mut Self, &Packet<'_>),
+        tell: &mut dyn FnMut(usize),
+    ) {
+        let mut fields = Fields::of(bytes);
+        while let Some((field, value)) = fields.next() {
+            if field != 1 {
+                continue;
+            }
+            let packet = Packet::of(value.bytes());
+            self.damaged += u64::from(!packet.whole);
+            match packet.compressed {
+                None => take(self, &packet),
+                Some(_) if level == Level::Unpacked => self.damaged += 1,
+                Some(compressed) => {
+                    let mut unpacked = Vec::new();
+                    let unpack = flate2::read::ZlibDecoder::new(compressed).take(MOST_UNPACKED);
+                    self.damaged += u64::from({ unpack }.read_to_end(&mut unpacked).is_err());
+                    self.packets(&unpacked, Level::Unpacked, take, &mut |_| {});
+                }
+            }
+            tell(fields.left());
+        }
+        self.damaged += u64::from(!fields.whole);
+    }
+
+    fn describe(&mut self, packet: &Packet<'_>) {
+        if let Some(descriptor) = packet.descriptor {
+            self.tracks.describe(descriptor, &mut self.trace);
+        }
+    }
+
+    fn take(&mut self, packet: &Packet<'_>) {
+        self.packets += 1;
+        self.lost += u64::from(packet.dropped);
+        for (_, buffer) in packet.statistics.into_iter().flat_map(Fields::of).filter(|(field, _)| *field == 1)
+        {
+            // `chunks_overwritten`, `chunks_discarded`, `trace_writer_packet_loss`
+            let gone = Fields::of(buffer.bytes()).filter(|(field, _)| [3, 18, 19].contains(field));
+            self.discarded += gone.map(|(_, count)| count.whole()).sum::<u64>();
+        }
+        let sequence = self.sequences.entry(packet.sequence).or_default();
+        sequence.take(packet, &mut self.trace.strings);
+        let Some(event) = packet.event else { return };
+        self.events += 1;
+        let event = Event::of(event);
+        let Some(ns) = sequence.time(packet) else {
+            self.timeless += 1;
+            return;
+        };
+        let track = event.track.or(sequence.track).unwrap_or(0);
+        let key = (packet.sequence, track);
+        match event.kind {
+            Kind::Begin => {
+                let slice = slice(sequence, &event, ns, &mut self.trace);
+                self.open.entry(key).or_default().push(slice);
+            }
+            Kind::End => self.end(key, ns),
+            Kind::Instant => {
+                let slice = slice(sequence, &event, ns, &mut self.trace);
+                let place = self.tracks.place(track, &mut self.trace);
+                self.rows.instant(&slice, &place, &mut self.trace);
+            }
+            Kind::Counter => self.point(track, ns, event.value),
+            Kind::Other => {}
+        }
+    }
+
+    fn end(&mut self, key: (u32, u64), ns: Ns) {
+        let Some(slice) = self.open.get_mut(&key).and_then(Vec::pop) else {
+            self.unbegun += 1;
+            return;
+        };
+        let place = self.tracks.place(key.1, &mut self.trace);
+        self.rows.take(&slice, ns, &place, &mut self.tracks, &mut self.trace);
+    }
+
+    fn point(&mut self, track: u64, ns: Ns, value: Option<f64>) {
+        let (Some(value), true) = (value, self.needs.samples) else { return };
+        let place = self.tracks.place(track, &mut self.trace);
+        let mut value = value * place.factor;
+        if place.incremental {
+            let sum = self.sums.entry(track).or_default();
+            *sum += value;
+            value = *sum;
+        }
+        let kind = self.trace.strings.intern("counter");
+        self.trace.samples.push(Sample {
+            start: ns,
+            end: ns,
+            kind,
+            name: place.name,
+            value,
+            unit: place.unit,
+            process: place.process,
+            agent: place.agent,
+            ..Sample::default()
+        });
+    }
+
+    fn finish(mut self) -> Trace {
+        let endless: usize = self.open.values().map(Vec::len).sum();
+        let lost = self.lost + self.discarded;
+        let checks = [
+            ("damaged_rows", self.damaged, "packets could not be read to their end"),
+            ("damaged_rows", self.timeless, "events have no usable time and were left out"),
+            ("unfinished", endless as u64, "slices never end and were left out"),
+            ("unfinished", self.unbegun, "slices end that never began: their start is lost"),
+            ("lost_events", lost, "times the writer lost packets: its buffer was full"),
+        ];
+        for (id, count, what) in checks.into_iter().filter(|(_, count, _)| *count > 0) {
+            self.trace.health.report(id, Status::Warn, Some(count as f64), format!("{count} {what}"));
+        }
+        self.trace
+    }
+}
+
+/// The beginning of a slice, or an instant.
+fn slice(sequence: &Sequence, event: &Event<'_>, start: Ns, trace: &mut Trace) -> Slice {
+    let strings = &mut trace.strings;
+    let mut notes = Vec::new();
+    for (key, said) in event.annotations() {
+        let note = match said {
+            Said::Nothing => continue,
+            Said::Whole(number) => Note::Whole(number),
+            Said::Number(number) => Note::Number(number),
+            text => match sequence.text(text, strings) {
+                Some(text) => Note::Text(text),
+                None => continue,
+            },
+        };
+        let key = sequence.key(key, strings);
+        if key != StrId::EMPTY {
+            notes.push((key, note));
+        }
+    }
+    let (name, category) = (sequence.name(event.name, strings), sequence.category(event.category, strings));
+    Slice { start, name, category, notes }
+}

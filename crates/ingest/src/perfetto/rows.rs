@@ -1,0 +1,438 @@
+//! Slices and instants as rows of a trace, by their category.
+
+use trace::{
+    AgentId, Arg, CopyKind, Graph, Kernel, KernelSymbol, LaunchShape, Map, MemoryAllocation, MemoryCopy,
+    Needs, Ns, OptI64, ProcessId, Queue, QueueId, Region, RowRef, Sample, StrId, Stream, StreamId, SymbolId,
+    Sync, Table, Trace,
+};
+
+use super::tracks::{Place, Tracks};
+use crate::rocprofv3::words;
+
+/// What slices of a category are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    Kernel,
+    Copy,
+    Allocation,
+    Scratch,
+    Wait,
+}
+
+/// Categories that are not host calls: rocprofv3's, rocprof-sys's, and those of our own files.
+const CATEGORIES: &[(&str, Of)] = &[
+    ("kernel_dispatch", Of::Kernel),
+    ("rocm_kernel_dispatch", Of::Kernel),
+    ("memory_copy", Of::Copy),
+    ("rocm_memory_copy", Of::Copy),
+    ("memory_allocation", Of::Allocation),
+    ("rocm_memory_allocation", Of::Allocation),
+    ("rocm_memory_allocate", Of::Allocation),
+    ("scratch_memory", Of::Scratch),
+    ("rocm_scratch_memory", Of::Scratch),
+    ("synchronisation", Of::Wait),
+];
+
+/// Categories of host calls, and rocpd's word for them.
+const CALLS: &[(&str, &str)] = &[
+    ("hip_api", "HIP_RUNTIME_API"),
+    ("hsa_api", "HSA_CORE_API"),
+    ("marker_api", "MARKER_CORE_API"),
+    ("rccl_api", "RCCL_API"),
+    ("rocdecode_api", "ROCDECODE_API"),
+    ("rocjpeg_api", "ROCJPEG_API"),
+    ("none", ""),
+];
+
+/// What an annotation tells; several spellings of the tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    Correlation,
+    Parent,
+    External,
+    Dispatch,
+    Queue,
+    Stream,
+    Thread,
+    Symbol,
+    Grid,
+    Workgroup,
+    Lds,
+    Scratch,
+    Vgpr,
+    Agpr,
+    Sgpr,
+    Agent,
+    Source,
+    Target,
+    Bytes,
+    Address,
+    Level,
+    Graph,
+    Region,
+    Message,
+    Event,
+    WaitsFor,
+    /// Said by the event itself.
+    Known,
+}
+
+const FIELDS: &[(Field, &[&str])] = &[
+    (Field::Correlation, &["corr_id", "correlation_id", "stack_id"]),
+    (Field::Parent, &["ancestor_id", "parent_stack_id"]),
+    (Field::External, &["external_id"]),
+    (Field::Dispatch, &["dispatch_id"]),
+    (Field::Queue, &["queue", "queue_id"]),
+    (Field::Stream, &["stream_id", "stream"]),
+    (Field::Thread, &["tid", "thread_id"]),
+    (Field::Symbol, &["kernel_id"]),
+    (Field::Grid, &["grid_size"]),
+    (Field::Workgroup, &["workgroup_size"]),
+    (Field::Lds, &["LDS_Block_Size", "group_segment_size"]),
+    (Field::Scratch, &["Scratch_Size", "private_segment_size"]),
+    (Field::Vgpr, &["VGPR_Count"]),
+    (Field::Agpr, &["Accum_VGPR_Count"]),
+    (Field::Sgpr, &["SGPR_Count"]),
+    (Field::Agent, &["agent", "agent_id", "device", "device_id"]),
+    (Field::Source, &["src_agent"]),
+    (Field::Target, &["dst_agent"]),
+    (Field::Bytes, &["copy_bytes", "size", "bytes", "allocation_size"]),
+    (Field::Address, &["address"]),
+    (Field::Level, &["level"]),
+    (Field::Graph, &["graph"]),
+    (Field::Region, &["region"]),
+    (Field::Message, &["message"]),
+    (Field::Event, &["event"]),
+    (Field::WaitsFor, &["waits_for_stream"]),
+    (Field::Known, &["begin_ns", "end_ns", "delta_ns", "kind", "operation"]),
+];
+
+/// An annotation that was kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Note {
+    Whole(i64),
+    Number(f64),
+    Text(StrId),
+}
+
+/// A slice or instant with all that is said of it.
+#[derive(Debug, Default)]
+pub(super) struct Slice {
+    pub start: Ns,
+    pub name: StrId,
+    pub category: StrId,
+    pub notes: Vec<(StrId, Note)>,
+}
+
+/// Puts slices into tables.
+pub(super) struct Rows<'n> {
+    needs: &'n Needs,
+    kinds: Map<StrId, Of>,
+    calls: Map<StrId, StrId>,
+    fields: Map<StrId, Field>,
+    streams: Map<(ProcessId, i64), StreamId>,
+    queues: Map<(ProcessId, i64), QueueId>,
+    symbols: Map<(ProcessId, i64), SymbolId>,
+}
+
+impl<'n> Rows<'n> {
+    pub fn new(needs: &'n Needs, trace: &mut Trace) -> Self {
+        let mut intern = |text: &str| trace.strings.intern(text);
+        Self {
+            needs,
+            kinds: CATEGORIES.iter().map(|(name, of)| (intern(name), *of)).collect(),
+            calls: CALLS.iter().map(|(name, word)| (intern(name), intern(word))).collect(),
+            fields: FIELDS
+                .iter()
+                .flat_map(|(field, names)| names.iter().map(move |name| (name, *field)))
+                .map(|(name, field)| (intern(name), field))
+                .collect(),
+            streams: Map::default(),
+            queues: Map::default(),
+            symbols: Map::default(),
+        }
+    }
+
+    /// The last note of a field.
+    fn note(&self, slice: &Slice, field: Field) -> Option<Note> {
+        slice.notes.iter().rev().find(|(key, _)| self.fields.get(key) == Some(&field)).map(|(_, note)| *note)
+    }
+
+    fn whole(&self, slice: &Slice, field: Field) -> Option<i64> {
+        match self.note(slice, field)? {
+            Note::Whole(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    fn optional(&self, slice: &Slice, field: Field) -> OptI64 {
+        self.whole(slice, field).into()
+    }
+
+    fn text(&self, slice: &Slice, field: Field) -> StrId {
+        match self.note(slice, field) {
+            Some(Note::Text(text)) => text,
+            _ => StrId::EMPTY,
+        }
+    }
+
+    /// A finished slice.
+    pub fn take(&mut self, slice: &Slice, end: Ns, place: &Place, tracks: &mut Tracks, trace: &mut Trace) {
+        match self.kinds.get(&slice.category) {
+            Some(Of::Kernel) if self.needs.kernels || self.needs.counters => {
+                self.kernel(slice, end, place, tracks, trace);
+            }
+            Some(Of::Copy) if self.needs.memory_copies => self.copy(slice, end, place, tracks, trace),
+            Some(of @ (Of::Allocation | Of::Scratch)) if self.needs.memory_allocations => {
+                self.allocation(*of, slice, end, place, tracks, trace);
+            }
+            Some(Of::Wait) if self.needs.syncs => self.wait(slice, end, place, trace),
+            Some(_) => {}
+            None if self.needs.regions || self.needs.links => self.region(slice, end, place, trace),
+            None => {}
+        }
+    }
+
+    fn agent(
+        &self,
+        slice: &Slice,
+        field: Field,
+        process: ProcessId,
+        tracks: &mut Tracks,
+        trace: &mut Trace,
+    ) -> AgentId {
+        match self.note(slice, field) {
+            Some(Note::Whole(index)) => tracks.agent(process, index, trace),
+            Some(Note::Text(text)) => {
+                let text = trace.strings.get(text).to_owned();
+                match text.parse() {
+                    Ok(index) => tracks.agent(process, index, trace),
+                    Err(_) => tracks.labelled(process, &text, trace),
+                }
+            }
+            _ => AgentId::NONE,
+        }
+    }
+
+    fn agent_or(&self, slice: &Slice, place: &Place, tracks: &mut Tracks, trace: &mut Trace) -> AgentId {
+        match place.agent.is_some() {
+            true => place.agent,
+            false => self.agent(slice, Field::Agent, place.process, tracks, trace),
+        }
+    }
+
+    fn stream(&mut self, process: ProcessId, id: Option<i64>, trace: &mut Trace) -> StreamId {
+        let Some(id) = id else { return StreamId::NONE };
+        let new = || trace.add_stream(Stream { process, id, ..Stream::default() });
+        *self.streams.entry((process, id)).or_insert_with(new)
+    }
+
+    fn queue(&mut self, process: ProcessId, id: Option<i64>, trace: &mut Trace) -> QueueId {
+        let Some(id) = id else { return QueueId::NONE };
+        let new = || trace.add_queue(Queue { process, id, ..Queue::default() });
+        *self.queues.entry((process, id)).or_insert_with(new)
+    }
+
+    fn kernel(&mut self, slice: &Slice, end: Ns, place: &Place, tracks: &mut Tracks, trace: &mut Trace) {
+        let process = place.process;
+        let shape = LaunchShape {
+            grid: self.size(slice, Field::Grid, trace),
+            workgroup: self.size(slice, Field::Workgroup, trace),
+            lds_bytes: self.optional(slice, Field::Lds),
+            scratch_bytes: self.optional(slice, Field::Scratch),
+            vgpr: self.optional(slice, Field::Vgpr),
+            agpr: self.optional(slice, Field::Agpr),
+            sgpr: self.optional(slice, Field::Sgpr),
+        };
+        let symbol = self.whole(slice, Field::Symbol).map_or(SymbolId::NONE, |id| {
+            let facts = KernelSymbol { process, id, display_name: slice.name, ..KernelSymbol::default() };
+            *self.symbols.entry((process, id)).or_insert_with(|| trace.add_symbol(facts))
+        });
+        let replayed = self.text(slice, Field::Graph);
+        let kernel = Kernel {
+            name: slice.name,
+            start: slice.start,
+            end,
+            process,
+            thread: self.thread(slice, place, tracks, trace),
+            agent: self.agent_or(slice, place, tracks, trace),
+            queue: self.queue(process, self.whole(slice, Field::Queue).or(place.queue), trace),
+            stream: self.stream(process, self.whole(slice, Field::Stream).or(place.stream), trace),
+            correlation: self.whole(slice, Field::Correlation).unwrap_or(0),
+            external: self.optional(slice, Field::External),
+            dispatch: self.optional(slice, Field::Dispatch),
+            shape: trace.shapes.intern(shape),
+            symbol,
+            region: self.text(slice, Field::Region),
+            graph: if trace.strings.get(replayed) == "replayed" { Graph::Replayed } else { Graph::Unknown },
+        };
+        trace.kernels.push(kernel);
+    }
+
+    fn thread(
+        &self,
+        slice: &Slice,
+        place: &Place,
+        tracks: &mut Tracks,
+        trace: &mut Trace,
+    ) -> trace::ThreadId {
+        match self.whole(slice, Field::Thread) {
+            Some(tid) => tracks.thread(place.process, tid, None, trace),
+            None => place.thread,
+        }
+    }
+
+    /// `64 (x=64, y=1, z=1)`, or a number.
+    fn size(&self, slice: &Slice, field: Field, trace: &Trace) -> Option<[u32; 3]> {
+        match self.note(slice, field)? {
+            Note::Whole(all) => Some([u32::try_from(all).ok()?, 1, 1]),
+            Note::Text(text) => {
+                let text = trace.strings.get(text);
+                let axis = |name: &str| {
+                    let (_, rest) = text.split_once(name)?;
+                    let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+                    rest[..digits].parse().ok()
+                };
+                match [axis("x="), axis("y="), axis("z=")] {
+                    [Some(x), Some(y), Some(z)] => Some([x, y, z]),
+                    _ => Some([text.split_whitespace().next()?.parse().ok()?, 1, 1]),
+                }
+            }
+            Note::Number(_) => None,
+        }
+    }
+
+    fn copy(&mut self, slice: &Slice, end: Ns, place: &Place, tracks: &mut Tracks, trace: &mut Trace) {
+        let process = place.process;
+        let name = trace.strings.get(slice.name).to_ascii_lowercase();
+        let fills = ["fill", "memset"].iter().any(|word| name.contains(word));
+        let copy = MemoryCopy {
+            name: slice.name,
+            kind: if fills { CopyKind::Fill } else { CopyKind::Copy },
+            start: slice.start,
+            end,
+            bytes: self.optional(slice, Field::Bytes),
+            process,
+            thread: self.thread(slice, place, tracks, trace),
+            src: self.agent(slice, Field::Source, process, tracks, trace),
+            dst: self.agent(slice, Field::Target, process, tracks, trace),
+            queue: self.queue(process, self.whole(slice, Field::Queue).or(place.queue), trace),
+            stream: self.stream(process, self.whole(slice, Field::Stream).or(place.stream), trace),
+            correlation: self.whole(slice, Field::Correlation).unwrap_or(0),
+            external: self.optional(slice, Field::External),
+            ..MemoryCopy::default()
+        };
+        trace.memory_copies.push(copy);
+    }
+
+    fn allocation(
+        &mut self,
+        of: Of,
+        slice: &Slice,
+        end: Ns,
+        place: &Place,
+        tracks: &mut Tracks,
+        trace: &mut Trace,
+    ) {
+        let name = trace.strings.get(slice.name).to_owned();
+        let (kind, level) = if of == Of::Scratch { words::scratch(&name) } else { words::allocation(&name) };
+        let told = self.text(slice, Field::Level);
+        let address = match self.note(slice, Field::Address) {
+            Some(Note::Whole(address)) => Some(address),
+            Some(Note::Text(text)) => {
+                let digits = trace.strings.get(text).trim_start_matches("0x");
+                u64::from_str_radix(digits, 16).ok().map(|address| address as i64)
+            }
+            _ => None,
+        };
+        let row = MemoryAllocation {
+            kind: trace.strings.intern(kind),
+            level: if told.is_empty() { trace.strings.intern(level) } else { told },
+            start: slice.start,
+            end,
+            address: address.into(),
+            bytes: self.optional(slice, Field::Bytes),
+            process: place.process,
+            thread: self.thread(slice, place, tracks, trace),
+            agent: self.agent_or(slice, place, tracks, trace),
+            correlation: self.whole(slice, Field::Correlation).unwrap_or(0),
+            ..MemoryAllocation::default()
+        };
+        trace.memory_allocations.push(row);
+    }
+
+    fn wait(&mut self, slice: &Slice, end: Ns, place: &Place, trace: &mut Trace) {
+        let process = place.process;
+        let row = Sync {
+            kind: slice.name,
+            start: slice.start,
+            end,
+            process,
+            thread: place.thread,
+            stream: self.stream(process, self.whole(slice, Field::Stream).or(place.stream), trace),
+            event: self.optional(slice, Field::Event),
+            waits_for: self.stream(process, self.whole(slice, Field::WaitsFor), trace),
+            ..Sync::default()
+        };
+        trace.syncs.push(row);
+    }
+
+    fn region(&mut self, slice: &Slice, end: Ns, place: &Place, trace: &mut Trace) {
+        let region = Region {
+            name: slice.name,
+            category: self.category(slice),
+            start: slice.start,
+            end,
+            process: place.process,
+            thread: place.thread,
+            correlation: self.whole(slice, Field::Correlation).unwrap_or(0),
+            parent: self.whole(slice, Field::Parent).unwrap_or(0),
+            external: self.optional(slice, Field::External),
+        };
+        trace.regions.push(region);
+        self.arguments(slice, RowRef::region(trace.regions.len() - 1), trace);
+    }
+
+    fn category(&self, slice: &Slice) -> StrId {
+        self.calls.get(&slice.category).copied().unwrap_or(slice.category)
+    }
+
+    /// Annotations that are no column of the row.
+    fn arguments(&self, slice: &Slice, owner: RowRef, trace: &mut Trace) {
+        let mut position = 0;
+        for (key, note) in &slice.notes {
+            if self.fields.contains_key(key) || !self.needs.args.wants(trace.strings.get(*key)) {
+                continue;
+            }
+            let value = match note {
+                Note::Whole(number) => trace.strings.intern(&number.to_string()),
+                Note::Number(number) => trace.strings.intern(&number.to_string()),
+                Note::Text(text) => *text,
+            };
+            trace.args.push(Arg { owner, position, ty: StrId::EMPTY, name: *key, value });
+            position += 1;
+        }
+    }
+
+    /// A point in time.
+    pub fn instant(&mut self, slice: &Slice, place: &Place, trace: &mut Trace) {
+        if !self.needs.samples {
+            return;
+        }
+        trace.samples.push(Sample {
+            start: slice.start,
+            end: slice.start,
+            kind: self.category(slice),
+            name: slice.name,
+            value: f64::NAN,
+            location: self.text(slice, Field::Message),
+            process: place.process,
+            thread: place.thread,
+            agent: place.agent,
+            correlation: self.whole(slice, Field::Correlation).unwrap_or(0),
+            dispatch: self.optional(slice, Field::Dispatch),
+            ..Sample::default()
+        });
+        self.arguments(slice, RowRef::new(Table::Samples, trace.samples.len() - 1), trace);
+    }
+}
