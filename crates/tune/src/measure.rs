@@ -25,6 +25,9 @@ pub struct Reading {
     pub stdout: Vec<u8>,
     /// Time of each kernel by name, where the profiler was there.
     pub kernels: Vec<(String, KernelTime)>,
+    /// From the first to the last thing that the program did on host and GPU, where the profiler was there: its own
+    /// start and end are not in it.
+    pub span_ns: Option<i64>,
     /// The trace, where the profiler was there.
     pub trace: Option<Box<Trace>>,
 }
@@ -104,6 +107,7 @@ impl Measure for ProcessTime {
             wall: ended.wall,
             stdout: ended.stdout,
             kernels: Vec::new(),
+            span_ns: None,
             trace: None,
         })
     }
@@ -167,7 +171,14 @@ impl Measure for Printed {
             Some(Err(text)) => return Err(no_value(format!("`{text}` is not a number"))),
             None => return Err(no_value(format!("nothing it printed matches `{}`", self.text))),
         };
-        Ok(Reading { value, wall: ended.wall, stdout: ended.stdout, kernels: Vec::new(), trace: None })
+        Ok(Reading {
+            value,
+            wall: ended.wall,
+            stdout: ended.stdout,
+            kernels: Vec::new(),
+            span_ns: None,
+            trace: None,
+        })
     }
 }
 
@@ -262,6 +273,7 @@ impl Measure for DispatchTime {
             wall: ended.wall,
             stdout: ended.stdout,
             kernels,
+            span_ns: trace.span().map(|(start, end)| end - start),
             trace: self.keep_traces.then(|| Box::new(trace)),
         })
     }

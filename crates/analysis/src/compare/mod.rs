@@ -34,7 +34,7 @@ use crate::classify::Classifier;
 
 pub use gates::{Gate, GateError, GateOutcome};
 pub use repeats::{Uneven, repeats};
-pub use verdict::Verdict;
+pub use verdict::{Verdict, holm};
 
 use measure::Run;
 use rows::{Rows, percent};

@@ -32,7 +32,7 @@ impl Verdict {
 }
 
 /// Holm's step-down correction: p-values such that any below α is false with a chance of at most α over all of them.
-pub(crate) fn holm(p: &[f64]) -> Vec<f64> {
+pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
     let mut adjusted = vec![1.0; p.len()];

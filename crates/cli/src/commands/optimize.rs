@@ -1,12 +1,14 @@
 //! `optimize`
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tune::measure::{DispatchTime, Measure, Printed, ProcessTime};
 use tune::optimize::experiment::Plan;
+use tune::optimize::golden::{Golden, Tolerance};
+use tune::optimize::metadata::Limits;
 use tune::optimize::propose::llm::Endpoint;
 use tune::optimize::propose::rules::{Choice, Permission, RULES};
 use tune::optimize::session::Session;
@@ -16,6 +18,9 @@ use tune::template;
 use super::autotune::{found_profiler, gpu};
 use crate::failure::Failure;
 use crate::output::OutputArgs;
+
+/// What a run records: kernels, and what else the program does from its first to its last step.
+const TRACES: [&str; 3] = ["kernel", "hip", "memory-copy"];
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -56,6 +61,27 @@ pub struct OptimizeArgs {
     /// the run's output
     #[arg(long, value_name = "COMMAND")]
     check: Vec<String>,
+
+    /// An output that must stay as it is, or be as EXPECTED is: a file the program writes, or `-` for what it prints; TYPE
+    /// is text, bytes, f16, bf16, f32, f64, i8 to i64 or u8 to u64 [default: text]; may be repeated
+    #[arg(long, value_name = "OUTPUT[:TYPE][=EXPECTED]")]
+    golden: Vec<String>,
+
+    /// How much floating-point numbers may differ [default: by their type]
+    #[arg(long, value_name = "X")]
+    atol: Option<f64>,
+
+    /// How much they may differ for their size [default: by their type]
+    #[arg(long, value_name = "X")]
+    rtol: Option<f64>,
+
+    /// Refuse NaN in golden outputs even where it is expected
+    #[arg(long)]
+    refuse_nan: bool,
+
+    /// More arguments for the program, as one word; it is run and checked with each besides; may be repeated
+    #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
+    input: Vec<String>,
 
     /// Accept changes without a checker; recorded
     #[arg(long)]
@@ -134,6 +160,23 @@ pub struct OptimizeArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     max_spills: u32,
 
+    /// Bytes of scratch for each lane more than before that are allowed
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    max_scratch: u32,
+
+    /// Least theoretical occupancy, unless it was lower before, in percent
+    #[arg(long, value_name = "PCT", default_value_t = 0.0)]
+    min_occupancy: f64,
+
+    /// Code objects that the build leaves, for guards on ABI and registers: `*`, `?`, `**`; may be repeated [default: the
+    /// program itself]
+    #[arg(long, value_name = "GLOB")]
+    code_object: Vec<String>,
+
+    /// What is known of the kernels, for proposers: the JSON of `rocm-perf profile --counters --json`
+    #[arg(long, value_name = "FILE")]
+    evidence: Option<PathBuf>,
+
     /// Longest run or check, in seconds
     #[arg(long, value_name = "S", default_value_t = 60.0)]
     timeout: f64,
@@ -193,7 +236,7 @@ impl OptimizeArgs {
         let out = self.out.canonicalize().map_err(|error| Failure::input(error.to_string()))?;
         let scratch = out.join("profiles");
         let profile = profiler.clone().map(|profiler| {
-            let mut whole = DispatchTime::new(profiler, &["kernel", "hip", "memory-copy"], None, &scratch);
+            let mut whole = DispatchTime::new(profiler, &TRACES, None, &scratch);
             whole.keep_traces = true;
             whole
         });
@@ -203,7 +246,7 @@ impl OptimizeArgs {
                 (None, Some(profiler)) => {
                     let name = regex::escape(source::base_name(kernel));
                     let wanted = regex::Regex::new(&format!(r"\b{name}\b")).ok();
-                    Box::new(DispatchTime::new(profiler.clone(), &["kernel"], wanted, &scratch))
+                    Box::new(DispatchTime::new(profiler.clone(), &TRACES, wanted, &scratch))
                 }
                 (None, None) => Box::new(ProcessTime),
             }
@@ -213,6 +256,8 @@ impl OptimizeArgs {
             run,
             build: self.words("--build", &self.build)?,
             checks: self.check.iter().map(|line| self.words("--check", line)).collect::<Result<_, _>>()?,
+            goldens: self.goldens()?,
+            inputs: self.input.iter().map(|line| self.input_words(line)).collect::<Result<_, _>>()?,
             unchecked: self.unchecked,
             source: self.source.clone(),
             tree: self.tree.clone(),
@@ -226,7 +271,12 @@ impl OptimizeArgs {
             },
             most_candidates: self.candidates,
             most_kernels: self.kernels,
-            spills: self.max_spills,
+            limits: Limits {
+                spills: self.max_spills,
+                scratch_bytes: self.max_scratch,
+                least_occupancy_pct: self.min_occupancy,
+            },
+            code_objects: self.code_object.clone(),
             timeout: seconds(self.timeout),
             build_timeout: seconds(self.build_timeout),
             out: &out,
@@ -235,6 +285,7 @@ impl OptimizeArgs {
             profile: profile.as_ref().map(|profile| profile as &dyn Measure),
             measure: &measure,
             gpu: gpu(),
+            evidence: self.evidence.as_deref().map(read_evidence).transpose()?,
         };
         let told = !output.quiet && !output.no_progress && std::io::stderr().is_terminal();
         let session = optimize(&request, &mut |step| {
@@ -264,6 +315,31 @@ impl OptimizeArgs {
             Some(words) if words.is_empty() => Err(Failure::input(format!("`{option}` is empty"))),
             Some(words) => Ok(words),
         }
+    }
+
+    fn goldens(&self) -> Result<Vec<Golden>, Failure> {
+        let tolerance = Tolerance { absolute: self.atol, relative: self.rtol, refuse_nan: self.refuse_nan };
+        let read = |text: &String| {
+            let wrong = |why| Failure::input(format!("`--golden {text}` cannot be understood: {why}"));
+            let mut golden = Golden::parse(text, tolerance).map_err(wrong)?;
+            // Programs run elsewhere; what is expected is where the user says.
+            if let Some(path) = &mut golden.expected {
+                *path = path
+                    .canonicalize()
+                    .map_err(|error| Failure::input(format!("cannot read `{}`: {error}", path.display())))?;
+            }
+            Ok(golden)
+        };
+        self.golden.iter().map(read).collect()
+    }
+
+    fn input_words(&self, line: &str) -> Result<Vec<String>, Failure> {
+        if self.shell {
+            return Err(Failure::input("`--input` cannot be used with `--shell`")
+                .with_help("write the arguments into commands of their own with `--check`"));
+        }
+        let words = template::split(line);
+        words.ok_or_else(|| Failure::input(format!("`--input` has a quote that is never closed: `{line}`")))
     }
 
     fn proposer(&self) -> Result<Proposer, Failure> {
@@ -304,6 +380,13 @@ impl OptimizeArgs {
     }
 }
 
+fn read_evidence(path: &Path) -> Result<serde_json::Value, Failure> {
+    let wrong = |why: String| Failure::input(format!("cannot read `{}`: {why}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let report: serde_json::Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    if report["tables"].is_object() { Ok(report) } else { Err(wrong("it is no report of rocm-perf".into())) }
+}
+
 /// Exit code 1 when nothing was accepted.
 fn gate(session: &Session) -> Result<(), Failure> {
     if session.accepted().count() > 0 {
@@ -319,8 +402,9 @@ fn gate(session: &Session) -> Result<(), Failure> {
 fn failure(error: OptimizeError) -> Failure {
     let message = error.to_string();
     match error {
-        OptimizeError::Unchecked => Failure::input(message)
-            .with_help("give `--check COMMAND`, or `--unchecked` to do without, which is recorded"),
+        OptimizeError::Unchecked => Failure::input(message).with_help(
+            "give `--check COMMAND` or `--golden OUTPUT`, or `--unchecked` to do without, which is recorded",
+        ),
         OptimizeError::Build(_) => Failure::tool(message).with_help(
             "the build runs in a copy of the tree: paths in it must be relative, or inside `--tree`",
         ),

@@ -38,11 +38,13 @@ pub struct Plan {
     pub most_pairs: usize,
     /// Chance of accepting what is not there.
     pub error: f64,
+    /// By how much the whole program differs from itself, as a share: only what is slower beyond it is slower.
+    pub end_to_end_floor: f64,
 }
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { min_improvement: 0.02, least_pairs: 10, most_pairs: 40, error: 0.05 }
+        Self { min_improvement: 0.02, least_pairs: 10, most_pairs: 40, error: 0.05, end_to_end_floor: 0.0 }
     }
 }
 
@@ -62,9 +64,34 @@ pub struct Estimate {
     pub high: f64,
     /// Pairs behind it.
     pub pairs: usize,
+    /// Standard error of the logarithm.
+    standard_error: f64,
+    /// Its degrees of freedom.
+    freedom: f64,
 }
 
 impl Estimate {
+    /// The chance of an effect like this or more where the true speed-up is no more than `asked`.
+    pub fn chance_of_luck(&self, asked: f64) -> f64 {
+        let beyond = self.speedup.ln() - asked.ln();
+        if self.standard_error == 0.0 || self.freedom < 1.0 {
+            return if beyond > 0.0 && self.freedom >= 1.0 { 0.0 } else { 1.0 };
+        }
+        let both = student::two_sided((beyond / self.standard_error).abs(), self.freedom);
+        if beyond > 0.0 { both / 2.0 } else { 1.0 - both / 2.0 }
+    }
+
+    /// How far it is from no effect, as a share.
+    pub fn seen(&self) -> f64 {
+        self.speedup.ln().abs().exp() - 1.0
+    }
+
+    /// How far it is from no effect for certain: nothing where the interval holds none.
+    pub fn certain(&self) -> f64 {
+        let nearest = if self.low > 1.0 { self.low } else { 1.0 / self.high };
+        (nearest - 1.0).max(0.0)
+    }
+
     /// For the audit.
     pub fn to_json(&self) -> Json {
         json!({ "speedup": self.speedup, "low": self.low, "high": self.high, "pairs": self.pairs })
@@ -82,6 +109,8 @@ pub struct Experiment {
     pub pairs: Vec<(Sample, Sample)>,
     /// What is to be made of it.
     pub verdict: Verdict,
+    /// Chance that an effect like this is luck, each look at it counted.
+    pub chance: f64,
 }
 
 /// What is to be made of an experiment.
@@ -130,15 +159,17 @@ pub fn experiment(
         let effect = estimate(pairs.iter().map(|(a, b)| (a.value, b.value)), error);
         let end_to_end = estimate(pairs.iter().map(|(a, b)| (a.end_to_end, b.end_to_end)), error);
         let asked = 1.0 + plan.min_improvement;
+        let slower = 1.0 / (1.0 + plan.end_to_end_floor);
         let verdict = match () {
-            () if effect.low > asked && end_to_end.high < 1.0 => Some(Verdict::SlowerEndToEnd),
+            () if effect.low > asked && end_to_end.high < slower => Some(Verdict::SlowerEndToEnd),
             () if effect.low > asked => Some(Verdict::Faster),
             () if effect.high < asked => Some(Verdict::NotFaster),
             () if pairs.len() >= plan.most_pairs => Some(Verdict::Inconclusive),
             () => None,
         };
         if let Some(verdict) = verdict {
-            return Ok(Experiment { effect, end_to_end, pairs, verdict });
+            let chance = (looks as f64 * effect.chance_of_luck(asked)).min(1.0);
+            return Ok(Experiment { effect, end_to_end, pairs, verdict, chance });
         }
     }
 }
@@ -153,6 +184,11 @@ pub struct Proof {
 }
 
 impl Proof {
+    /// Chance that the win is luck, by the runs that decided.
+    pub fn chance(&self) -> f64 {
+        self.fresh.as_ref().unwrap_or(&self.first).chance
+    }
+
     /// Whether the change is worth keeping.
     pub fn is_accepted(&self) -> bool {
         self.fresh.as_ref().is_some_and(|fresh| fresh.verdict == Verdict::Faster)
@@ -195,7 +231,8 @@ pub fn estimate(pairs: impl Iterator<Item = (f64, f64)>, error: f64) -> Estimate
     ratios.sort_by(f64::total_cmp);
     let n = ratios.len();
     if n < 3 {
-        return Estimate { speedup: 1.0, low: 0.0, high: f64::INFINITY, pairs: n };
+        let (low, high) = (0.0, f64::INFINITY);
+        return Estimate { speedup: 1.0, low, high, pairs: n, standard_error: 0.0, freedom: 0.0 };
     }
     let cut = (n as f64 * TRIM) as usize;
     let kept = &ratios[cut..n - cut];
@@ -207,23 +244,53 @@ pub fn estimate(pairs: impl Iterator<Item = (f64, f64)>, error: f64) -> Estimate
     let squares: f64 = pulled.iter().map(|ratio| (ratio - mean).powi(2)).sum();
     let h = kept.len() as f64;
     let standard_error = (squares / (h * (h - 1.0))).sqrt();
-    let half = student::two_sided_quantile(2.0 * error, h - 1.0) * standard_error;
-    Estimate { speedup: middle.exp(), low: (middle - half).exp(), high: (middle + half).exp(), pairs: n }
+    let freedom = h - 1.0;
+    let half = student::two_sided_quantile(2.0 * error, freedom) * standard_error;
+    let (low, high) = ((middle - half).exp(), (middle + half).exp());
+    Estimate { speedup: middle.exp(), low, high, pairs: n, standard_error, freedom }
 }
 
-/// The noise floor: what the program seems to win against itself, as a share. Below it nothing can be told.
+/// What the program seems to win against itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Floor {
+    /// Of the metric.
+    pub effect: Estimate,
+    /// Of the whole program.
+    pub end_to_end: Estimate,
+}
+
+impl Floor {
+    /// A plan in which nothing counts that the program shows against itself: what it certainly gains without a change
+    /// is asked for on top, and what it seems to lose as a whole is no loss.
+    pub fn heeded(&self, plan: &Plan) -> Plan {
+        Plan {
+            min_improvement: plan.min_improvement.max(self.effect.certain()),
+            end_to_end_floor: plan.end_to_end_floor.max(self.end_to_end.seen()),
+            ..*plan
+        }
+    }
+
+    /// For the audit.
+    pub fn to_json(&self) -> Json {
+        json!({ "effect": self.effect.to_json(), "end_to_end": self.end_to_end.to_json() })
+    }
+}
+
+/// The noise floor: pairs of the program as it is.
 pub fn noise_floor(
     pairs: usize,
     random: &mut Random,
     run: &mut dyn FnMut(Side) -> Result<Sample, String>,
-) -> Result<(f64, Estimate), String> {
+) -> Result<Floor, String> {
     let mut same = |_: Side| run(Side::Base);
     let mut samples = Vec::new();
     for _ in 0..pairs.max(3) {
         samples.push(pair(random, &mut same)?);
     }
-    let found = estimate(samples.iter().map(|(a, b)| (a.value, b.value)), 0.025);
-    Ok(((found.speedup.ln().abs()).exp() - 1.0, found))
+    Ok(Floor {
+        effect: estimate(samples.iter().map(|(a, b)| (a.value, b.value)), 0.025),
+        end_to_end: estimate(samples.iter().map(|(a, b)| (a.end_to_end, b.end_to_end)), 0.025),
+    })
 }
 
 #[cfg(test)]
@@ -284,6 +351,41 @@ mod tests {
         };
         let found = experiment(&Plan::default(), &mut Random::new(2), &mut run).unwrap();
         assert_eq!(found.verdict, Verdict::SlowerEndToEnd);
+        // The same loss counts for nothing where the program is that far from itself.
+        let noisy = Plan { end_to_end_floor: 0.25, ..Plan::default() };
+        assert_eq!(experiment(&noisy, &mut Random::new(2), &mut run).unwrap().verdict, Verdict::Faster);
+    }
+
+    /// A machine that others use too: runs of the whole program are up to three times as long as the next.
+    #[test]
+    fn a_loaded_machine_does_not_make_a_win_a_loss() {
+        let refused = (0..100u64).filter(|seed| {
+            let mut random = Random::new(*seed);
+            let mut run = |side| {
+                let value = (0.02 * random.normal()).exp() / if side == Side::Candidate { 1.1 } else { 1.0 };
+                Ok(Sample { value, end_to_end: 10.0 + 20.0 * random.unit() + value })
+            };
+            let floor = noise_floor(6, &mut Random::new(seed + 1), &mut run).unwrap();
+            let plan = floor.heeded(&Plan::default());
+            !prove(&plan, &mut Random::new(seed + 2), &mut run).unwrap().is_accepted()
+        });
+        assert!(refused.count() <= 3);
+    }
+
+    #[test]
+    fn the_chance_of_luck_is_that_of_the_interval() {
+        let mut random = Random::new(4);
+        for gain in [1.0, 1.01, 1.05, 1.3] {
+            let pairs: Vec<(f64, f64)> = (0..20)
+                .map(|_| ((0.05 * random.normal()).exp() * gain, (0.05 * random.normal()).exp()))
+                .collect();
+            for error in [0.2, 0.025, 0.001] {
+                let found = estimate(pairs.iter().copied(), error);
+                assert_eq!(found.chance_of_luck(1.0) < error, found.low > 1.0, "{gain} {error}");
+            }
+        }
+        let same = estimate([(1.0, 1.0), (1.02, 1.0), (1.0, 1.02), (1.0, 1.0)].into_iter(), 0.025);
+        assert_eq!((same.certain(), same.seen() < 0.01), (0.0, true));
     }
 
     #[test]

@@ -8,8 +8,12 @@
 //! Everything happens in copies below the session's folder. The tree is touched at the very end, by one rename, and
 //! only when that is asked for.
 
+mod checks;
 pub mod experiment;
+mod files;
+pub mod golden;
 pub mod guard;
+mod judge;
 pub mod metadata;
 pub mod propose;
 mod rank;
@@ -27,7 +31,10 @@ use serde_json::{Value as Json, json};
 
 use crate::measure::Measure;
 use crate::random::Random;
+use checks::Checks;
 use experiment::{Plan, Side, noise_floor};
+use golden::Golden;
+use metadata::Limits;
 use propose::{llm, patch, rules};
 use runner::Runner;
 use session::{Ranked, Session};
@@ -56,6 +63,10 @@ pub struct OptimizeRequest<'a> {
     pub build: Vec<String>,
     /// Each says by its exit code whether the result is right.
     pub checks: Vec<Vec<String>>,
+    /// Outputs that must be what they were, or what they should be.
+    pub goldens: Vec<Golden>,
+    /// More arguments for the program, each a run that is checked besides the one that is measured.
+    pub inputs: Vec<Vec<String>>,
     /// Accept without a checker.
     pub unchecked: bool,
     /// The file with the kernel; looked for in the tree without.
@@ -72,8 +83,10 @@ pub struct OptimizeRequest<'a> {
     pub most_candidates: usize,
     /// Kernels to look at, at most.
     pub most_kernels: usize,
-    /// More spilled registers than before that are allowed.
-    pub spills: u32,
+    /// What a built candidate may use.
+    pub limits: Limits,
+    /// Patterns of files with the code objects that a build leaves; the program itself without.
+    pub code_objects: Vec<String>,
     /// Longest run of the program, a check, a proposer.
     pub timeout: Duration,
     /// Longest build.
@@ -90,6 +103,8 @@ pub struct OptimizeRequest<'a> {
     pub measure: &'a dyn Fn(&str) -> Box<dyn Measure>,
     /// The GPU, where known.
     pub gpu: Option<String>,
+    /// A report with more about the kernels, for proposers: `profile --json` makes one.
+    pub evidence: Option<Json>,
 }
 
 /// Why there is no session.
@@ -107,14 +122,17 @@ pub enum OptimizeError {
     /// The program as it is does not run.
     #[error("the program does not run as it is: it {0}")]
     Run(String),
-    /// The checker refuses the program as it is.
-    #[error("checker {number} refuses the program as it is: it {why}")]
+    /// A checker or a golden output refuses the program as it is.
+    #[error("{who} refuses the program as it is: it {why}")]
     Check {
-        /// From 1.
-        number: usize,
+        /// Which.
+        who: String,
         /// What it said.
         why: String,
     },
+    /// The files that should hold code objects do not.
+    #[error("no code object of the program as it is can be read: {0}")]
+    CodeObject(String),
     /// The kernel is not in the source.
     #[error("`{}` has no kernel `{kernel}`; {there}", path.display())]
     NoKernel {
@@ -151,7 +169,8 @@ const FLOOR_PAIRS: usize = 6;
 
 /// Optimises; `watch` hears what goes on.
 pub fn optimize(request: &OptimizeRequest, watch: &mut dyn FnMut(&str)) -> Result<Session, OptimizeError> {
-    if request.checks.is_empty() && !request.unchecked {
+    let checked = !request.checks.is_empty() || !request.goldens.is_empty();
+    if !checked && !request.unchecked {
         return Err(OptimizeError::Unchecked);
     }
     let workspace = Workspace::make(&request.tree, request.out)?;
@@ -159,18 +178,16 @@ pub fn optimize(request: &OptimizeRequest, watch: &mut dyn FnMut(&str)) -> Resul
     let mut session = Session { request: asked(request), state: "building", ..Session::default() };
     session.save(request.out)?;
     watch("building the program as it is");
-    runner.build(Side::Base, &[]).map_err(OptimizeError::Build)?;
+    runner.build(Side::Base, &[]).map_err(|failed| OptimizeError::Build(failed.why))?;
     session.state = "checking";
     session.save(request.out)?;
     watch("checking the program as it is");
-    // Twice: a checker that changes its mind proves nothing about a candidate.
-    for _ in 0..2 {
-        runner.check(Side::Base).map_err(|(number, why)| match number {
-            0 => OptimizeError::Run(why),
-            number => OptimizeError::Check { number, why },
-        })?;
-    }
-    if request.checks.is_empty() {
+    let (checks, seen) = Checks::learn(&runner).map_err(|refused| match refused.program {
+        true => OptimizeError::Run(refused.why),
+        false => OptimizeError::Check { who: refused.who, why: refused.why },
+    })?;
+    session.checks = seen;
+    if !checked {
         session.notes.push(
             "accepted without a checker (`--unchecked`): nobody knows whether results are right".into(),
         );
@@ -181,6 +198,19 @@ pub fn optimize(request: &OptimizeRequest, watch: &mut dyn FnMut(&str)) -> Resul
     session.kernels = runner.profile().map_err(OptimizeError::Run)?;
     let (path, targets) = targets(request, &mut session)?;
     let relative = workspace.relative(&path)?;
+    let mut targets = targets;
+    for target in &mut targets {
+        let name = base_name(&target.name).to_string();
+        let built = metadata::read(&runner.code_objects(Side::Base), &name);
+        if let (Err(why), false) = (&built, request.code_objects.is_empty()) {
+            return Err(OptimizeError::CodeObject(why.clone()));
+        }
+        let resources = metadata::to_json(&built, target.evidence.workgroup);
+        target.evidence.add("code_object", resources);
+        for (table, rows) in request.evidence.iter().flat_map(|report| propose::rows_of(report, &name)) {
+            target.evidence.add(&table, rows);
+        }
+    }
     let original = read(&path)?;
     let mut current = Current { text: original.clone(), flags: Vec::new() };
     session.state = "trying";
@@ -190,13 +220,14 @@ pub fn optimize(request: &OptimizeRequest, watch: &mut dyn FnMut(&str)) -> Resul
         if session.noise_floor.is_none() {
             watch("measuring the program against itself");
             let mut run = |side| runner.sample(side, measure.as_ref());
-            let (floor, _) = noise_floor(FLOOR_PAIRS, &mut random, &mut run).map_err(OptimizeError::Run)?;
+            let floor = noise_floor(FLOOR_PAIRS, &mut random, &mut run).map_err(OptimizeError::Run)?;
             session.noise_floor = Some(floor);
             session.save(request.out)?;
         }
         let trial = Trial {
             request,
             runner: &runner,
+            checks: &checks,
             relative: &relative,
             kernel: base_name(&target.name).to_string(),
             target,
@@ -231,6 +262,13 @@ fn asked(request: &OptimizeRequest) -> Json {
         "run": request.run,
         "build": request.build,
         "checks": request.checks,
+        "golden": request.goldens.iter().map(Golden::name).collect::<Vec<_>>(),
+        "inputs": request.inputs,
+        "code_objects": request.code_objects,
+        "limits": {
+            "spills": request.limits.spills, "scratch_bytes": request.limits.scratch_bytes,
+            "least_occupancy_pct": request.limits.least_occupancy_pct,
+        },
         "unchecked": request.unchecked,
         "source": request.source,
         "tree": request.tree,

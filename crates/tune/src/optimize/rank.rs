@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use analysis::{Classifier, CriticalPathOptions, critical_path};
+use serde_json::{Value as Json, json};
 use trace::Trace;
 
-use super::propose::Evidence;
+use super::propose::{Evidence, rows_of};
 use super::session::Ranked;
 use super::source::{Source, base_name};
 use crate::measure::Reading;
@@ -13,6 +14,7 @@ use crate::measure::Reading;
 /// Kernels by what they contribute to the critical path; by their time where there is no path.
 pub(super) fn rank(reading: &Reading, gpu: Option<String>) -> Vec<Ranked> {
     let on_path = reading.trace.as_deref().and_then(on_path);
+    let bounds = reading.trace.as_deref().map(bounds);
     let total: i64 = reading.kernels.iter().map(|(_, time)| time.total_ns).sum();
     let mut kernels: Vec<Ranked> = reading
         .kernels
@@ -21,6 +23,7 @@ pub(super) fn rank(reading: &Reading, gpu: Option<String>) -> Vec<Ranked> {
             let share = on_path
                 .as_ref()
                 .map(|path| path.iter().find(|(other, _)| other == name).map_or(0.0, |(_, share)| *share));
+            let demangled = analysis::names::demangle(name);
             let by_time = 100.0 * time.total_ns as f64 / total.max(1) as f64;
             let evidence = Evidence {
                 dispatches: time.dispatches,
@@ -29,6 +32,7 @@ pub(super) fn rank(reading: &Reading, gpu: Option<String>) -> Vec<Ranked> {
                 ranked_by: if share.is_some() { "critical path" } else { "kernel time" },
                 workgroup: reading.trace.as_deref().and_then(|trace| workgroup(trace, name)),
                 gpu: gpu.clone(),
+                more: bounds.iter().flat_map(|report| rows_of(report, base_name(&demangled))).collect(),
             };
             Ranked { name: analysis::names::demangle(name).into_owned(), evidence }
         })
@@ -71,6 +75,13 @@ pub(super) fn worthwhile(ranked: &[Ranked]) -> (Vec<Ranked>, Option<String>) {
         "no kernel has {LEAST_SHARE} % of the critical path: kernels are taken by their time, and a faster one may not shorten the program"
     );
     (by_time, Some(note))
+}
+
+/// What bounds each kernel, as far as a trace without counters tells.
+fn bounds(trace: &Trace) -> Json {
+    let report = analysis::bottleneck::bottleneck_report(trace, &[]);
+    let tables = report.tables.iter().map(|table| (table.name.clone(), report::render::json_rows(table)));
+    json!({ "tables": Json::Object(tables.collect()) })
 }
 
 /// Share of the critical path of every kernel on it, by the name in the trace.

@@ -1,16 +1,16 @@
-//! Building, checking, profiling and measuring one side of a session.
+//! Building, profiling and measuring one side of a session.
 
 use std::path::PathBuf;
 
 use super::OptimizeRequest;
 use super::experiment::{Sample, Side};
+use super::files;
 use super::propose::rules::flags::with_flags;
 use super::rank;
 use super::session::Ranked;
 use super::workspace::Workspace;
 use crate::measure::Measure;
 use crate::process::{self, Ended, Job};
-use crate::target::STDOUT_VARIABLE;
 
 /// What runs the commands of a session in its copies.
 pub(super) struct Runner<'a> {
@@ -18,48 +18,66 @@ pub(super) struct Runner<'a> {
     pub workspace: &'a Workspace,
 }
 
+/// A build that failed.
+pub(super) struct BuildFailed {
+    /// All it said.
+    pub log: Vec<u8>,
+    /// How it ended, and its last lines.
+    pub why: String,
+}
+
+impl BuildFailed {
+    /// The lines that say what is wrong: a compiler's log is long, and its end is often not the point.
+    pub fn errors(&self) -> String {
+        const MOST: usize = 20;
+        let log = String::from_utf8_lossy(&self.log);
+        let lines: Vec<&str> = log.lines().filter(|line| line.contains("error")).take(MOST).collect();
+        lines.join("\n")
+    }
+}
+
 impl Runner<'_> {
-    /// Builds a side with more compiler options; gives the log, or how it failed.
-    pub fn build(&self, side: Side, flags: &[String]) -> Result<Vec<u8>, String> {
+    /// Builds a side with more compiler options; gives the log.
+    pub fn build(&self, side: Side, flags: &[String]) -> Result<Vec<u8>, BuildFailed> {
         let (words, env) = with_flags(&self.request.build, flags);
         let words = self.workspace.words(side, &words);
         let folder = self.workspace.here(side);
         let limit = self.request.build_timeout;
         let ended = process::run(&Job { words: &words, env: &env, folder: Some(&folder), limit });
-        if !ended.is_success() {
-            return Err(ended.explain());
+        let failed = (!ended.is_success()).then(|| ended.explain());
+        let Ended { stdout: mut log, stderr, .. } = ended;
+        log.extend(stderr);
+        match failed {
+            Some(why) => Err(BuildFailed { log, why }),
+            None => Ok(log),
         }
-        let Ended { mut stdout, stderr, .. } = ended;
-        stdout.extend(stderr);
-        Ok(stdout)
     }
 
     /// The program of a side, as far as it is a file.
-    pub fn program(&self, side: Side) -> PathBuf {
+    fn program(&self, side: Side) -> PathBuf {
         let words = self.workspace.words(side, &self.request.run);
         self.workspace.here(side).join(words.first().map(String::as_str).unwrap_or_default())
     }
 
-    /// Runs a side and all checkers on it; the number is 0 when the program itself failed.
-    pub fn check(&self, side: Side) -> Result<(), (usize, String)> {
+    /// Files of a side that hold its code objects: those the user names, else the program.
+    pub fn code_objects(&self, side: Side) -> Vec<PathBuf> {
+        let patterns = self.workspace.words(side, &self.request.code_objects);
         let folder = self.workspace.here(side);
-        let words = self.workspace.words(side, &self.request.run);
-        let limit = self.request.timeout;
-        let ended = process::run(&Job { words: &words, env: &[], folder: Some(&folder), limit });
-        if !ended.is_success() {
-            return Err((0, ended.explain()));
+        match patterns.is_empty() {
+            true => vec![self.program(side)],
+            false => patterns.iter().flat_map(|pattern| files::matching(&folder, pattern)).collect(),
         }
-        let printed = self.request.out.canonicalize().unwrap_or_default().join("stdout.txt");
-        std::fs::write(&printed, &ended.stdout).map_err(|error| (0, error.to_string()))?;
-        let env = [(STDOUT_VARIABLE.to_string(), printed.display().to_string())];
-        for (i, check) in self.request.checks.iter().enumerate() {
-            let words = self.workspace.words(side, check);
-            let ended = process::run(&Job { words: &words, env: &env, folder: Some(&folder), limit });
-            if !ended.is_success() {
-                return Err((i + 1, ended.explain()));
-            }
-        }
-        Ok(())
+    }
+
+    /// Whether both sides were built to the same bytes.
+    pub fn is_same(&self) -> bool {
+        let bytes = |side| -> Option<Vec<Vec<u8>>> {
+            let mut paths = self.code_objects(side);
+            paths.push(self.program(side));
+            paths.iter().map(|path| std::fs::read(path).ok()).collect()
+        };
+        let base = bytes(Side::Base);
+        base.is_some() && base == bytes(Side::Candidate)
     }
 
     /// Measures a side once.
@@ -68,9 +86,8 @@ impl Runner<'_> {
         let folder = self.workspace.here(side);
         let job = Job { words: &words, env: &[], folder: Some(&folder), limit: self.request.timeout };
         let reading = measure.measure(&job).map_err(|error| error.explain())?;
-        // With a profiler the end is that of the last kernel's sum: its own start-up would drown the program.
-        let kernels: i64 = reading.kernels.iter().map(|(_, time)| time.total_ns).sum();
-        let end_to_end = if kernels > 0 { kernels as f64 } else { reading.wall.as_secs_f64() };
+        // With a profiler, from the first to the last thing the program did: the profiler's own start-up would drown it.
+        let end_to_end = reading.span_ns.map_or(reading.wall.as_nanos() as f64, |span| span as f64);
         Ok(Sample { value: reading.value, end_to_end })
     }
 

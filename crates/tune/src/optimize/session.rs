@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
-use super::experiment::{Experiment, Proof};
+use super::experiment::{Experiment, Floor, Proof};
 use super::propose::Evidence;
 
 /// What became of a candidate.
@@ -74,8 +74,10 @@ pub struct Candidate {
     pub reason: String,
     /// The measurements.
     pub proof: Option<Proof>,
-    /// What the built kernel uses.
+    /// What the built kernel uses, before and after.
     pub metadata: Json,
+    /// Compiler options that it was built with, beside those of the build command.
+    pub flags: Vec<String>,
 }
 
 /// A kernel of the profile.
@@ -95,7 +97,9 @@ pub struct Session {
     /// Kernels, those worth most first.
     pub kernels: Vec<Ranked>,
     /// What the program seems to win against itself.
-    pub noise_floor: Option<f64>,
+    pub noise_floor: Option<Floor>,
+    /// What checks saw of the program as it is.
+    pub checks: Json,
     /// What was tried.
     pub candidates: Vec<Candidate>,
     /// Where the session is: `building`, `checking`, `profiling`, `trying`, `done`.
@@ -116,6 +120,14 @@ impl Session {
         self.candidates.iter().filter(|one| one.status == CandidateStatus::Accepted)
     }
 
+    /// The chance that a candidate's win is luck, by Holm's correction over all that were measured.
+    pub fn adjusted(&self) -> Vec<(usize, f64)> {
+        let measured: Vec<(usize, f64)> =
+            self.candidates.iter().filter_map(|one| Some((one.id, one.proof.as_ref()?.chance()))).collect();
+        let chances: Vec<f64> = measured.iter().map(|(_, chance)| *chance).collect();
+        measured.iter().map(|(id, _)| *id).zip(analysis::compare::holm(&chances)).collect()
+    }
+
     /// Writes `session.json`, whole.
     pub fn save(&self, out: &Path) -> std::io::Result<()> {
         let kernels: Vec<Json> = self
@@ -123,15 +135,26 @@ impl Session {
             .iter()
             .map(|one| json!({ "name": one.name, "evidence": one.evidence.to_json() }))
             .collect();
+        let adjusted = self.adjusted();
+        let candidates: Vec<Json> = self
+            .candidates
+            .iter()
+            .map(|one| {
+                let mut audit = one.to_json();
+                audit["holm_chance"] = json!(adjusted.iter().find(|(id, _)| *id == one.id).map(|(_, p)| p));
+                audit
+            })
+            .collect();
         let audit = json!({
             "state": self.state,
             "request": self.request,
             "kernels": kernels,
-            "noise_floor": self.noise_floor,
-            "candidates": self.candidates.iter().map(Candidate::to_json).collect::<Vec<_>>(),
+            "noise_floor": self.noise_floor.as_ref().map(Floor::to_json),
+            "checks_of_base": self.checks,
+            "candidates": candidates,
             "accepted": self.accepted().map(|one| one.id).collect::<Vec<_>>(),
-            "speedup": self.speedup,
             "accepted_flags": self.flags,
+            "speedup": self.speedup,
             "applied": self.applied.is_some(),
             "backup": self.applied,
             "notes": self.notes,
@@ -141,29 +164,59 @@ impl Session {
 }
 
 impl Candidate {
+    /// Nothing is known yet.
+    pub fn new(id: usize, kernel: &str, origin: &str) -> Self {
+        Self {
+            id,
+            kernel: kernel.into(),
+            origin: origin.into(),
+            description: String::new(),
+            status: CandidateStatus::NoProposal,
+            reason: String::new(),
+            proof: None,
+            metadata: Json::Null,
+            flags: Vec::new(),
+        }
+    }
+
     /// For the audit.
     pub fn to_json(&self) -> Json {
-        let experiment = |one: &Experiment| {
-            let pairs: Vec<Json> = one.pairs.iter().map(|(a, b)| json!([a.value, b.value])).collect();
-            json!({
-                "verdict": one.verdict.name(),
-                "effect": one.effect.to_json(),
-                "end_to_end": one.end_to_end.to_json(),
-                "pairs": pairs,
-            })
-        };
+        let timing = self.proof.as_ref().map(timing).unwrap_or_default();
         json!({
             "id": self.id,
             "kernel": self.kernel,
             "origin": self.origin,
             "description": self.description,
+            "flags": self.flags,
             "status": self.status.name(),
             "reason": self.reason,
-            "experiment": self.proof.as_ref().map(|proof| experiment(&proof.first)),
-            "fresh": self.proof.as_ref().and_then(|proof| proof.fresh.as_ref()).map(experiment),
+            "experiment": timing["experiment"],
+            "fresh": timing["fresh"],
+            "chance": timing["chance"],
             "metadata": self.metadata,
         })
     }
+}
+
+/// All measurements of a proof.
+pub fn timing(proof: &Proof) -> Json {
+    let experiment = |one: &Experiment| {
+        let pairs: Vec<Json> = one.pairs.iter().map(|(a, b)| json!([a.value, b.value])).collect();
+        let whole: Vec<Json> = one.pairs.iter().map(|(a, b)| json!([a.end_to_end, b.end_to_end])).collect();
+        json!({
+            "verdict": one.verdict.name(),
+            "effect": one.effect.to_json(),
+            "end_to_end": one.end_to_end.to_json(),
+            "chance": one.chance,
+            "pairs": pairs,
+            "end_to_end_pairs": whole,
+        })
+    };
+    json!({
+        "experiment": experiment(&proof.first),
+        "fresh": proof.fresh.as_ref().map(experiment),
+        "chance": proof.chance(),
+    })
 }
 
 /// Writes a file whole.

@@ -83,8 +83,12 @@ fn kernels(session: &Session) -> Table {
 
 fn notes(session: &Session) -> Vec<String> {
     let mut notes = session.notes.clone();
-    if let Some(floor) = session.noise_floor {
-        notes.push(format!("the program against itself differs by {:.1} %", 100.0 * floor));
+    if let Some(floor) = &session.noise_floor {
+        notes.push(format!(
+            "the program against itself differs by {:.1} %, as a whole by {:.1} %",
+            100.0 * floor.effect.seen(),
+            100.0 * floor.end_to_end.seen()
+        ));
     }
     if !session.flags.is_empty() {
         notes.push(format!("build with `{}`: no source change says so", session.flags.join(" ")));
@@ -101,7 +105,7 @@ fn result(session: &Session) -> serde_json::Value {
         "accepted_candidates": session.accepted().map(|one| one.id).collect::<Vec<_>>(),
         "tried": session.candidates.len(),
         "speedup": session.speedup,
-        "noise_floor_pct": session.noise_floor.map(|floor| 100.0 * floor),
+        "noise_floor_pct": session.noise_floor.map(|floor| 100.0 * floor.effect.seen()),
         "accepted_flags": session.flags,
         "applied": session.applied.is_some(),
     })

@@ -1,16 +1,17 @@
-//! One kernel's proposals: each is guarded, built, checked and measured, and kept when it is proven.
+//! One kernel's proposals, one after the other; each is judged, and kept when it is proven.
 
 use std::path::Path;
 
 use serde_json::{Value as Json, json};
 
-use super::experiment::{Plan, Proof, Side, Verdict, prove};
+use super::checks::Checks;
+use super::experiment::{Plan, Side};
 use super::propose::rules::{self, Site};
-use super::propose::{NoProposal, Proposal, external, llm, patch};
+use super::propose::{Attempt, NoProposal, Proposal, external, llm, patch};
 use super::runner::Runner;
 use super::session::{self, Candidate, CandidateStatus, Ranked, Session};
 use super::source::{Kernel, Source};
-use super::{OptimizeError, OptimizeRequest, Proposer, guard, metadata};
+use super::{OptimizeError, OptimizeRequest, Proposer};
 use crate::measure::Measure;
 use crate::random::Random;
 
@@ -18,6 +19,7 @@ use crate::random::Random;
 pub(super) struct Trial<'a> {
     pub request: &'a OptimizeRequest<'a>,
     pub runner: &'a Runner<'a>,
+    pub checks: &'a Checks<'a>,
     pub relative: &'a Path,
     pub kernel: String,
     pub target: &'a Ranked,
@@ -32,11 +34,18 @@ pub(super) struct Current {
     pub flags: Vec<String>,
 }
 
-/// What came of one proposal.
-type Judged = (CandidateStatus, String, Option<Proof>, Json);
+/// What a proposer may know.
+struct Known<'a> {
+    source: &'a Source,
+    kernel: &'a Kernel,
+    flags: &'a [String],
+    done: &'a [String],
+    attempts: &'a [Attempt],
+}
 
 impl Trial<'_> {
-    fn parsed(&self, text: &str) -> Result<(Source, Kernel), String> {
+    /// The source and the kernel in it, where it is there once and understood.
+    pub(super) fn parsed(&self, text: &str) -> Result<(Source, Kernel), String> {
         let source = Source::parse(text).ok_or("the source cannot be parsed")?;
         let kernels: Vec<Kernel> =
             source.kernels().into_iter().filter(|one| one.name == self.kernel).collect();
@@ -56,11 +65,16 @@ impl Trial<'_> {
         random: &mut Random,
         watch: &mut dyn FnMut(&str),
     ) -> Result<(), OptimizeError> {
-        let mut done: Vec<String> = Vec::new();
-        let mut refusals: Vec<String> = Vec::new();
+        let (mut done, mut attempts) = (Vec::new(), Vec::new());
         while session.candidates.len() < self.request.most_candidates {
             let next = match self.parsed(&current.text) {
-                Ok((source, kernel)) => self.next(&source, &kernel, &current.flags, &done, &refusals),
+                Ok((source, kernel)) => self.next(&Known {
+                    source: &source,
+                    kernel: &kernel,
+                    flags: &current.flags,
+                    done: &done,
+                    attempts: &attempts,
+                }),
                 Err(why) => {
                     session.notes.push(format!("kernel `{}`: {why}", self.kernel));
                     break;
@@ -70,49 +84,48 @@ impl Trial<'_> {
             done.push(id);
             let number = session.candidates.len() + 1;
             let folder = self.request.out.join(format!("candidates/{number}"));
-            let mut candidate = Candidate {
-                id: number,
-                kernel: self.kernel.clone(),
-                origin: self.origin().into(),
-                description: String::new(),
-                status: CandidateStatus::NoProposal,
-                reason: String::new(),
-                proof: None,
-                metadata: Json::Null,
-            };
+            let mut candidate = Candidate::new(number, &self.kernel, self.origin());
+            let mut attempt = Attempt::default();
             match proposal {
                 Err(NoProposal(why)) => candidate.reason = why,
                 Ok(proposal) => {
                     watch(&format!("{number}: {}", proposal.description));
                     let name = self.relative.display().to_string();
-                    let difference = patch::difference(&name, &current.text, &proposal.text);
-                    session::write(&folder.join("diff"), difference.as_bytes())?;
+                    attempt.diff = patch::difference(&name, &current.text, &proposal.text);
+                    session::write(&folder.join("diff"), attempt.diff.as_bytes())?;
                     session::write(&folder.join("source"), proposal.text.as_bytes())?;
-                    let floor = session.noise_floor.unwrap_or(0.0);
-                    let (status, reason, proof, metadata) =
-                        self.judge(&proposal, current, floor, &folder, random)?;
+                    let plan = self.plan(session);
+                    let judged = self.judge(&proposal, current, &plan, &folder, random)?;
                     candidate.origin = proposal.origin.clone();
                     candidate.description = proposal.description.clone();
-                    (candidate.status, candidate.reason) = (status, reason);
-                    (candidate.proof, candidate.metadata) = (proof, metadata);
-                    if status == CandidateStatus::Accepted {
+                    candidate.flags = proposal.flags.clone();
+                    (candidate.status, candidate.reason) = (judged.status, judged.reason);
+                    (candidate.proof, candidate.metadata) = (judged.proof, judged.metadata);
+                    attempt.errors = judged.errors;
+                    if judged.status == CandidateStatus::Accepted {
                         *current = Current { text: proposal.text, flags: proposal.flags };
                         self.runner.workspace.write(Side::Base, self.relative, &current.text)?;
-                        self.runner.build(Side::Base, &current.flags).map_err(OptimizeError::Build)?;
+                        let built = self.runner.build(Side::Base, &current.flags);
+                        built.map_err(|failed| OptimizeError::Build(failed.why))?;
                     }
                 }
             }
-            if candidate.status != CandidateStatus::Accepted {
-                refusals.push(format!("{}: {}", candidate.status.name(), candidate.reason));
-            }
-            session::write(
-                &folder.join("candidate.json"),
-                format!("{:#}\n", candidate.to_json()).as_bytes(),
-            )?;
+            (attempt.status, attempt.reason) = (candidate.status.name(), candidate.reason.clone());
+            attempts.push(attempt);
+            let audit = format!("{:#}\n", candidate.to_json());
+            session::write(&folder.join("candidate.json"), audit.as_bytes())?;
             session.candidates.push(candidate);
             session.save(self.request.out)?;
         }
         Ok(())
+    }
+
+    /// The plan of a candidate: the noise floor is heeded, and each candidate has its share of the error, which is
+    /// never laxer than Holm's correction over those that were tried.
+    fn plan(&self, session: &Session) -> Plan {
+        let plan = &self.request.plan;
+        let plan = session.noise_floor.as_ref().map_or(*plan, |floor| floor.heeded(plan));
+        Plan { error: plan.error / self.request.most_candidates.max(1) as f64, ..plan }
     }
 
     fn origin(&self) -> &'static str {
@@ -125,14 +138,8 @@ impl Trial<'_> {
     }
 
     /// The next proposal that was not tried; none when there are no more.
-    fn next(
-        &self,
-        source: &Source,
-        kernel: &Kernel,
-        flags: &[String],
-        done: &[String],
-        refusals: &[String],
-    ) -> Option<(String, Result<Proposal, NoProposal>)> {
+    fn next(&self, known: &Known) -> Option<(String, Result<Proposal, NoProposal>)> {
+        let Known { source, kernel, flags, done, attempts } = *known;
         let evidence = &self.target.evidence;
         match &self.request.proposer {
             Proposer::Rules(choice) => {
@@ -142,8 +149,8 @@ impl Trial<'_> {
                     .map(|proposal| (proposal.key.clone(), Ok(proposal)))
                     .find(|(id, _)| !done.contains(id))
             }
-            Proposer::Llm(endpoint, attempts) => (done.len() < *attempts).then(|| {
-                let asked = llm::proposal(endpoint, source, kernel, evidence, refusals, flags);
+            Proposer::Llm(endpoint, most) => (done.len() < *most).then(|| {
+                let asked = llm::proposal(endpoint, source, kernel, evidence, attempts, flags);
                 (format!("attempt {}", done.len()), asked)
             }),
             Proposer::Patch(path) => {
@@ -155,7 +162,7 @@ impl Trial<'_> {
                     "evidence": evidence.to_json(),
                     "source": source.text,
                     "code": source.text[kernel.definition.clone()],
-                    "refusals": refusals,
+                    "attempts": attempts.iter().map(Attempt::to_json).collect::<Vec<Json>>(),
                 });
                 let (scratch, limit) = (self.request.out, self.request.timeout);
                 match external::proposals(words, &context, scratch, limit, source, kernel, flags) {
@@ -168,76 +175,5 @@ impl Trial<'_> {
                 }
             }
         }
-    }
-
-    /// Guards, builds, checks and measures a proposal.
-    fn judge(
-        &self,
-        proposal: &Proposal,
-        current: &Current,
-        floor: f64,
-        folder: &Path,
-        random: &mut Random,
-    ) -> Result<Judged, OptimizeError> {
-        let refused = |status, reason: String| Ok((status, reason, None, Json::Null));
-        let (source, kernel) = match self.parsed(&current.text) {
-            Ok(parsed) => parsed,
-            Err(why) => return refused(CandidateStatus::Refused, why),
-        };
-        // With other options the source is the same; with the same options it must not be.
-        if (proposal.flags == current.flags || proposal.text != current.text)
-            && let Err(refusal) = guard::check(&source, &kernel, &proposal.text, proposal.header)
-        {
-            return refused(CandidateStatus::Refused, refusal.to_string());
-        }
-        let runner = self.runner;
-        runner.workspace.write(Side::Candidate, self.relative, &proposal.text)?;
-        match runner.build(Side::Candidate, &proposal.flags) {
-            Ok(log) => session::write(&folder.join("build.log"), &log)?,
-            Err(why) => {
-                session::write(&folder.join("build.log"), why.as_bytes())?;
-                return refused(CandidateStatus::BuildFailed, format!("the build {why}"));
-            }
-        }
-        let (before, after) = (runner.program(Side::Base), runner.program(Side::Candidate));
-        if let (Ok(before), Ok(after)) = (std::fs::read(&before), std::fs::read(&after))
-            && before == after
-        {
-            return refused(CandidateStatus::NoEffect, "the built program is the same".into());
-        }
-        let built = metadata::read(&after, &self.kernel);
-        let facts = metadata::to_json(&built);
-        if let (Ok(was), Ok(is)) = (metadata::read(&before, &self.kernel), &built)
-            && let Err(why) = metadata::check(&was, is, proposal.header, self.request.spills)
-        {
-            return Ok((CandidateStatus::AbiChanged, why, None, facts));
-        }
-        if let Err((number, why)) = runner.check(Side::Candidate) {
-            let (status, who) = match number {
-                0 => (CandidateStatus::RunFailed, "the program".to_string()),
-                number => (CandidateStatus::WrongResult, format!("checker {number}")),
-            };
-            return Ok((status, format!("{who} {why}"), None, facts));
-        }
-        let plan = Plan {
-            min_improvement: self.request.plan.min_improvement.max(floor),
-            error: self.request.plan.error / self.request.most_candidates.max(1) as f64,
-            ..self.request.plan
-        };
-        let mut run = |side| runner.sample(side, self.measure);
-        let proof = match prove(&plan, random, &mut run) {
-            Ok(proof) => proof,
-            Err(why) => return Ok((CandidateStatus::RunFailed, why, None, facts)),
-        };
-        let status = match (proof.first.verdict, &proof.fresh) {
-            _ if proof.is_accepted() => CandidateStatus::Accepted,
-            (Verdict::Faster, _) => CandidateStatus::NotConfirmed,
-            (Verdict::NotFaster, _) => CandidateStatus::NotFaster,
-            (Verdict::SlowerEndToEnd, _) => CandidateStatus::SlowerEndToEnd,
-            (Verdict::Inconclusive, _) => CandidateStatus::Inconclusive,
-        };
-        let effect = proof.fresh.as_ref().unwrap_or(&proof.first).effect;
-        let reason = format!("{:.3}x ({:.3} to {:.3})", effect.speedup, effect.low, effect.high);
-        Ok((status, reason, Some(proof), facts))
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use super::{Evidence, NoProposal, Proposal, splice};
+use super::{Attempt, Evidence, NoProposal, Proposal, splice};
 use crate::optimize::source::{Kernel, Source};
 
 /// Longest answer that is read.
@@ -26,16 +26,19 @@ pub struct Endpoint {
     pub temperature: f64,
 }
 
-/// Asks for a faster kernel; `refusals` says what was wrong with earlier answers.
+/// Longest difference of an attempt that is shown again.
+const LONGEST_DIFF: usize = 6000;
+
+/// Asks for a faster kernel; `attempts` says what became of earlier answers.
 pub fn proposal(
     endpoint: &Endpoint,
     source: &Source,
     kernel: &Kernel,
     evidence: &Evidence,
-    refusals: &[String],
+    attempts: &[Attempt],
     flags: &[String],
 ) -> Result<Proposal, NoProposal> {
-    let answer = ask(endpoint, &prompt(source, kernel, evidence, refusals))?;
+    let answer = ask(endpoint, &prompt(source, kernel, evidence, attempts))?;
     let code = code_block(&answer, &kernel.name)
         .ok_or_else(|| NoProposal(format!("the answer has no code block with kernel `{}`", kernel.name)))?;
     let text = splice(source, kernel, code)?;
@@ -43,7 +46,7 @@ pub fn proposal(
 }
 
 /// What the model is told: the rules, the evidence, the kernel, and what was wrong before.
-pub fn prompt(source: &Source, kernel: &Kernel, evidence: &Evidence, refusals: &[String]) -> String {
+pub fn prompt(source: &Source, kernel: &Kernel, evidence: &Evidence, attempts: &[Attempt]) -> String {
     let code = &source.text[kernel.definition.clone()];
     let mut prompt = format!(
         "Make this HIP kernel faster on an AMD GPU without changing what it computes.\n\
@@ -53,8 +56,17 @@ pub fn prompt(source: &Source, kernel: &Kernel, evidence: &Evidence, refusals: &
         kernel.name,
         evidence.to_json()
     );
-    for refusal in refusals {
-        prompt.push_str(&format!("\nAn earlier answer was refused: {refusal}\n"));
+    for (number, attempt) in attempts.iter().enumerate() {
+        let Attempt { diff, status, reason, errors } = attempt;
+        let kept = if *status == "accepted" { "it is part of the kernel above" } else { "it was not kept" };
+        prompt.push_str(&format!("\nAttempt {}: {status} ({reason}); {kept}.\n", number + 1));
+        if !errors.is_empty() {
+            prompt.push_str(&format!("The compiler said:\n{errors}\n"));
+        }
+        if !diff.is_empty() {
+            let shown: String = diff.chars().take(LONGEST_DIFF).collect();
+            prompt.push_str(&format!("It changed:\n```diff\n{shown}\n```\n"));
+        }
     }
     prompt
 }
@@ -145,8 +157,29 @@ mod tests {
         let source = Source::parse(TEXT).unwrap();
         let kernel = source.kernels().remove(0);
         let evidence = Evidence { share_pct: Some(73.5), ranked_by: "critical path", ..Evidence::default() };
-        let prompt = prompt(&source, &kernel, &evidence, &["it changes nothing".into()]);
-        for part in ["73.5", "signature", "x[0] += 1", "refused: it changes nothing"] {
+        let mut evidence = evidence;
+        evidence.add("bottlenecks", json!([{ "label": "memory latency" }]));
+        let attempts = [
+            Attempt { status: "refused", reason: "it changes nothing".into(), ..Attempt::default() },
+            Attempt {
+                diff: "-x[0] += 1\n+x[0] += y\n".into(),
+                status: "build_failed",
+                reason: "the build exited with 1".into(),
+                errors: "k.cu:1: error: `y` is not declared".into(),
+            },
+            Attempt { status: "accepted", reason: "1.120x (1.100 to 1.140)".into(), ..Attempt::default() },
+        ];
+        let prompt = prompt(&source, &kernel, &evidence, &attempts);
+        for part in [
+            "73.5",
+            "memory latency",
+            "signature",
+            "x[0] += 1",
+            "Attempt 1: refused (it changes nothing); it was not kept",
+            "error: `y` is not declared",
+            "+x[0] += y",
+            "Attempt 3: accepted (1.120x (1.100 to 1.140)); it is part of the kernel above",
+        ] {
             assert!(prompt.contains(part), "{part}");
         }
         assert!(!prompt.contains("int main"));

@@ -8,7 +8,7 @@ pub mod rules;
 use serde_json::{Value as Json, json};
 
 use super::guard::Header;
-use super::source::{Kernel, Source};
+use super::source::{Kernel, Source, base_name};
 
 /// A change to try.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,20 +50,68 @@ pub struct Evidence {
     pub workgroup: Option<u32>,
     /// The GPU.
     pub gpu: Option<String>,
+    /// Whatever else was collected, by name: what bounds the kernel, the roofline, counters, stalls, registers.
+    pub more: Vec<(String, Json)>,
 }
 
 impl Evidence {
+    /// Adds what was collected elsewhere.
+    pub fn add(&mut self, name: &str, facts: Json) {
+        self.more.push((name.to_string(), facts));
+    }
+
     /// For prompts, other programs and the audit.
     pub fn to_json(&self) -> Json {
-        json!({
+        let mut all = json!({
             "dispatches": self.dispatches,
             "total_ns": self.total_ns,
             "share_pct": self.share_pct,
             "ranked_by": self.ranked_by,
             "workgroup": self.workgroup,
             "gpu": self.gpu,
-        })
+        });
+        for (name, facts) in &self.more {
+            all[name.as_str()] = facts.clone();
+        }
+        all
     }
+}
+
+/// A proposal that was tried, for the next one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Attempt {
+    /// What it changed.
+    pub diff: String,
+    /// What became of it.
+    pub status: &'static str,
+    /// Why: a refusal, or what was measured.
+    pub reason: String,
+    /// What the compiler complained about.
+    pub errors: String,
+}
+
+impl Attempt {
+    /// For other programs.
+    pub fn to_json(&self) -> Json {
+        json!({ "diff": self.diff, "status": self.status, "reason": self.reason, "errors": self.errors })
+    }
+}
+
+/// The rows about a kernel in a report's JSON, by table.
+pub fn rows_of(report: &Json, kernel: &str) -> Vec<(String, Json)> {
+    let about = |row: &&Json| {
+        let name = ["name", "kernel", "kernel_name"].iter().find_map(|key| row[key].as_str());
+        name.is_some_and(|name| base_name(&analysis::names::demangle(name)) == kernel)
+    };
+    let Some(tables) = report["tables"].as_object() else { return Vec::new() };
+    let mut found = Vec::new();
+    for (table, rows) in tables {
+        let rows: Vec<Json> = rows.as_array().into_iter().flatten().filter(about).cloned().collect();
+        if !rows.is_empty() {
+            found.push((table.clone(), Json::Array(rows)));
+        }
+    }
+    found
 }
 
 /// Why a proposer gave nothing.

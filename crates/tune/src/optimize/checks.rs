@@ -1,0 +1,173 @@
+//! Whether a side computes what it should: it is run with every input, and each time all checkers and golden outputs
+//! have their say.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value as Json, json};
+
+use super::experiment::Side;
+use super::golden::Comparison;
+use super::runner::Runner;
+use crate::process::{self, Job};
+use crate::target::STDOUT_VARIABLE;
+
+/// A checker finds the arguments of the run in this variable; empty for the run that is measured.
+pub const INPUT_VARIABLE: &str = "ROCM_PERF_INPUT";
+
+/// Who refused a side, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    /// The program itself, a checker or a golden output.
+    pub who: String,
+    /// Whether it was the program itself.
+    pub program: bool,
+    /// What it said.
+    pub why: String,
+}
+
+/// The checks of a session, with the outputs of the program as it is.
+pub(super) struct Checks<'a> {
+    runner: &'a Runner<'a>,
+    /// For each input, what each golden output should be.
+    expected: Vec<Vec<Vec<u8>>>,
+}
+
+impl<'a> Checks<'a> {
+    /// Runs the program as it is twice: a checker that changes its mind, or an output that differs from run to run,
+    /// proves nothing about a candidate.
+    pub fn learn(runner: &'a Runner<'a>) -> Result<(Self, Json), Refused> {
+        let mut checks = Self { runner, expected: Vec::new() };
+        for input in 0..=runner.request.inputs.len() {
+            let outputs = checks.outputs(Side::Base, input, &mut Vec::new())?;
+            let mut expected = Vec::new();
+            for (golden, output) in runner.request.goldens.iter().zip(outputs) {
+                let given = golden.expected.as_deref().filter(|_| input == 0);
+                expected.push(match given {
+                    Some(path) => std::fs::read(path).map_err(|error| Refused {
+                        who: golden.name(),
+                        program: false,
+                        why: format!("cannot be compared with `{}`: {error}", path.display()),
+                    })?,
+                    None => output,
+                });
+            }
+            checks.expected.push(expected);
+        }
+        match checks.all(Side::Base) {
+            (Some(refused), _) => Err(refused),
+            (None, seen) => Ok((checks, seen)),
+        }
+    }
+
+    /// Runs a side with every input; gives the first refusal, and all that was seen.
+    pub fn all(&self, side: Side) -> (Option<Refused>, Json) {
+        let mut seen = Vec::new();
+        for input in 0..=self.runner.request.inputs.len() {
+            if let Err(refused) = self.one(side, input, &mut seen) {
+                return (Some(refused), Json::Array(seen));
+            }
+        }
+        (None, Json::Array(seen))
+    }
+
+    fn one(&self, side: Side, input: usize, seen: &mut Vec<Json>) -> Result<(), Refused> {
+        let found = self.outputs(side, input, seen)?;
+        let on = self.on_input(input);
+        let expected = self.expected.get(input).map(Vec::as_slice).unwrap_or_default();
+        for ((golden, expected), found) in self.runner.request.goldens.iter().zip(expected).zip(found) {
+            let comparison: Comparison = golden.compare(expected, &found);
+            let right = comparison.is_right();
+            seen.push(json!({
+                "check": golden.name(), "input": self.input(input), "right": right,
+                "comparison": comparison.to_json(),
+            }));
+            if !right {
+                let who = format!("{}{on}", golden.name());
+                return Err(Refused { who, program: false, why: comparison.explain() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a side with an input and all checkers on it; gives the outputs to compare.
+    fn outputs(&self, side: Side, input: usize, seen: &mut Vec<Json>) -> Result<Vec<Vec<u8>>, Refused> {
+        let (request, workspace) = (self.runner.request, self.runner.workspace);
+        let folder = workspace.here(side);
+        let mut words = request.run.clone();
+        words.extend(request.inputs.get(input.wrapping_sub(1)).cloned().unwrap_or_default());
+        let words = workspace.words(side, &words);
+        let on = self.on_input(input);
+        let program = |why: String| Refused { who: format!("the program{on}"), program: true, why };
+        let places: Vec<Option<PathBuf>> = request
+            .goldens
+            .iter()
+            .map(|golden| golden.output.as_ref().map(|path| folder.join(path)))
+            .collect();
+        // What an earlier run left must not pass for this one's.
+        places.iter().flatten().for_each(|path| drop(std::fs::remove_file(path)));
+        let limit = request.timeout;
+        let ended = process::run(&Job { words: &words, env: &[], folder: Some(&folder), limit });
+        seen.push(json!({
+            "check": "run", "input": self.input(input), "right": ended.is_success(),
+            "seconds": ended.wall.as_secs_f64(),
+        }));
+        if !ended.is_success() {
+            return Err(program(ended.explain()));
+        }
+        self.checkers(side, input, &folder, &ended.stdout, seen)?;
+        places
+            .into_iter()
+            .map(|place| match place {
+                None => Ok(ended.stdout.clone()),
+                Some(path) => std::fs::read(&path).map_err(|error| {
+                    let name = path.strip_prefix(&folder).unwrap_or(&path).display().to_string();
+                    program(format!("left no `{name}`: {error}"))
+                }),
+            })
+            .collect()
+    }
+
+    fn checkers(
+        &self,
+        side: Side,
+        input: usize,
+        folder: &Path,
+        stdout: &[u8],
+        seen: &mut Vec<Json>,
+    ) -> Result<(), Refused> {
+        let (request, workspace) = (self.runner.request, self.runner.workspace);
+        let printed = request.out.canonicalize().unwrap_or_default().join("stdout.txt");
+        if let Err(error) = std::fs::write(&printed, stdout) {
+            let why = format!("printed what cannot be kept: {error}");
+            return Err(Refused { who: "the program".into(), program: true, why });
+        }
+        let env = [
+            (STDOUT_VARIABLE.to_string(), printed.display().to_string()),
+            (INPUT_VARIABLE.to_string(), self.input(input)),
+        ];
+        for (i, check) in request.checks.iter().enumerate() {
+            let words = workspace.words(side, check);
+            let job = Job { words: &words, env: &env, folder: Some(folder), limit: request.timeout };
+            let ended = process::run(&job);
+            let name = format!("checker {}", i + 1);
+            seen.push(json!({
+                "check": name, "input": self.input(input), "right": ended.is_success(),
+                "seconds": ended.wall.as_secs_f64(),
+            }));
+            if !ended.is_success() {
+                let who = format!("{name}{}", self.on_input(input));
+                return Err(Refused { who, program: false, why: ended.explain() });
+            }
+        }
+        Ok(())
+    }
+
+    fn input(&self, input: usize) -> String {
+        let words = self.runner.request.inputs.get(input.wrapping_sub(1));
+        words.map(|words| words.join(" ")).unwrap_or_default()
+    }
+
+    fn on_input(&self, input: usize) -> String {
+        if input == 0 { String::new() } else { format!(" on input `{}`", self.input(input)) }
+    }
+}
