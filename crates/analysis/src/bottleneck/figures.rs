@@ -2,7 +2,7 @@
 
 use trace::{AgentId, Map, StrId, Table, Trace};
 
-use super::verdict::Figures;
+use super::verdict::{Figures, Verdict, judge_on};
 
 /// Facts that figures may hold besides counters.
 pub const FACTS: &[&str] = &[
@@ -21,7 +21,8 @@ pub const FACTS: &[&str] = &[
     "clock_mhz",
     "peak_hbm_gbps",
     "peak_l2_gbps",
-    "banks",
+    "peak_l1_gbps",
+    "tail_pct",
     "att_stall_pct",
     "att_memory_wait_pct",
     "att_barrier_pct",
@@ -38,6 +39,15 @@ pub struct KernelFigures {
     pub total_ns: i64,
     /// What is known of it.
     pub figures: Figures,
+    /// The architecture it ran on, as the catalogue of counters names it, where that is known.
+    pub arch: Option<String>,
+}
+
+impl KernelFigures {
+    /// What bounds it.
+    pub fn judge(&self) -> Verdict {
+        judge_on(&self.figures, self.arch.as_deref())
+    }
 }
 
 #[derive(Default)]
@@ -101,6 +111,7 @@ pub(crate) fn kernel_figures_where(trace: &Trace, wanted: impl Fn(usize) -> bool
             name: trace.strings.get(name).to_string(),
             total_ns: tally.total,
             figures: figures(trace, &tally, busy.get(&tally.agent)),
+            arch: arch_of(trace, tally.agent).map(|arch| arch.facts.counters.clone()),
         })
         .collect();
     found.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.name.cmp(&b.name)));
@@ -177,7 +188,7 @@ fn figures(trace: &Trace, tally: &Tally, busy: Option<&(i64, i64, i64)>) -> Figu
         put("scratch_bytes", tally.scratch);
     }
     let Some(agent) = tally.agent.get().map(|agent| &trace.agents[agent]) else { return figures };
-    let Some(arch) = hw::arch::find(trace.strings.get(agent.name)) else { return figures };
+    let Some(arch) = arch_of(trace, tally.agent) else { return figures };
     let product = trace.strings.get(agent.product);
     let cus = agent.compute_units.get().and_then(|cus| u32::try_from(cus).ok()).filter(|cus| *cus > 0);
     let setup = hw::peaks::Setup { product: Some(product), cus, ..Default::default() };
@@ -190,7 +201,9 @@ fn figures(trace: &Trace, tally: &Tally, busy: Option<&(i64, i64, i64)>) -> Figu
         put("xccs", f64::from(product.total_xccs()));
         put("clock_mhz", product.clock_mhz);
     }
-    for (name, level) in [("peak_hbm_gbps", hw::Level::Hbm), ("peak_l2_gbps", hw::Level::L2)] {
+    let levels =
+        [("peak_hbm_gbps", hw::Level::Hbm), ("peak_l2_gbps", hw::Level::L2), ("peak_l1_gbps", hw::Level::L1)];
+    for (name, level) in levels {
         if let Some(rate) = peaks.bandwidth(level) {
             put(name, rate / 1e9);
         }
@@ -198,9 +211,22 @@ fn figures(trace: &Trace, tally: &Tally, busy: Option<&(i64, i64, i64)>) -> Figu
     if let Some(resources) = resources(shape) {
         let occupancy = hw::occupancy::theoretical(arch, &resources);
         put("occupancy_pct", occupancy.percent());
-        put("workgroups_per_cu", f64::from(occupancy.workgroups) / f64::from(occupancy.cus.max(1)));
+        let per_cu = f64::from(occupancy.workgroups) / f64::from(occupancy.cus.max(1));
+        put("workgroups_per_cu", per_cu);
+        if let Some(cus) = cus.or_else(|| arch.product(product).map(|product| product.cus)) {
+            let rounds = tally.workgroups / (f64::from(cus) * per_cu);
+            // No launch recorded, no rounds.
+            if rounds > 0.0 {
+                put("tail_pct", 100.0 * (1.0 - rounds / rounds.ceil()));
+            }
+        }
     }
     figures
+}
+
+fn arch_of(trace: &Trace, agent: AgentId) -> Option<&'static hw::Arch> {
+    let agent = &trace.agents[agent.get()?];
+    hw::arch::find(trace.strings.get(agent.name))
 }
 
 /// What a launch takes of a compute unit; none where registers or the workgroup are not recorded.

@@ -10,6 +10,8 @@ use crate::panels::expression::{Expression, Operator, parse};
 #[serde(deny_unknown_fields)]
 struct FeatureText {
     name: String,
+    #[serde(default)]
+    archs: Vec<String>,
     formulas: Vec<String>,
 }
 
@@ -19,6 +21,7 @@ struct RuleText {
     label: String,
     when: Vec<String>,
     score: String,
+    gain: Option<String>,
     advice: String,
 }
 
@@ -33,7 +36,15 @@ struct Text {
 #[derive(Debug)]
 pub(super) struct Feature {
     pub name: String,
+    archs: Vec<String>,
     pub formulas: Vec<Expression>,
+}
+
+impl Feature {
+    /// Whether it is told so on an architecture; where that is not known, it may be.
+    pub fn is_of(&self, arch: Option<&str>) -> bool {
+        self.archs.is_empty() || arch.is_none_or(|arch| self.archs.iter().any(|known| known == arch))
+    }
 }
 
 /// One condition of a rule: a feature against a bound.
@@ -51,6 +62,8 @@ pub(super) struct Rule {
     pub label: String,
     pub when: Vec<Condition>,
     pub score: Expression,
+    /// Nanoseconds that may be won at most.
+    pub gain: Option<Expression>,
     pub advice: String,
 }
 
@@ -76,7 +89,7 @@ impl Rules {
         let mut features = Vec::new();
         for feature in text.feature {
             let formulas = feature.formulas.iter().map(|text| formula(text)).collect::<Result<_, _>>()?;
-            features.push(Feature { name: feature.name, formulas });
+            features.push(Feature { name: feature.name, archs: feature.archs, formulas });
         }
         let mut rules = Vec::new();
         for rule in text.rule {
@@ -87,7 +100,13 @@ impl Rules {
                 };
                 when.push(Condition { text, left: *left, operator, right: *right });
             }
-            rules.push(Rule { label: rule.label, when, score: formula(&rule.score)?, advice: rule.advice });
+            rules.push(Rule {
+                label: rule.label,
+                when,
+                score: formula(&rule.score)?,
+                gain: rule.gain.as_deref().map(formula).transpose()?,
+                advice: rule.advice,
+            });
         }
         Ok(Self { features, rules })
     }
@@ -112,7 +131,14 @@ mod tests {
         };
         for feature in &rules.features {
             feature.formulas.iter().for_each(|formula| check(&known, formula));
-            assert!(known.insert(&feature.name), "{} twice", feature.name);
+            known.insert(&feature.name);
+        }
+        // Each GPU has one way to tell a feature.
+        for arch in ARCHS {
+            let mut told = HashSet::new();
+            for feature in rules.features.iter().filter(|feature| feature.is_of(Some(arch))) {
+                assert!(told.insert(&feature.name), "{} twice on {arch}", feature.name);
+            }
         }
         for rule in &rules.rules {
             rule.when.iter().for_each(|condition| {
@@ -120,6 +146,24 @@ mod tests {
                 check(&known, &condition.right);
             });
             check(&known, &rule.score);
+            rule.gain.iter().for_each(|gain| check(&known, gain));
+        }
+    }
+
+    const ARCHS: [&str; 5] = ["gfx908", "gfx90a", "gfx942", "gfx950", "gfx1100"];
+
+    #[test]
+    fn counters_of_a_feature_exist_on_the_gpus_it_is_of() {
+        for feature in Rules::built_in().features.iter().filter(|feature| !feature.archs.is_empty()) {
+            for arch in &feature.archs {
+                assert!(ARCHS.contains(&arch.as_str()));
+                feature.formulas.iter().for_each(|formula| {
+                    formula.names(&mut |name, _| {
+                        let counter = name.starts_with(|c: char| c.is_ascii_uppercase());
+                        assert!(!counter || hw::counters::find(arch, name).is_some(), "{arch} has no {name}");
+                    });
+                });
+            }
         }
     }
 }

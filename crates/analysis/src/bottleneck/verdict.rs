@@ -8,6 +8,26 @@ use crate::panels::expression::{Expression, Operator};
 /// Figures of one kernel by name: counters in capitals, facts in small letters.
 pub type Figures = BTreeMap<String, f64>;
 
+/// One condition that is met.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evidence {
+    /// What was looked at: `hbm_pct`.
+    pub metric: &'static str,
+    /// Its value.
+    pub value: f64,
+    /// The whole condition: `hbm_pct >= 60`.
+    pub threshold: &'static str,
+    /// Where the value comes from: `counters`, `thread trace`, `trace`.
+    pub source: &'static str,
+}
+
+impl Evidence {
+    /// As a person reads it: `hbm_pct >= 60 is 85.0`.
+    pub fn text(&self) -> String {
+        format!("{} is {}", self.threshold, shown(self.value))
+    }
+}
+
 /// A label that applies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Applies {
@@ -16,9 +36,18 @@ pub struct Applies {
     /// How strongly, 0 to 1.
     pub score: f64,
     /// Each condition with the value that meets it.
-    pub evidence: Vec<String>,
+    pub evidence: Vec<Evidence>,
+    /// Nanoseconds of all dispatches that may be won at most, where that can be told.
+    pub gain_ns: Option<i64>,
     /// What to do about it.
     pub advice: &'static str,
+}
+
+impl Applies {
+    /// All conditions with their values, on one line.
+    pub fn text(&self) -> String {
+        self.evidence.iter().map(Evidence::text).collect::<Vec<_>>().join("; ")
+    }
 }
 
 /// What bounds a kernel.
@@ -26,7 +55,7 @@ pub struct Applies {
 pub struct Verdict {
     /// Labels that apply, the strongest first.
     pub labels: Vec<Applies>,
-    /// Counters that undecided rules need.
+    /// Counters that undecided rules need, as far as the GPU has them.
     pub counters: Vec<String>,
     /// Facts that undecided rules need.
     pub facts: Vec<String>,
@@ -43,21 +72,27 @@ impl Verdict {
     }
 }
 
-/// Judges a kernel by its figures.
+/// Judges a kernel by its figures, on a GPU that is not known.
 pub fn judge(figures: &Figures) -> Verdict {
+    judge_on(figures, None)
+}
+
+/// Judges a kernel by its figures on an architecture, named as the catalogue of counters does.
+pub fn judge_on(figures: &Figures, arch: Option<&str>) -> Verdict {
     let rules: &'static Rules = Rules::built_in();
-    let known = with_features(rules, figures);
+    let known = with_features(rules, figures, arch);
+    let needs = Needs { rules, known: &known, arch };
     let mut verdict = Verdict::default();
     let mut missing: BTreeSet<&str> = BTreeSet::new();
     for rule in &rules.rules {
         let mut evidence = Vec::new();
-        let mut unknown: Vec<&Condition> = Vec::new();
+        let mut unknown: Vec<&'static Condition> = Vec::new();
         let mut holds = true;
         for condition in &rule.when {
             match (value(&condition.left, &known), value(&condition.right, &known)) {
                 (Some(left), Some(right)) => {
                     holds &= condition.operator.apply(left, right) != 0.0;
-                    evidence.push(format!("{} is {}", condition.text, shown(left)));
+                    evidence.push(needs.evidence(condition, left));
                 }
                 _ => unknown.push(condition),
             }
@@ -68,16 +103,26 @@ pub fn judge(figures: &Figures) -> Verdict {
         }
         if unknown.is_empty() {
             let score = value(&rule.score, &known).unwrap_or(0.0).clamp(0.0, 1.0);
-            verdict.labels.push(Applies { label: &rule.label, score, evidence, advice: &rule.advice });
+            let gain = rule.gain.as_ref().and_then(|gain| value(gain, &known));
+            let gain_ns = gain.map(|gain| gain.max(0.0).round() as i64);
+            verdict.labels.push(Applies {
+                label: &rule.label,
+                score,
+                evidence,
+                gain_ns,
+                advice: &rule.advice,
+            });
         } else {
-            for condition in unknown {
-                needed(rules, &condition.left, &known, &mut missing);
-                needed(rules, &condition.right, &known, &mut missing);
-            }
+            // A rule that this GPU cannot decide needs nothing.
+            let lacking: Option<Vec<BTreeSet<&str>>> =
+                unknown.iter().flat_map(|of| [needs.of(&of.left), needs.of(&of.right)]).collect();
+            missing.extend(lacking.into_iter().flatten().flatten());
         }
     }
-    // Equal scores keep the order of the table.
+    // Equal scores keep the order of the table; of rules with one label the strongest speaks.
     verdict.labels.sort_by(|a, b| b.score.total_cmp(&a.score));
+    let mut said: BTreeSet<&str> = BTreeSet::new();
+    verdict.labels.retain(|applies| said.insert(applies.label));
     for name in missing {
         let counter = name.starts_with(|c: char| c.is_ascii_uppercase());
         if counter { &mut verdict.counters } else { &mut verdict.facts }.push(name.to_string());
@@ -85,13 +130,28 @@ pub fn judge(figures: &Figures) -> Verdict {
     verdict
 }
 
+/// The counters that decide all rules on an architecture.
+pub fn bottleneck_counters(arch: &str) -> Vec<String> {
+    let rules = Rules::built_in();
+    let nothing = Figures::new();
+    let needs = Needs { rules, known: &nothing, arch: Some(arch) };
+    let mut names: BTreeSet<&str> = BTreeSet::new();
+    for condition in rules.rules.iter().flat_map(|rule| &rule.when) {
+        for side in [&condition.left, &condition.right] {
+            names.extend(needs.of(side).into_iter().flatten());
+        }
+    }
+    let counter = |name: &&str| name.starts_with(|c: char| c.is_ascii_uppercase());
+    names.into_iter().filter(counter).map(str::to_string).collect()
+}
+
 /// The figures with every feature that they give.
-pub(super) fn with_features(rules: &Rules, figures: &Figures) -> Figures {
+pub(super) fn with_features(rules: &Rules, figures: &Figures, arch: Option<&str>) -> Figures {
     let mut known = figures.clone();
-    for feature in &rules.features {
+    for feature in rules.features.iter().filter(|feature| feature.is_of(arch)) {
         let found = feature.formulas.iter().find_map(|formula| value(formula, &known));
         if let Some(found) = found {
-            known.insert(feature.name.clone(), found);
+            known.entry(feature.name.clone()).or_insert(found);
         }
     }
     known
@@ -123,37 +183,78 @@ pub(crate) fn value(expression: &Expression, known: &Figures) -> Option<f64> {
     found.is_finite().then_some(found)
 }
 
-/// The counters and facts that a formula lacks. Of several formulas of a feature, those of the one that lacks least.
-fn needed<'r>(
-    rules: &'r Rules,
-    expression: &'r Expression,
-    known: &Figures,
-    missing: &mut BTreeSet<&'r str>,
-) {
-    let mut names: Vec<&str> = Vec::new();
-    expression.names(&mut |name, _| names.push(name));
-    for name in names {
-        if known.contains_key(name) {
-            continue;
-        }
-        match rules.features.iter().find(|feature| feature.name == name) {
-            Some(feature) => {
-                let lacks = |formula: &'r Expression| {
-                    let mut lacks = BTreeSet::new();
-                    needed(rules, formula, known, &mut lacks);
-                    lacks
-                };
+/// What there is to find out on a GPU.
+struct Needs<'k> {
+    rules: &'static Rules,
+    known: &'k Figures,
+    arch: Option<&'k str>,
+}
+
+impl Needs<'_> {
+    /// The counters and facts that a formula lacks; none where the GPU cannot count one of them. Of several ways to tell a
+    /// feature, the one that lacks least.
+    fn of(&self, expression: &'static Expression) -> Option<BTreeSet<&'static str>> {
+        let mut names: Vec<&'static str> = Vec::new();
+        expression.names(&mut |name, _| names.push(name));
+        let mut lacks = BTreeSet::new();
+        for name in names {
+            if self.known.contains_key(name) {
+                continue;
+            }
+            let mut features = self.rules.features.iter().filter(|feature| feature.name == name).peekable();
+            if features.peek().is_some() {
+                let ways =
+                    features.filter(|feature| feature.is_of(self.arch)).flat_map(|feature| &feature.formulas);
                 // What a thread trace alone tells is not asked for where a counter does.
                 let count = |lacks: &BTreeSet<&str>| {
                     (lacks.iter().filter(|name| name.starts_with("att_")).count(), lacks.len())
                 };
-                let least = feature.formulas.iter().map(lacks).min_by_key(count);
-                missing.extend(least.into_iter().flatten());
-            }
-            None => {
-                missing.insert(name);
+                lacks.extend(ways.filter_map(|way| self.of(way)).min_by_key(count)?);
+            } else if self.has(name) {
+                lacks.insert(name);
+            } else {
+                return None;
             }
         }
+        Some(lacks)
+    }
+
+    /// Whether the GPU has a counter; of one that is not known, anything may be.
+    fn has(&self, name: &str) -> bool {
+        let counter = name.starts_with(|c: char| c.is_ascii_uppercase());
+        let catalogued =
+            |arch: &str| hw::counters::catalogue(arch).is_none() || hw::counters::find(arch, name).is_some();
+        !counter || self.arch.is_none_or(catalogued)
+    }
+
+    fn evidence(&self, condition: &'static Condition, value: f64) -> Evidence {
+        let mut metric = condition.text.as_str();
+        condition.left.names(&mut |name, _| metric = name);
+        let source = self.source(&condition.left);
+        Evidence { metric, value, threshold: &condition.text, source }
+    }
+
+    /// Where a value comes from: the names that were known when it was worked out.
+    fn source(&self, expression: &'static Expression) -> &'static str {
+        let mut source = "trace";
+        let mut names: Vec<&'static str> = Vec::new();
+        expression.names(&mut |name, _| names.push(name));
+        for name in names {
+            let features =
+                self.rules.features.iter().filter(|feature| feature.name == name && feature.is_of(self.arch));
+            let known = |way: &&'static Expression| value(way, self.known).is_some();
+            let way = features.flat_map(|feature| &feature.formulas).find(known);
+            let of = match way {
+                Some(way) => self.source(way),
+                None if name.starts_with("att_") => "thread trace",
+                None if name.starts_with(|c: char| c.is_ascii_uppercase()) => "counters",
+                None => "trace",
+            };
+            if of != "trace" {
+                source = of;
+            }
+        }
+        source
     }
 }
 

@@ -161,7 +161,7 @@ fn next_steps(
     }
     let whole: i64 = kernels.iter().map(|kernel| kernel.total_ns).sum();
     if let Some(first) = kernels.first() {
-        let verdict = crate::bottleneck::judge(&first.figures);
+        let verdict = first.judge();
         let share = percent(first.total_ns, whole);
         if let Some(label) = verdict.labels.first() {
             steps.push(format!(

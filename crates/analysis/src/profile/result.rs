@@ -4,7 +4,7 @@ use report::{Table, Value};
 use serde_json::{Value as Json, json};
 use trace::Trace;
 
-use crate::bottleneck::{KernelFigures, judge};
+use crate::bottleneck::KernelFigures;
 use crate::critical_path::CriticalPath;
 use crate::stability::{RunTimes, Stability};
 
@@ -74,12 +74,12 @@ pub(super) fn result(parts: &Parts) -> Json {
         "critical_path_ns": parts.path.map(length),
         "critical_path": parts.path.map(critical),
         "bottleneck": parts.kernels.first().map(|kernel| {
-            let verdict = judge(&kernel.figures);
+            let verdict = kernel.judge();
             let first = verdict.labels.first();
             json!({
                 "primary": verdict.label(),
                 "confidence": first.map(|label| label.score),
-                "reasoning": first.map_or_else(Vec::new, |label| label.evidence.clone()),
+                "reasoning": first.map_or_else(Vec::new, |label| label.evidence.iter().map(|item| item.text()).collect()),
                 "secondary": verdict.labels.iter().skip(1).map(|label| label.label).collect::<Vec<_>>(),
                 "missing_counters": verdict.counters,
             })

@@ -192,7 +192,8 @@ impl ProfileArgs {
             notes.push(format!("no counters are known for the GPU `{gpu}`, so none were collected"));
             return Ok(None);
         };
-        let names = analysis::roofline_counters(&arch.facts.counters);
+        let mut names = analysis::roofline_counters(&arch.facts.counters);
+        names.extend(analysis::bottleneck::bottleneck_counters(&arch.facts.counters));
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let preset = Preset { formats: vec!["rocpd".into()], ..Preset::of("counters", &["kernel"], &names) };
         events.step("counters");
