@@ -23,6 +23,8 @@ pub enum Format {
     Rocprofv3Csv,
     /// Workload folder of ROCm Compute Profiler.
     Compute,
+    /// Results table of the legacy rocprof.
+    Rocprof,
     /// Perfetto trace of rocprofv3 or rocprof-sys.
     Perfetto,
 }
@@ -36,6 +38,7 @@ impl Format {
             Format::Rocprofv3Json => "rocprofv3-json",
             Format::Rocprofv3Csv => "rocprofv3-csv",
             Format::Compute => "rocprof-compute",
+            Format::Rocprof => "rocprof",
             Format::Perfetto => "perfetto",
         }
     }
@@ -179,6 +182,9 @@ fn of_plain(head: Vec<u8>, rest: impl Read) -> Result<Format, String> {
     }
     let line = head.split(|&b| b == b'\n').next().unwrap_or_default();
     if line.contains(&b',') {
+        if compute::is_legacy_table(line) {
+            return Ok(Format::Rocprof);
+        }
         return match header::kind_of(&header::columns(line)) {
             Ok(_) => Ok(Format::Rocprofv3Csv),
             Err(Some(known)) => Err(format!("{known}, which is not read")),

@@ -77,7 +77,7 @@ fn run_of(input: &Input) -> Option<(PathBuf, String)> {
             .find_map(|e| name.strip_suffix(e))?
             .strip_suffix("_results")?,
         Format::Rocprofv3Csv => header::prefix(name).filter(|prefix| !prefix.is_empty())?,
-        Format::Torch | Format::Compute | Format::Perfetto => return None,
+        Format::Torch | Format::Compute | Format::Rocprof | Format::Perfetto => return None,
     };
     Some((input.path.parent().unwrap_or(Path::new("")).into(), prefix.into()))
 }
@@ -99,7 +99,7 @@ fn richest_formats(inputs: &[Found]) -> Map<(PathBuf, String), Format> {
     let order = |format: Format| match format {
         Format::Rocpd => 0,
         Format::Rocprofv3Json => 1,
-        Format::Rocprofv3Csv | Format::Torch | Format::Compute | Format::Perfetto => 2,
+        Format::Rocprofv3Csv | Format::Torch | Format::Compute | Format::Rocprof | Format::Perfetto => 2,
     };
     let mut richest: Map<(PathBuf, String), Format> = Map::default();
     for found in inputs {

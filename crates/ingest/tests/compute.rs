@@ -89,3 +89,32 @@ fn the_machine_and_its_peaks_are_known() {
     assert_eq!(trace.strings.get(trace.agents[0].name), "gfx90a");
     assert_eq!(trace.agents[0].absolute_index.get(), Some(2));
 }
+
+#[test]
+fn results_of_the_legacy_profiler_are_kernels_with_counters() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.csv");
+    let table = "\"Index\",\"KernelName\",\"gpu-id\",\"queue-id\",\"queue-index\",\"pid\",\"tid\",\"grd\",\"wgr\",\"lds\",\"scr\",\"arch_vgpr\",\"accum_vgpr\",\"sgpr\",\"wave_size\",\"sig\",\"obj\",\"SQ_WAVES\",\"DispatchNs\",\"BeginNs\",\"EndNs\",\"CompleteNs\",\"DurationNs\"\n\
+        0,\"gemm(float*, int) [clone .kd]\",2,0,0,77,78,4096,256,1024,0,32,0,16,64,0x0,0x7f,64,900,1000,3000,3100,2000\n\
+        1,\"copy\",2,0,1,77,78,64,64,0,0,8,0,16,64,0x0,0x7f,1,3900,4000,4500,4600,500\n";
+    std::fs::write(&path, table).unwrap();
+    let needs = Needs { counters: true, ..Needs::summary() };
+    let trace = read(&[path], &needs, &Progress::default()).unwrap();
+    assert_eq!(trace.sources[0].format, "rocprof");
+    assert_eq!(
+        (trace.kernels.start.as_slice(), trace.kernels.end.as_slice()),
+        (&[1000, 4000][..], &[3000, 4500][..])
+    );
+    let counted: Vec<(&str, f64)> = (0..trace.counters.len())
+        .map(|i| {
+            let kind = trace.counters.counter[i].get().unwrap();
+            (trace.strings.get(trace.counter_kinds[kind].name), trace.counters.value[i])
+        })
+        .collect();
+    assert_eq!(counted, [("SQ_WAVES", 64.0), ("SQ_WAVES", 1.0)], "times are no counters");
+    let shape = trace.shapes.get(trace.kernels.shape[0]);
+    assert_eq!(
+        (shape.grid, shape.workgroup, shape.lds_bytes.get()),
+        (Some([4096, 1, 1]), Some([256, 1, 1]), Some(1024))
+    );
+}

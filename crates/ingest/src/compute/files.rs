@@ -40,6 +40,12 @@ pub(crate) fn is_workload_table(path: &Path, line: &[u8]) -> bool {
     Part::of(path).is_some() && Header::of(&columns(line)).is_dispatches()
 }
 
+/// Whether this first line is that of the legacy rocprof's results, with times.
+pub(crate) fn is_legacy_table(line: &[u8]) -> bool {
+    let names: Vec<String> = columns(line).iter().map(|name| name.to_ascii_lowercase()).collect();
+    ["kernelname", "beginns", "endns"].iter().all(|name| names.iter().any(|known| known == name))
+}
+
 /// The workload's folder and its tables, given one of them.
 pub(crate) fn workload_of(path: &Path) -> (PathBuf, Vec<PathBuf>) {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));

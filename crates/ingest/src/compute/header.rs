@@ -54,6 +54,7 @@ const OTHERS: &[&str] = &[
     "xcc_index",
     "dispatchns",
     "completens",
+    "durationns",
     "node",
     "agent_id",
 ];

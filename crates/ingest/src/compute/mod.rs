@@ -17,6 +17,8 @@ mod number;
 mod table;
 mod time;
 
+use std::path::Path;
+
 use rapidhash::v3::rapidhash_v3;
 use trace::{
     Agent, AgentId, AgentKind, Counter, CounterColumn, CounterKind, Kernel, LaunchShape, Map, Needs, OptI64,
@@ -25,15 +27,16 @@ use trace::{
 
 pub use self::facts::{ROOFLINE, SYSINFO};
 use self::files::Part;
-pub(crate) use self::files::{is_workload_table, workload_of};
+pub(crate) use self::files::{is_legacy_table, is_workload_table, workload_of};
 use self::table::{Dispatch, Table};
 use crate::bytes::read_whole;
-use crate::{Error, Input, Progress};
+use crate::{Error, Format, Input, Progress};
 
 /// The accumulation of a level pass, under one name in every level file.
 const ACCUMULATION: &str = "SQ_ACCUM_PREV_HIRES";
 
-/// Reads one workload folder (`input.files` are its tables).
+/// Reads one workload folder (`input.files` are its tables), or a results table of the legacy rocprof, which has the same
+/// columns under any name.
 pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, Error> {
     let mut trace = Trace::default();
     let path = input.path.to_string_lossy();
@@ -42,9 +45,13 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     let (mut joined, mut passes, mut levels, mut times) = (None, Vec::new(), Vec::new(), None);
     let mut identity = 0u64;
     // The passes were joined when they were collected; they are read where that was not done.
-    let has_joined = input.files.iter().any(|file| Part::of(file) == Some(Part::Joined));
+    let part_of = |file: &Path| match input.format {
+        Format::Rocprof => Some(Part::Joined),
+        _ => Part::of(file),
+    };
+    let has_joined = input.files.iter().any(|file| part_of(file) == Some(Part::Joined));
     for file in &input.files {
-        let Some(part) = Part::of(file) else { continue };
+        let Some(part) = part_of(file) else { continue };
         if has_joined && matches!(part, Part::Pass | Part::Times) {
             continue;
         }
@@ -87,7 +94,11 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     };
     if main.dispatches.is_empty() {
         let why = "it holds no dispatch".to_string();
-        return Err(Error::Damaged { path: input.path.clone(), format: "a rocprof-compute workload", why });
+        let format = match input.format {
+            Format::Rocprof => "a table of rocprof",
+            _ => "a rocprof-compute workload",
+        };
+        return Err(Error::Damaged { path: input.path.clone(), format, why });
     }
     let facts = facts::sysinfo(&input.path, &mut trace, source);
     facts::roofline(&input.path, &mut trace, source);

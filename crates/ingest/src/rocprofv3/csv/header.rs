@@ -54,7 +54,6 @@ const KINDS: &[(Kind, &[&str])] = &[
 /// Tables of related tools that share column names, and what to call them.
 const OTHERS: &[(&[&str], &str)] = &[
     (&["lds_per_workgroup", "gpu_id"], "a counter table of rocprof-compute"),
-    (&["kernelname", "beginns"], "a results table of the legacy rocprof"),
     (&["codeobj", "vaddr"], "instruction statistics of a thread trace"),
 ];
 
