@@ -112,7 +112,8 @@ pub struct OptimizeArgs {
     #[arg(long)]
     allow_fast_math: bool,
 
-    /// OpenAI-compatible endpoint (http), such as http://localhost:8000/v1
+    /// OpenAI-compatible endpoint, such as http://localhost:8000/v1; for https, SSL_CERT_FILE names authorities to trust
+    /// [default: the system's]
     #[arg(long, value_name = "URL", required_if_eq("proposer", "llm"))]
     llm_url: Option<String>,
 
@@ -359,9 +360,9 @@ impl OptimizeArgs {
             ProposerName::Rules => Proposer::Rules(choice),
             ProposerName::Llm => {
                 let url = self.llm_url.clone().unwrap_or_default();
-                if !url.starts_with("http://") {
+                if !url.starts_with("http://") && !url.starts_with("https://") {
                     return Err(Failure::input(format!("`--llm-url {url}` is not an http address"))
-                        .with_help("a model behind https needs a local proxy that speaks http"));
+                        .with_help("such as https://host/v1 or http://localhost:8000/v1"));
                 }
                 let endpoint = Endpoint {
                     url,
@@ -369,6 +370,7 @@ impl OptimizeArgs {
                     key: std::env::var(&self.llm_key_env).ok().filter(|key| !key.is_empty()),
                     timeout: Duration::from_secs_f64(self.llm_timeout.clamp(0.001, 1e9)),
                     temperature: 0.2,
+                    certificates: std::env::var_os("SSL_CERT_FILE").map(PathBuf::from),
                 };
                 Proposer::Llm(endpoint, self.llm_attempts)
             }

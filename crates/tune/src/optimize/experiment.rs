@@ -305,15 +305,18 @@ mod tests {
             let hiccup = if random.below(20) == 0 { 1.5 } else { 1.0 };
             let noise = (0.03 * random.normal() + drift).exp() * hiccup;
             let value = noise * if side == Side::Candidate { 1.0 / (1.0 + gain) } else { 1.0 };
-            Ok(Sample { value, end_to_end: 5.0 + value })
+            Ok(Sample { value, end_to_end: 5.0 * (0.1 * random.normal()).exp() + value })
         }
     }
 
     fn accepted(gain: f64) -> usize {
         (0..100)
             .filter(|seed| {
-                let plan = Plan::default();
-                prove(&plan, &mut Random::new(seed + 1000), &mut machine(*seed, gain)).unwrap().is_accepted()
+                let (mut order, mut run) = (Random::new(seed + 1000), machine(*seed, gain));
+                // As one of twelve candidates.
+                let plan = noise_floor(6, &mut order, &mut run).unwrap().heeded(&Plan::default());
+                let plan = Plan { error: plan.error / 12.0, ..plan };
+                prove(&plan, &mut order, &mut run).unwrap().is_accepted()
             })
             .count()
     }

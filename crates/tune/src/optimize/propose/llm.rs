@@ -1,10 +1,12 @@
 //! Proposals from a language model behind an OpenAI-compatible endpoint. Off unless asked for; what it answers is
 //! a proposal like any other: guarded, built, checked and measured.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
+use super::tls;
 use super::{Attempt, Evidence, NoProposal, Proposal, splice};
 use crate::optimize::source::{Kernel, Source};
 
@@ -14,7 +16,7 @@ const LONGEST: u64 = 4 << 20;
 /// Where the model is and how it is asked.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    /// `http://host:port/v1`, or the whole address of chat completions.
+    /// `https://host/v1`, `http://host:port/v1`, or the whole address of chat completions.
     pub url: String,
     /// The model's name.
     pub model: String,
@@ -24,6 +26,8 @@ pub struct Endpoint {
     pub timeout: Duration,
     /// Of the answer.
     pub temperature: f64,
+    /// Certificates of authorities to trust; the system's without.
+    pub certificates: Option<PathBuf>,
 }
 
 /// Longest difference of an attempt that is shown again.
@@ -82,7 +86,17 @@ fn ask(endpoint: &Endpoint, prompt: &str) -> Result<String, NoProposal> {
         "temperature": endpoint.temperature,
         "messages": [{ "role": "user", "content": prompt }],
     });
+    // An address without encryption may lead to nowhere else, so that a key is never sent in the open by surprise.
+    let secure = url.starts_with("https://");
+    let tls = if secure {
+        tls::config(endpoint.certificates.as_deref()).map_err(&wrong)?
+    } else {
+        Default::default()
+    };
     let config = ureq::Agent::config_builder()
+        .tls_config(tls)
+        .https_only(secure)
+        .max_redirects(if secure { 3 } else { 0 })
         .timeout_global(Some(endpoint.timeout))
         .http_status_as_error(false)
         .build();

@@ -4,6 +4,7 @@ pub mod external;
 pub mod llm;
 pub mod patch;
 pub mod rules;
+mod tls;
 
 use serde_json::{Value as Json, json};
 
