@@ -98,6 +98,10 @@ template <class T> T atomicCAS(T* at, T expected, T to) {
 }
 
 template <class T> T __ldg(const T* from) { return *from; }
+#ifndef __clang__
+template <class T> T __builtin_nontemporal_load(const T* from) { return *from; }
+template <class V, class T> void __builtin_nontemporal_store(V value, T* to) { *to = value; }
+#endif
 inline float __expf(float x) { return expf(x); }
 inline float __logf(float x) { return logf(x); }
 inline float __sinf(float x) { return sinf(x); }

@@ -52,7 +52,11 @@ pub fn main(arguments: &[String]) -> ExitCode {
         print!("{}", version(&settings::rocm_version()));
         return ExitCode::SUCCESS;
     }
-    match compile(&parse(arguments)) {
+    // As the real one does: options that a build system cannot hand on.
+    let appended = std::env::var("HIPCC_COMPILE_FLAGS_APPEND").unwrap_or_default();
+    let arguments: Vec<String> =
+        arguments.iter().cloned().chain(appended.split_whitespace().map(String::from)).collect();
+    match compile(&parse(&arguments)) {
         Ok(code) => ExitCode::from(code),
         Err(why) => {
             eprintln!("hipcc: error: {why}");
