@@ -9,6 +9,7 @@
 //! only when that is asked for.
 
 mod checks;
+pub mod estimate;
 pub mod experiment;
 mod files;
 pub mod golden;

@@ -1,5 +1,7 @@
 //! A source file with kernels, as its syntax tree shows it.
 
+mod constants;
+
 use std::ops::Range;
 
 use tree_sitter::{Node, Parser, Tree};
@@ -62,17 +64,6 @@ pub struct Pointer {
     pub constant: bool,
     /// Whether what it points to is volatile.
     pub volatile: bool,
-}
-
-/// A macro.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Macro {
-    /// Its name.
-    pub name: String,
-    /// What it stands for.
-    pub value: String,
-    /// Whether it has parameters.
-    pub parameters: bool,
 }
 
 /// A token of the source; comments are none.
@@ -138,46 +129,6 @@ impl Source {
     pub(super) fn body(&self, kernel: &Kernel) -> Option<Node<'_>> {
         let found = self.tree.root_node().descendant_for_byte_range(kernel.body.start, kernel.body.end)?;
         (found.kind() == "compound_statement").then_some(found)
-    }
-
-    /// Macros of the file.
-    pub(super) fn macros(&self) -> Vec<Macro> {
-        let mut macros = Vec::new();
-        visit(self.tree.root_node(), &mut |node| {
-            if matches!(node.kind(), "preproc_def" | "preproc_function_def")
-                && let Some(name) = node.child_by_field_name("name")
-            {
-                let value = node.child_by_field_name("value").map(|value| self.text(value).trim());
-                macros.push(Macro {
-                    name: self.text(name).to_string(),
-                    value: value.unwrap_or_default().to_string(),
-                    parameters: node.kind() == "preproc_function_def",
-                });
-            }
-            true
-        });
-        macros
-    }
-
-    /// A named whole number: a macro, or a constant of the file or of a kernel.
-    pub(super) fn constant(&self, name: &str) -> Option<i64> {
-        let macros = self.macros().into_iter().filter(|one| one.name == name);
-        let mut values: Vec<Option<i64>> = macros.map(|one| number(&one.value)).collect();
-        visit(self.tree.root_node(), &mut |node| {
-            if node.kind() == "init_declarator"
-                && node.child_by_field_name("declarator").is_some_and(|one| self.text(one) == name)
-            {
-                let declaration = node.parent().map(|parent| self.text(parent)).unwrap_or_default();
-                let fixed = declaration.split_whitespace().any(|word| ["const", "constexpr"].contains(&word));
-                let value = node.child_by_field_name("value").and_then(|value| number(self.text(value)));
-                values.push(value.filter(|_| fixed));
-            }
-            true
-        });
-        match values[..] {
-            [value] => value,
-            _ => None,
-        }
     }
 
     fn header_tokens(&self, definition: Node, body: Node) -> Vec<Token> {
@@ -344,10 +295,6 @@ pub(super) fn visit<'t>(root: Node<'t>, enter: &mut dyn FnMut(Node<'t>) -> bool)
     }
 }
 
-fn number(text: &str) -> Option<i64> {
-    text.trim().trim_matches(['(', ')']).trim_end_matches(['u', 'U', 'l', 'L']).parse().ok()
-}
-
 /// The number in `#pragma unroll 4` or `#pragma unroll(4)`.
 fn unroll_factor(pragma: &str) -> Option<u32> {
     let words = pragma.split(|c: char| c.is_whitespace() || "()".contains(c)).filter(|word| !word.is_empty());
@@ -407,8 +354,6 @@ int main() { a::saxpy<4><<<1, 2>>>(0, 0, 3); }
         assert_eq!((pointers[0].pointee.as_str(), pointers[0].constant), ("float", true));
         assert_eq!((pointers[1].pointee.as_str(), pointers[1].constant), ("float", false));
         assert_eq!((loops[0].factor, loops[1].factor), (Some(4), None));
-        assert_eq!(source.constant("N"), Some(4));
-        assert_eq!(source.constant("text"), None);
     }
 
     #[test]
