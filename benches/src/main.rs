@@ -9,6 +9,8 @@ mod measure;
 mod occupancy;
 mod panels;
 mod report;
+mod searching;
+mod surfaces;
 mod tuning;
 
 use std::path::{Path, PathBuf};
@@ -68,7 +70,8 @@ impl Bench {
         self.occupancy()?;
         self.collect()?;
         self.panels()?;
-        self.tuning(self.kernels < 1_000_000)?;
+        self.searching(self.kernels < 1_000_000)?;
+        self.tuning()?;
         self.torch()?;
         self.torch_without_frames()?;
         if full {

@@ -171,6 +171,8 @@ pub struct Outcome {
     pub spent: f64,
     /// Trials of the seed phase that were planned.
     pub seeds: usize,
+    /// Trials of the budget that were used: one for each configuration and each further set of repeats.
+    pub used: usize,
     /// Whether every candidate was tried.
     pub exhausted: bool,
 }
@@ -294,8 +296,8 @@ impl<'a> Tuner<'a> {
         let noise = self.noise(scale);
         let samples = self.samples(scale);
         let mut random = crate::random::Random::new(self.options.seed ^ 0x5eed);
-        let kinds = [model::Kind::Ridge, model::Kind::Forest, model::Kind::Gaussian];
-        let model = Model::fit(&self.features, &samples, &kinds, None, &mut random);
+        let kinds = [model::Kind::Ridge, model::Kind::Forest, model::Kind::Smooth, model::Kind::Steep];
+        let model = Model::fit(&self.features, &samples, &kinds, &[], &mut random);
         let quality = strategy.quality().cloned().or_else(|| model.as_ref()?.quality.clone());
         Outcome {
             ranking: self.ranking(scale),
@@ -307,6 +309,7 @@ impl<'a> Tuner<'a> {
             model,
             spent: self.spent,
             seeds,
+            used: self.used,
         }
     }
 

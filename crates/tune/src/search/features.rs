@@ -1,4 +1,4 @@
-//! What the models see of a configuration: its numbers, scaled, and products and ratios of them.
+//! What the models see of a configuration: its numbers, scaled, products and ratios of them, and its place on every axis.
 
 use crate::space::{Candidates, Scalar, Space};
 
@@ -6,6 +6,8 @@ use crate::space::{Candidates, Scalar, Space};
 const MOST_PAIRED: usize = 8;
 /// Numbers that span this factor are seen by their logarithm.
 const WIDE: f64 = 4.0;
+/// Places on an axis of numbers: finer differences are not told apart by distance.
+const PLACES: usize = 64;
 
 /// Features of every candidate.
 #[derive(Clone, Debug)]
@@ -16,16 +18,37 @@ pub struct Features {
     pub width: usize,
     /// Plain features at the beginning of a row.
     pub plain: usize,
-    /// The parameter behind each plain feature; none for derived ones.
-    pub parameter: Vec<Option<usize>>,
+    /// The parameters that vary, and derived numbers.
+    pub axes: Vec<Axis>,
+    /// The place of each candidate on each axis.
+    places: Vec<u16>,
+}
+
+/// A parameter or a derived number, as distances see it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Axis {
+    /// Whether places are in an order; words are only equal or not.
+    pub is_ordered: bool,
+    /// One more than the largest place.
+    pub places: usize,
+}
+
+impl Axis {
+    /// The distance of two places that are so many apart, 1 at most.
+    pub fn distance(&self, apart: usize) -> f64 {
+        match self.is_ordered {
+            true => apart as f64 / (PLACES - 1) as f64,
+            false => f64::from(u8::from(apart != 0)),
+        }
+    }
 }
 
 impl Features {
     /// Features of all candidates of a space.
     pub fn of(space: &Space, candidates: &Candidates) -> Self {
         let mut columns: Vec<Vec<f64>> = Vec::new();
-        let mut parameter = Vec::new();
         let mut numeric = Vec::new();
+        let mut axes: Vec<(Axis, Vec<u16>)> = Vec::new();
         for (p, one) in space.parameters.iter().enumerate() {
             if one.values.len() < 2 {
                 continue;
@@ -38,13 +61,15 @@ impl Features {
                 let numbers: Vec<f64> = one.values.iter().filter_map(|value| value.number()).collect();
                 let numbers = logarithms(&numbers).unwrap_or(numbers);
                 numeric.push(levels(&|level| numbers[level]));
-                columns.push(scaled(levels(&|level| numbers[level])));
-                parameter.push(Some(p));
+                let column = scaled(levels(&|level| numbers[level]));
+                axes.push(ordered(&column));
+                columns.push(column);
             } else {
                 for word in 0..one.values.len() {
                     columns.push(levels(&|level| f64::from(u8::from(level == word))));
-                    parameter.push(Some(p));
                 }
+                let axis = Axis { is_ordered: false, places: one.values.len() };
+                axes.push((axis, candidates.iter().map(|levels| levels[p]).collect()));
             }
         }
         for d in 0..space.derived.len() {
@@ -54,8 +79,9 @@ impl Features {
                 _ => 0.0,
             };
             let values: Vec<f64> = candidates.iter().map(value).collect();
-            columns.push(scaled(logarithms(&values).unwrap_or(values)));
-            parameter.push(None);
+            let column = scaled(logarithms(&values).unwrap_or(values));
+            axes.push(ordered(&column));
+            columns.push(column);
         }
         let plain = columns.len();
         if numeric.len() <= MOST_PAIRED {
@@ -71,7 +97,9 @@ impl Features {
         }
         let width = columns.len();
         let rows = (0..candidates.len()).flat_map(|row| columns.iter().map(move |column| column[row]));
-        Self { rows: rows.collect(), width, plain, parameter }
+        let places = (0..candidates.len()).flat_map(|row| axes.iter().map(move |(_, places)| places[row]));
+        let (rows, places) = (rows.collect(), places.collect());
+        Self { rows, width, plain, places, axes: axes.into_iter().map(|(axis, _)| axis).collect() }
     }
 
     /// All features of a candidate.
@@ -82,6 +110,11 @@ impl Features {
     /// The plain features of a candidate.
     pub fn plain(&self, candidate: usize) -> &[f64] {
         &self.row(candidate)[..self.plain]
+    }
+
+    /// The places of a candidate on all axes.
+    pub fn places(&self, candidate: usize) -> &[u16] {
+        &self.places[candidate * self.axes.len()..(candidate + 1) * self.axes.len()]
     }
 
     /// Number of candidates.
@@ -108,4 +141,10 @@ fn scaled(mut column: Vec<f64>) -> Vec<f64> {
     let span = if most > least { most - least } else { 1.0 };
     column.iter_mut().for_each(|value| *value = (*value - least) / span);
     column
+}
+
+/// Numbers between 0 and 1 as places on an axis.
+fn ordered(column: &[f64]) -> (Axis, Vec<u16>) {
+    let places = column.iter().map(|value| (value * (PLACES - 1) as f64).round() as u16).collect();
+    (Axis { is_ordered: true, places: PLACES }, places)
 }

@@ -5,10 +5,15 @@ use crate::random::Random;
 const TREES: usize = 64;
 const DEEPEST: usize = 12;
 
+/// Every tree leaves out one of so many parts of the samples, by which it is judged.
+const PARTS: usize = 5;
+
 /// The trees.
 #[derive(Clone, Debug)]
 pub struct Forest {
     trees: Vec<Vec<Node>>,
+    /// What each sample is expected to be by the trees that have not seen it.
+    pub held_out: Vec<f64>,
 }
 
 /// Leaves have no feature.
@@ -29,32 +34,51 @@ impl Forest {
         if rows.is_empty() {
             return None;
         }
-        let trees = (0..TREES).map(|_| {
-            let mut samples: Vec<usize> = (0..rows.len()).collect();
+        let n = rows.len();
+        let mut part: Vec<usize> = (0..n).map(|i| i % PARTS).collect();
+        random.shuffle(&mut part);
+        let mut held_out = vec![(0.0, 0.0); n];
+        let mut trees = Vec::with_capacity(TREES);
+        for number in 0..TREES {
+            let left_out = |sample: &usize| n > PARTS && part[*sample] == number % PARTS;
+            let mut samples: Vec<usize> = (0..n).filter(|sample| !left_out(sample)).collect();
             let mut tree = Vec::new();
             Grower { rows, values, smallest, random }.grow(&mut samples, 0, &mut tree);
-            tree
-        });
-        Some(Self { trees: trees.collect() })
+            for sample in (0..n).filter(left_out) {
+                held_out[sample].0 += leaf(&tree, rows[sample]);
+                held_out[sample].1 += 1.0;
+            }
+            trees.push(tree);
+        }
+        let middle = values.iter().sum::<f64>() / n as f64;
+        let held_out =
+            held_out.into_iter().map(|(sum, trees)| if trees > 0.0 { sum / trees } else { middle });
+        Some(Self { trees, held_out: held_out.collect() })
     }
 
     /// Mean over trees, and the standard deviation between them.
     pub fn predict(&self, row: &[f64]) -> (f64, f64) {
         let (mut sum, mut squares) = (0.0, 0.0);
         for tree in &self.trees {
-            let mut node = &tree[0];
-            let mut at = 0;
-            while node.feature != LEAF {
-                at = if row[node.feature as usize] < node.number { at + 1 } else { node.above as usize };
-                node = &tree[at];
-            }
-            sum += node.number;
-            squares += node.number * node.number;
+            let value = leaf(tree, row);
+            sum += value;
+            squares += value * value;
         }
         let n = self.trees.len() as f64;
         let mean = sum / n;
         (mean, (squares / n - mean * mean).max(0.0).sqrt())
     }
+}
+
+/// What a tree says to a row.
+fn leaf(tree: &[Node], row: &[f64]) -> f64 {
+    let mut at = 0;
+    let mut node = &tree[0];
+    while node.feature != LEAF {
+        at = if row[node.feature as usize] < node.number { at + 1 } else { node.above as usize };
+        node = &tree[at];
+    }
+    node.number
 }
 
 struct Grower<'a> {

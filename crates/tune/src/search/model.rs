@@ -1,17 +1,16 @@
-//! The model behind predictions: a quadratic, a forest and a Gaussian process, weighted by how well each predicts
-//! what it has not seen. Its quality is always that of cross-validation, never that on its own samples.
+//! The model behind predictions: a quadratic, a forest and Gaussian processes, weighted by how well each predicts
+//! what it has not seen. Its quality is always that of values held out, never that on its own samples: the quadratic
+//! and the processes leave out one at a time, the trees of the forest a fifth each.
 
 use rayon::prelude::*;
 
 use super::features::Features;
 use super::forest::Forest;
-use super::gaussian::{Gaussian, Scales};
+use super::gaussian::{Gaussian, Scales, Smoothness};
 use super::ridge::Ridge;
 use crate::random::Random;
 
-/// Parts that samples are split into for cross-validation.
-pub const FOLDS: usize = 5;
-/// Fewer samples cannot be cross-validated.
+/// Fewer samples cannot be held out from each other.
 pub const FEWEST: usize = 6;
 
 /// A kind of regression.
@@ -21,8 +20,10 @@ pub enum Kind {
     Ridge,
     /// Randomised trees.
     Forest,
-    /// A Gaussian process.
-    Gaussian,
+    /// A smooth Gaussian process.
+    Smooth,
+    /// A Gaussian process with cliffs.
+    Steep,
 }
 
 /// What was measured, as the model sees it: logarithms where the metric allows, less is better.
@@ -34,18 +35,6 @@ pub struct Samples {
     pub values: Vec<f64>,
     /// Measurements behind it.
     pub weights: Vec<f64>,
-}
-
-impl Samples {
-    fn without(&self, fold: usize, folds: &[usize]) -> Self {
-        let keep = |i: &usize| folds[*i] != fold;
-        let kept: Vec<usize> = (0..self.values.len()).filter(keep).collect();
-        Self {
-            candidates: kept.iter().map(|&i| self.candidates[i]).collect(),
-            values: kept.iter().map(|&i| self.values[i]).collect(),
-            weights: kept.iter().map(|&i| self.weights[i]).collect(),
-        }
-    }
 }
 
 /// How well a model predicts configurations it was not fitted to.
@@ -65,19 +54,18 @@ pub struct Quality {
 #[derive(Clone, Debug)]
 pub struct Model {
     parts: Vec<(f64, Part)>,
-    plain: usize,
-    /// Of cross-validation; none for fewer than [`FEWEST`] samples.
+    /// Of values held out; none for fewer than [`FEWEST`] samples.
     pub quality: Option<Quality>,
-    /// Length scales of the Gaussian process, as a start for the next fit.
-    pub scales: Option<Scales>,
+    /// Scales of the Gaussian processes, as a start for the next fit.
+    pub scales: Vec<(Kind, Scales)>,
 }
 
 #[derive(Clone, Debug)]
 enum Part {
-    /// With the spread it has by cross-validation.
+    /// With the spread of what it misses by.
     Ridge(Ridge, f64),
     Forest(Forest),
-    Gaussian(Box<Gaussian>),
+    Gaussian(Kind, Box<Gaussian>),
 }
 
 impl Part {
@@ -85,26 +73,42 @@ impl Part {
         kind: Kind,
         features: &Features,
         samples: &Samples,
-        scales: Option<&Scales>,
+        scales: &[(Kind, Scales)],
         random: &mut Random,
     ) -> Option<Self> {
-        let plain: Vec<&[f64]> = samples.candidates.iter().map(|&c| features.plain(c)).collect();
         match kind {
-            Kind::Ridge => Ridge::fit(&plain, &samples.values).map(|ridge| Part::Ridge(ridge, 0.0)),
+            Kind::Ridge => {
+                let plain: Vec<&[f64]> = samples.candidates.iter().map(|&c| features.plain(c)).collect();
+                let ridge = Ridge::fit(&plain, &samples.values)?;
+                let spread = (squares(&ridge.held_out, &samples.values) / samples.values.len() as f64).sqrt();
+                Some(Part::Ridge(ridge, spread))
+            }
             Kind::Forest => {
                 let rows: Vec<&[f64]> = samples.candidates.iter().map(|&c| features.row(c)).collect();
                 Forest::fit(&rows, &samples.values, 1, random).map(Part::Forest)
             }
-            Kind::Gaussian => Gaussian::fit(&plain, &samples.values, &samples.weights, scales, random)
-                .map(|gaussian| Part::Gaussian(Box::new(gaussian))),
+            Kind::Smooth | Kind::Steep => {
+                let smoothness = if kind == Kind::Smooth { Smoothness::Smooth } else { Smoothness::Steep };
+                let start = scales.iter().find(|(other, _)| *other == kind).map(|(_, scales)| scales);
+                let gaussian = Gaussian::fit(smoothness, features, samples, start, random)?;
+                Some(Part::Gaussian(kind, Box::new(gaussian)))
+            }
         }
     }
 
-    fn predict(&self, row: &[f64], plain: usize) -> (f64, f64) {
+    fn held_out(&self) -> &[f64] {
         match self {
-            Part::Ridge(ridge, spread) => (ridge.predict(&row[..plain]), *spread),
-            Part::Forest(forest) => forest.predict(row),
-            Part::Gaussian(gaussian) => gaussian.predict(&row[..plain]),
+            Part::Ridge(ridge, _) => &ridge.held_out,
+            Part::Forest(forest) => &forest.held_out,
+            Part::Gaussian(_, gaussian) => &gaussian.held_out,
+        }
+    }
+
+    fn predict(&self, features: &Features, candidate: usize) -> (f64, f64) {
+        match self {
+            Part::Ridge(ridge, spread) => (ridge.predict(features.plain(candidate)), *spread),
+            Part::Forest(forest) => forest.predict(features.row(candidate)),
+            Part::Gaussian(_, gaussian) => gaussian.predict(features, candidate),
         }
     }
 }
@@ -115,86 +119,50 @@ impl Model {
         features: &Features,
         samples: &Samples,
         kinds: &[Kind],
-        scales: Option<&Scales>,
+        scales: &[(Kind, Scales)],
         random: &mut Random,
     ) -> Option<Self> {
         if samples.values.len() < 3 || features.width == 0 {
             return None;
         }
-        let mut fitted: Vec<(Kind, Part)> = Vec::new();
-        for &kind in kinds {
-            if let Some(part) = Part::fit(kind, features, samples, scales, random) {
-                fitted.push((kind, part));
-            }
-        }
-        let scales = fitted.iter().find_map(|(_, part)| match part {
-            Part::Gaussian(gaussian) => Some(gaussian.scales.clone()),
+        let fitted: Vec<Part> =
+            kinds.iter().filter_map(|&kind| Part::fit(kind, features, samples, scales, random)).collect();
+        let scales = fitted.iter().filter_map(|part| match part {
+            Part::Gaussian(kind, gaussian) => Some((*kind, gaussian.scales.clone())),
             _ => None,
         });
-        let held_out = (samples.values.len() >= FEWEST)
-            .then(|| held_out(features, samples, &fitted, scales.as_ref(), random));
-        let (weights, quality) = match &held_out {
-            Some(predicted) => weigh(predicted, &samples.values),
-            None => (vec![1.0 / fitted.len().max(1) as f64; fitted.len()], None),
+        let scales = scales.collect();
+        let (weights, quality) = if samples.values.len() >= FEWEST {
+            let predicted: Vec<&[f64]> = fitted.iter().map(Part::held_out).collect();
+            weigh(&predicted, &samples.values)
+        } else {
+            (vec![1.0 / fitted.len().max(1) as f64; fitted.len()], None)
         };
-        let mut parts = Vec::new();
-        for (i, (_, mut part)) in fitted.into_iter().enumerate() {
-            if let (Part::Ridge(_, spread), Some(predicted)) = (&mut part, &held_out) {
-                *spread = deviation(&predicted[i], &samples.values);
-            }
-            if weights[i] > 0.0 {
-                parts.push((weights[i], part));
-            }
-        }
-        (!parts.is_empty()).then_some(Self { parts, plain: features.plain, quality, scales })
+        let parts: Vec<(f64, Part)> =
+            weights.into_iter().zip(fitted).filter(|(weight, _)| *weight > 0.0).collect();
+        (!parts.is_empty()).then_some(Self { parts, quality, scales })
     }
 
-    /// Mean and standard deviation of the value at a row of features.
-    pub fn predict(&self, row: &[f64]) -> (f64, f64) {
-        let (mut mean, mut variance) = (0.0, 0.0);
-        for (weight, part) in &self.parts {
-            let (m, s) = part.predict(row, self.plain);
+    /// Mean and standard deviation of a candidate's value.
+    pub fn predict(&self, features: &Features, candidate: usize) -> (f64, f64) {
+        let predicted = self.parts.iter().map(|(weight, part)| (*weight, part.predict(features, candidate)));
+        let (mut mean, mut square) = (0.0, 0.0);
+        for (weight, (m, s)) in predicted {
             mean += weight * m;
-            variance += weight * s * s;
+            square += weight * (s * s + m * m);
         }
-        (mean, variance.sqrt())
+        // Within the models and between them.
+        (mean, (square - mean * mean).max(1e-18).sqrt())
     }
 
     /// The same for every candidate, on all cores.
     pub fn predict_all(&self, features: &Features) -> Vec<(f64, f64)> {
-        (0..features.len()).into_par_iter().map(|candidate| self.predict(features.row(candidate))).collect()
+        (0..features.len()).into_par_iter().map(|candidate| self.predict(features, candidate)).collect()
     }
-}
-
-/// Predictions of each model for each sample by a fit without it.
-fn held_out(
-    features: &Features,
-    samples: &Samples,
-    fitted: &[(Kind, Part)],
-    scales: Option<&Scales>,
-    random: &mut Random,
-) -> Vec<Vec<f64>> {
-    let n = samples.values.len();
-    let mut folds: Vec<usize> = (0..n).map(|i| i % FOLDS).collect();
-    random.shuffle(&mut folds);
-    let mut predicted = vec![vec![0.0; n]; fitted.len()];
-    for fold in 0..FOLDS {
-        let rest = samples.without(fold, &folds);
-        let middle = rest.values.iter().sum::<f64>() / rest.values.len().max(1) as f64;
-        for (i, (kind, _)) in fitted.iter().enumerate() {
-            let part = Part::fit(*kind, features, &rest, scales, random);
-            for sample in (0..n).filter(|&sample| folds[sample] == fold) {
-                let row = features.row(samples.candidates[sample]);
-                predicted[i][sample] =
-                    part.as_ref().map_or(middle, |part| part.predict(row, features.plain).0);
-            }
-        }
-    }
-    predicted
 }
 
 /// The weights, in tenths, with which the held-out predictions miss least; and how well they do.
-fn weigh(predicted: &[Vec<f64>], values: &[f64]) -> (Vec<f64>, Option<Quality>) {
+fn weigh(predicted: &[&[f64]], values: &[f64]) -> (Vec<f64>, Option<Quality>) {
     const STEPS: usize = 10;
     let mut best: Option<(f64, Vec<f64>, Vec<f64>)> = None;
     for tenths in shares(predicted.len(), STEPS) {
@@ -238,10 +206,6 @@ fn shares(count: usize, steps: usize) -> Vec<Vec<usize>> {
 
 fn squares(predicted: &[f64], values: &[f64]) -> f64 {
     predicted.iter().zip(values).map(|(p, v)| (p - v) * (p - v)).sum()
-}
-
-fn deviation(predicted: &[f64], values: &[f64]) -> f64 {
-    (squares(predicted, values) / values.len().max(1) as f64).sqrt()
 }
 
 /// Correlation of ranks; ties share theirs.
@@ -292,8 +256,8 @@ mod tests {
             let candidates: Vec<usize> = (0..30).map(|_| random.below(features.len())).collect();
             let values = candidates.iter().map(|_| random.normal()).collect();
             let samples = Samples { weights: vec![1.0; 30], candidates, values };
-            let kinds = [Kind::Ridge, Kind::Forest, Kind::Gaussian];
-            let model = Model::fit(&features, &samples, &kinds, None, &mut random).unwrap();
+            let kinds = [Kind::Ridge, Kind::Forest, Kind::Smooth, Kind::Steep];
+            let model = Model::fit(&features, &samples, &kinds, &[], &mut random).unwrap();
             let quality = model.quality.unwrap();
             assert!(quality.r2 < 0.5, "{quality:?}");
         }
@@ -310,8 +274,8 @@ mod tests {
         };
         let values = candidates.iter().map(|&c| truth(c) + 0.01 * random.normal()).collect();
         let samples = Samples { weights: vec![1.0; 60], candidates, values };
-        let kinds = [Kind::Ridge, Kind::Forest, Kind::Gaussian];
-        let model = Model::fit(&features, &samples, &kinds, None, &mut random).unwrap();
+        let kinds = [Kind::Ridge, Kind::Forest, Kind::Smooth, Kind::Steep];
+        let model = Model::fit(&features, &samples, &kinds, &[], &mut random).unwrap();
         let quality = model.quality.clone().unwrap();
         assert!(quality.r2 > 0.9 && quality.rank_correlation > 0.9, "{quality:?}");
         let all = model.predict_all(&features);

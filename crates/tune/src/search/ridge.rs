@@ -1,6 +1,6 @@
 //! A quadratic in the plain features, with as much shrinkage as leaving one out says is best.
 
-use super::cholesky::Cholesky;
+use super::cholesky::{Cholesky, dot};
 
 /// Candidates for the shrinkage, relative to the number of samples.
 const SHRINKAGES: [f64; 7] = [1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0];
@@ -10,6 +10,8 @@ const SHRINKAGES: [f64; 7] = [1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0];
 pub struct Ridge {
     weights: Vec<f64>,
     middle: f64,
+    /// What each sample is expected to be by all others.
+    pub held_out: Vec<f64>,
 }
 
 impl Ridge {
@@ -31,31 +33,27 @@ impl Ridge {
                 gram[j * n + i] = product;
             }
         }
-        let mut best: Option<(f64, Vec<f64>)> = None;
+        let mut best: Option<(f64, Vec<f64>, Vec<f64>)> = None;
         for shrinkage in SHRINKAGES {
             let mut shrunk = gram.clone();
             (0..n).for_each(|i| shrunk[i * n + i] += shrinkage * n as f64);
             let Some(factor) = Cholesky::of(shrunk, n) else { continue };
             let dual = factor.solve(&centred);
             // What leaving sample i out would miss it by: dual_i / (inverse)_ii.
-            let missed: f64 = (0..n)
-                .map(|i| {
-                    let mut unit = vec![0.0; n];
-                    unit[i] = 1.0;
-                    factor.forward(&mut unit);
-                    (dual[i] / unit.iter().map(|x| x * x).sum::<f64>()).powi(2)
-                })
-                .sum();
-            if best.as_ref().is_none_or(|(least, _)| missed < *least) {
-                best = Some((missed, dual));
+            let inverse = factor.inverse_diagonal();
+            let missed: Vec<f64> = dual.iter().zip(&inverse).map(|(dual, inverse)| dual / inverse).collect();
+            let squares = dot(&missed, &missed);
+            if best.as_ref().is_none_or(|(least, _, _)| squares < *least) {
+                best = Some((squares, dual, missed));
             }
         }
-        let (_, dual) = best?;
+        let (_, dual, missed) = best?;
+        let held_out = values.iter().zip(&missed).map(|(value, missed)| value - missed).collect();
         let mut weights = vec![0.0; terms[0].len()];
         for (term, weight) in terms.iter().zip(&dual) {
             weights.iter_mut().zip(term).for_each(|(sum, x)| *sum += weight * x);
         }
-        Some(Self { weights, middle })
+        Some(Self { weights, middle, held_out })
     }
 
     /// The value it expects.
@@ -82,10 +80,6 @@ fn terms(row: &[f64]) -> Vec<f64> {
         terms.extend(row[i..].iter().map(|other| row[i] * other));
     }
     terms
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 #[cfg(test)]

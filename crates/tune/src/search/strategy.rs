@@ -2,7 +2,7 @@
 
 use super::features::Features;
 use super::forest::Forest;
-use super::gaussian::Scales;
+use super::gaussian::{Gaussian, Scales, Smoothness};
 use super::model::{Kind, Model, Quality, Samples};
 use crate::random::Random;
 
@@ -97,10 +97,10 @@ pub fn strategy(choice: Choice, settings: Settings, features: &Features) -> Box<
     let random = Random::new(settings.seed);
     match choice {
         Choice::Regression => {
-            let kinds = vec![Kind::Ridge, Kind::Forest, Kind::Gaussian];
+            let kinds = vec![Kind::Forest, Kind::Smooth, Kind::Steep];
             Box::new(ModelBased::new(kinds, settings, random))
         }
-        Choice::Bayes => Box::new(ModelBased::new(vec![Kind::Gaussian], settings, random)),
+        Choice::Bayes => Box::new(ModelBased::new(vec![Kind::Smooth, Kind::Steep], settings, random)),
         Choice::Random => {
             let mut random = random;
             let mut order: Vec<usize> = (0..features.len()).collect();
@@ -141,13 +141,14 @@ struct ModelBased {
     settings: Settings,
     random: Random,
     model: Option<Model>,
-    scales: Option<Scales>,
+    scales: Vec<(Kind, Scales)>,
+    work_scales: Option<Scales>,
     given: usize,
 }
 
 impl ModelBased {
     fn new(kinds: Vec<Kind>, settings: Settings, random: Random) -> Self {
-        Self { kinds, settings, random, model: None, scales: None, given: 0 }
+        Self { kinds, settings, random, model: None, scales: Vec::new(), work_scales: None, given: 0 }
     }
 
     /// The one of some random candidates that is farthest from all that were tried.
@@ -182,19 +183,18 @@ impl ModelBased {
     fn promising(&mut self, view: &View) -> Option<usize> {
         let model = self.model.as_ref()?.clone();
         // What the model makes of the measured ones is less noisy than their values.
-        let measured = view.samples.candidates.iter().map(|&c| model.predict(view.features.row(c)).0);
+        let measured = view.samples.candidates.iter().map(|&c| model.predict(view.features, c).0);
         let best = measured.fold(f64::INFINITY, f64::min);
         let lowest = view.samples.values.iter().copied().fold(f64::INFINITY, f64::min);
-        let works = Works::learn(view, &mut self.random);
+        let works = Works::learn(view, &mut self.work_scales, &mut self.random);
         let slack = if view.logarithmic { self.settings.prune_factor.ln() } else { f64::INFINITY };
         let mut chosen: Option<(f64, usize)> = None;
         for candidate in self.open(view) {
-            let row = view.features.row(candidate);
-            let (mean, spread) = model.predict(row);
+            let (mean, spread) = model.predict(view.features, candidate);
             if mean > lowest + slack {
                 continue;
             }
-            let score = expected_improvement(best - mean, spread) * works.chance(row);
+            let score = expected_improvement(best - mean, spread) * works.chance(view.features, candidate);
             if chosen.is_none_or(|(most, _)| score > most) {
                 chosen = Some((score, candidate));
             }
@@ -212,8 +212,7 @@ impl Strategy for ModelBased {
         if self.given <= self.settings.seeds {
             return self.spread(view).map(|candidate| (candidate, Phase::Seed));
         }
-        let fitted =
-            Model::fit(view.features, view.samples, &self.kinds, self.scales.as_ref(), &mut self.random);
+        let fitted = Model::fit(view.features, view.samples, &self.kinds, &self.scales, &mut self.random);
         if let Some(model) = fitted {
             self.scales = model.scales.clone();
             self.model = Some(model);
@@ -235,23 +234,35 @@ impl Strategy for ModelBased {
 }
 
 /// How likely a configuration works at all, from those that did and did not.
-struct Works(Option<Forest>);
+struct Works(Option<(Forest, Option<Gaussian>)>);
 
 impl Works {
-    fn learn(view: &View, random: &mut Random) -> Self {
+    fn learn(view: &View, scales: &mut Option<Scales>, random: &mut Random) -> Self {
         if view.failed.is_empty() {
             return Self(None);
         }
-        let all = view.samples.candidates.iter().chain(view.failed);
-        let rows: Vec<&[f64]> = all.map(|&c| view.features.row(c)).collect();
+        let candidates: Vec<usize> = view.samples.candidates.iter().chain(view.failed).copied().collect();
         let mut values = vec![1.0; view.samples.candidates.len()];
-        values.resize(rows.len(), 0.0);
-        Self(Forest::fit(&rows, &values, 2, random))
+        values.resize(candidates.len(), 0.0);
+        let rows: Vec<&[f64]> = candidates.iter().map(|&c| view.features.row(c)).collect();
+        let Some(forest) = Forest::fit(&rows, &values, 2, random) else { return Self(None) };
+        let samples = Samples { weights: vec![1.0; values.len()], candidates, values };
+        let gaussian = Gaussian::fit(Smoothness::Smooth, view.features, &samples, scales.as_ref(), random);
+        *scales = gaussian.as_ref().map(|gaussian| gaussian.scales.clone());
+        Self(Some((forest, gaussian)))
     }
 
-    fn chance(&self, row: &[f64]) -> f64 {
+    /// What a candidate's expected improvement is multiplied with. Both estimates hesitate at the border, where the
+    /// optimum often lies: squared, the chance keeps the search on the side that works.
+    fn chance(&self, features: &Features, candidate: usize) -> f64 {
+        let Some((forest, gaussian)) = &self.0 else { return 1.0 };
+        let by_trees = forest.predict(features.row(candidate)).0;
+        let by_distance = gaussian.as_ref().map_or(by_trees, |gaussian| {
+            let (mean, spread) = gaussian.predict(features, candidate);
+            below((mean - 0.5) / spread)
+        });
         // Never zero: a failure may have been bad luck.
-        self.0.as_ref().map_or(1.0, |forest| forest.predict(row).0.max(0.02))
+        ((by_trees + by_distance) / 2.0).max(0.02).powi(2)
     }
 }
 
