@@ -5,40 +5,54 @@ use std::path::Path;
 use serde_json::Value;
 use trace::{CodeLine, Issued, SlotChange, Status, ThreadTrace, TracedWave};
 
-use super::{add_line, damaged, name_of, unreadable};
+use super::{add_line, damaged, name_of, unreadable, within_reason};
 use crate::Error;
 
 pub(super) fn read(folder: &Path) -> Result<ThreadTrace, Error> {
     let mut trace = ThreadTrace::default();
     code(&mut trace, &folder.join("code.json"))?;
-    let mut lost = 0usize;
-    if let Ok(facts) = json(&folder.join("filenames.json")) {
+    if let Some(facts) = optional(&mut trace, &folder.join("filenames.json")) {
         let text = |key: &str| facts.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
         trace.gfx = facts.get("gfxip").map_or_else(|| text("gfxv"), |gfx| gfx.to_string().replace('"', ""));
     }
-    let entries = std::fs::read_dir(folder).map_err(|error| unreadable(folder, &error))?;
-    let mut waves: Vec<_> =
-        entries.flatten().map(|e| e.path()).filter(|path| is_wave(&name_of(path))).collect();
-    waves.sort();
-    for path in waves {
-        match json(&path).ok().as_ref().and_then(|file| wave(file.get("wave")?)) {
-            Some(wave) => trace.waves.push(wave),
-            None => lost += 1,
-        }
-    }
-    if lost > 0 {
-        let message = format!("{lost} wave files of `{}` cannot be read", folder.display());
-        trace.health.report("lost_waves", Status::Warn, Some(lost as f64), message);
-    }
-    if let Ok(file) = json(&folder.join("occupancy.json")) {
-        trace.occupancy = occupancy(&file);
-    }
-    if trace.waves.is_empty() && lost == 0 {
-        let message = "no wave was traced: the grid may be too small for the traced compute unit; \
-                       trace another one or more shader engines";
-        trace.health.report("waves", Status::Warn, Some(0.0), message);
+    waves(&mut trace, folder)?;
+    if let Some(file) = optional(&mut trace, &folder.join("occupancy.json")) {
+        occupancy(&mut trace, &file);
     }
     Ok(trace)
+}
+
+/// What every wave issued, a file each.
+fn waves(trace: &mut ThreadTrace, folder: &Path) -> Result<(), Error> {
+    let entries = std::fs::read_dir(folder).map_err(|error| unreadable(folder, &error))?;
+    let mut files: Vec<_> =
+        entries.flatten().map(|entry| entry.path()).filter(|path| is_wave(&name_of(path))).collect();
+    files.sort();
+    let (mut lost_waves, mut lost_rows) = (0usize, 0usize);
+    for path in files {
+        let read = json(&path).ok();
+        match read.as_ref().and_then(|file| wave(file.get("wave")?, &mut lost_rows)) {
+            Some(wave) => trace.waves.push(wave),
+            None => lost_waves += 1,
+        }
+    }
+    if lost_waves > 0 {
+        let message = format!("{lost_waves} wave files of `{}` cannot be read", folder.display());
+        trace.health.report("lost_waves", Status::Warn, Some(lost_waves as f64), message);
+    }
+    if lost_rows > 0 {
+        let message = format!("{lost_rows} instructions or waits of waves cannot be read");
+        trace.health.report("lost_wave_rows", Status::Warn, Some(lost_rows as f64), message);
+    }
+    if trace.waves.is_empty() && lost_waves == 0 {
+        let kernel = trace.kernels.first().map_or("this dispatch", String::as_str);
+        let message = format!(
+            "no wave of {kernel} was traced: its grid may be too small for the traced compute unit; \
+             trace another one or more shader engines"
+        );
+        trace.health.report("waves", Status::Warn, Some(0.0), message);
+    }
+    Ok(())
 }
 
 fn json(path: &Path) -> Result<Value, Error> {
@@ -46,13 +60,39 @@ fn json(path: &Path) -> Result<Value, Error> {
     serde_json::from_slice(&bytes).map_err(|error| damaged(path, error.to_string()))
 }
 
+/// A file that need not be there; one that is there and cannot be read is said.
+fn optional(trace: &mut ThreadTrace, path: &Path) -> Option<Value> {
+    if !path.exists() {
+        return None;
+    }
+    match json(path) {
+        Ok(file) => Some(file),
+        Err(error) => {
+            trace.health.report("lost_files", Status::Warn, Some(1.0), error.to_string());
+            None
+        }
+    }
+}
+
 /// `se0_sm1_sl2_wv3.json`
 fn is_wave(name: &str) -> bool {
     name.starts_with("se") && name.contains("_sm") && name.contains("_wv") && name.ends_with(".json")
 }
 
-fn whole(value: Option<&Value>) -> i64 {
-    value.and_then(|value| value.as_i64().or_else(|| value.as_f64().map(|number| number as i64))).unwrap_or(0)
+/// A whole number that a trace can have.
+fn whole(value: Option<&Value>) -> Option<i64> {
+    let value = value?;
+    within_reason(value.as_i64().or_else(|| value.as_f64().map(|number| number as i64))?)
+}
+
+/// The first numbers of a row.
+fn numbers<const N: usize>(row: &Value) -> Option<[i64; N]> {
+    let row = row.as_array().filter(|row| row.len() >= N)?;
+    let mut numbers = [0; N];
+    for (number, value) in numbers.iter_mut().zip(row) {
+        *number = whole(Some(value))?;
+    }
+    Some(numbers)
 }
 
 fn code(trace: &mut ThreadTrace, path: &Path) -> Result<(), Error> {
@@ -61,24 +101,10 @@ fn code(trace: &mut ThreadTrace, path: &Path) -> Result<(), Error> {
         file.get("code").and_then(Value::as_array).ok_or_else(|| damaged(path, "it has no list `code`"))?;
     let mut lost = 0usize;
     for row in rows {
-        let Some(row) = row.as_array().filter(|row| row.len() >= 10) else {
-            lost += 1;
-            continue;
-        };
-        let text = |place: usize| row[place].as_str().unwrap_or_default().to_string();
-        let number = |place: usize| whole(row.get(place));
-        let line = CodeLine {
-            number: number(2),
-            isa: text(0),
-            source: text(3),
-            code_object: number(4),
-            address: number(5),
-            hits: number(6),
-            latency: number(7),
-            stall: number(8),
-            idle: number(9),
-        };
-        add_line(trace, line);
+        match code_line(row) {
+            Some(line) => add_line(trace, line),
+            None => lost += 1,
+        }
     }
     if lost > 0 {
         let message = format!("{lost} rows of `{}` are no instructions", path.display());
@@ -87,53 +113,77 @@ fn code(trace: &mut ThreadTrace, path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn wave(wave: &Value) -> Option<TracedWave> {
-    let number = |key: &str| whole(wave.get(key));
-    let list = |key: &str| wave.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+/// `[isa, 0, line, source, code object, address, hits, latency, stall, idle]`
+fn code_line(row: &Value) -> Option<CodeLine> {
+    let row = row.as_array().filter(|row| row.len() >= 10)?;
+    let number = |place: usize| whole(row.get(place));
+    Some(CodeLine {
+        number: number(2)?,
+        isa: row[0].as_str()?.to_string(),
+        source: row[3].as_str().unwrap_or_default().to_string(),
+        code_object: number(4)?,
+        // An address is only shown.
+        address: row[5].as_i64().unwrap_or_default(),
+        hits: number(6)?,
+        latency: number(7)?,
+        stall: number(8)?,
+        idle: number(9)?,
+    })
+}
+
+fn wave(wave: &Value, lost: &mut usize) -> Option<TracedWave> {
+    let number = |key: &str| whole(wave.get(key)).unwrap_or_default();
     let issued = |row: &Value| {
-        let row = row.as_array().filter(|row| row.len() >= 5)?;
-        Some(Issued {
-            time: whole(row.first()),
-            category: whole(row.get(1)) as u8,
-            stall: whole(row.get(2)),
-            duration: whole(row.get(3)),
-            line: whole(row.get(4)),
-        })
+        let [time, category, stall, duration, line] = numbers(row)?;
+        Some(Issued { time, category: u8::try_from(category).ok()?, stall, duration, line })
     };
     let state = |row: &Value| {
-        let row = row.as_array().filter(|row| row.len() >= 2)?;
-        Some((whole(row.first()) as u8, whole(row.get(1))))
+        let [state, cycles] = numbers(row)?;
+        Some((u8::try_from(state).ok()?, cycles))
     };
     let wait = |row: &Value| {
         let row = row.as_array().filter(|row| row.len() >= 2)?;
-        let lines = row[1].as_array()?.iter().filter_map(|line| match line {
-            Value::Array(pair) => Some(whole(pair.first())),
-            line => line.as_i64(),
+        let awaited = row[1].as_array()?.iter().map(|line| match line {
+            Value::Array(pair) => whole(pair.first()),
+            line => whole(Some(line)),
         });
-        Some((whole(row.first()), lines.collect()))
+        Some((whole(row.first())?, awaited.collect::<Option<Vec<i64>>>()?))
     };
+    let instructions = wave.get("instructions")?.as_array()?;
+    let list = |key: &str| wave.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     Some(TracedWave {
         cu: number("cu"),
         simd: number("simd"),
         slot: number("slot"),
         begin: number("begin"),
         end: number("end"),
-        instructions: wave.get("instructions")?.as_array()?.iter().filter_map(issued).collect(),
-        timeline: list("timeline").iter().filter_map(state).collect(),
-        waits: list("waitcnt").iter().filter_map(wait).collect(),
+        instructions: kept(instructions, issued, lost),
+        timeline: kept(list("timeline"), state, lost),
+        waits: kept(list("waitcnt"), wait, lost),
     })
 }
 
+/// The rows that can be read; the others are counted.
+fn kept<T>(rows: &[Value], read: impl Fn(&Value) -> Option<T>, lost: &mut usize) -> Vec<T> {
+    let kept: Vec<T> = rows.iter().filter_map(read).collect();
+    *lost += rows.len() - kept.len();
+    kept
+}
+
 /// Lists by shader engine: `[time, cu, simd, slot, begins, kernel]`.
-fn occupancy(file: &Value) -> Vec<SlotChange> {
-    let mut changes = Vec::new();
+fn occupancy(trace: &mut ThreadTrace, file: &Value) {
+    let mut lost = 0;
     for (key, rows) in file.as_object().into_iter().flatten() {
         let (Ok(engine), Some(rows)) = (key.parse::<i64>(), rows.as_array()) else { continue };
-        for row in rows.iter().filter_map(Value::as_array).filter(|row| row.len() >= 5) {
-            let (time, cu, simd) = (whole(row.first()), whole(row.get(1)), whole(row.get(2)));
-            changes.push(SlotChange { time, engine, cu, simd, begins: whole(row.get(4)) != 0 });
-        }
+        let change = |row: &Value| {
+            let [time, cu, simd, _, begins] = numbers(row)?;
+            Some(SlotChange { time, engine, cu, simd, begins: begins != 0 })
+        };
+        trace.occupancy.extend(kept(rows, change, &mut lost));
     }
-    changes.sort_by_key(|change| (change.engine, change.time, change.begins));
-    changes
+    trace.occupancy.sort_by_key(|change| (change.engine, change.time, change.begins));
+    if lost > 0 {
+        let message = format!("{lost} beginnings or ends of waves cannot be read");
+        trace.health.report("lost_occupancy", Status::Warn, Some(lost as f64), message);
+    }
 }

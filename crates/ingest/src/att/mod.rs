@@ -64,6 +64,14 @@ fn number_in(path: &Path, word: &str) -> Option<i64> {
     digits.parse().ok()
 }
 
+/// Cycles beyond this are no times of a kernel, and could not be summed: days at any clock.
+const MOST: i64 = 1 << 48;
+
+/// A number that a trace can have.
+fn within_reason(number: i64) -> Option<i64> {
+    (-MOST..=MOST).contains(&number).then_some(number)
+}
+
 /// Rows that name a kernel instead of an instruction begin so.
 const MARKER: &str = "; ";
 

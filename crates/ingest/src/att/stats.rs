@@ -4,7 +4,7 @@ use std::path::Path;
 
 use trace::{CodeLine, Status, ThreadTrace};
 
-use super::{add_line, damaged, unreadable};
+use super::{add_line, damaged, unreadable, within_reason};
 use crate::Error;
 
 const COLUMNS: [&str; 8] =
@@ -46,7 +46,9 @@ pub(super) fn read(path: &Path) -> Result<ThreadTrace, Error> {
             String::from_utf8_lossy(field).trim().to_string()
         };
         let whole = |column: usize| text(column).parse::<i64>().ok();
-        let (Some(hits), Some(latency), Some(stall), Some(idle)) = (whole(3), whole(4), whole(5), whole(6))
+        let cycles = |column: usize| whole(column).and_then(within_reason);
+        let (Some(hits), Some(latency), Some(stall), Some(idle)) =
+            (cycles(3), cycles(4), cycles(5), cycles(6))
         else {
             lost += 1;
             continue;
