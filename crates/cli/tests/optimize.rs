@@ -1,69 +1,17 @@
 //! `optimize` end to end: proposals that win, lose, lie and cheat; a model that answers well, badly and never; kills.
 
 mod common;
+mod optimize_lab;
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use common::rocm_perf;
+use optimize_lab::{SOURCE, optimize, prepared, session, text};
 use serde_json::Value;
-
-const SOURCE: &str = "#define TWICE 2
-__global__ void other(float* x) { x[0] = 1; }
-__global__ void scale(float* x, int n) {
-  for (int i = 0; i < n; ++i) {
-    x[i] = x[i] + x[i];
-  }
-}
-";
-
-/// Stands for a compiler: what the program does depends on what the source says.
-const BUILD: &str = r#"
-grep -q BROKEN k.cu && { echo 'k.cu:5: error: BROKEN is not declared' >&2; exit 1; }
-time=10000; result=2
-grep -q 'TWICE;' k.cu && time=8000
-grep -q 'unroll 4' k.cu && time=8800
-grep -q '3;' k.cu && { time=5000; result=3; }
-cat > app <<END
-#!/bin/sh
-noise=\$(od -An -N1 -tu1 /dev/urandom)
-echo time=\$(($time + noise)) result=$result
-END
-chmod +x app; cksum k.cu | sed 's/^/#/' >> app
-"#;
-
-fn prepared() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
-    for (name, text) in
-        [("k.cu", SOURCE), ("build.sh", BUILD), ("check.sh", "grep -q result=2 \"$ROCM_PERF_STDOUT\"\n")]
-    {
-        std::fs::write(folder.path().join(name), text).expect("a file");
-    }
-    folder
-}
-
-fn optimize(folder: &Path, more: &[&str]) -> Command {
-    let mut command = rocm_perf();
-    command.current_dir(folder).args(["optimize", "--source", "k.cu", "--build", "sh build.sh"]);
-    command.args(["--metric", r"time=(\d+)", "--kernel", "scale", "--check", "sh check.sh"]);
-    command.args(more).arg("./app");
-    command
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// The output of a run and its session.
-fn session(command: &mut Command, folder: &Path) -> (Output, Value) {
-    let output = command.output().expect("it runs");
-    let audit = std::fs::read_to_string(folder.join("rocm-perf-optimize/session.json"));
-    let audit = audit.unwrap_or_else(|_| panic!("no session: {}", text(&output.stderr)));
-    (output, serde_json::from_str(&audit).expect("JSON"))
-}
 
 /// What became of a patch that replaces `from` by `to`.
 fn patched(from: &str, to: &str, more: &[&str]) -> (Option<i32>, String, String) {
@@ -126,9 +74,32 @@ fn the_rule_library_is_tried_one_by_one_and_applied_with_a_backup() {
     assert_eq!(session["state"], "done");
     let speedup = session["speedup"].as_f64().expect("a speed-up");
     assert!((1.05..1.25).contains(&speedup), "{speedup}");
-    for file in ["diff", "source", "build.log", "candidate.json"] {
-        assert!(folder.path().join("rocm-perf-optimize/candidates/2").join(file).exists(), "{file}");
+    let descriptions: Vec<&str> = statuses.iter().map(|(description, _)| *description).collect();
+    assert_eq!(
+        descriptions[2..],
+        ["unroll the loop in line 5 by 8"],
+        "what was accepted is not offered again"
+    );
+    for (file, part) in [
+        ("diff", "+  #pragma unroll 4"),
+        ("source", "#pragma unroll 4"),
+        ("build.log", ""),
+        ("metrics.json", "absent"),
+        ("check.json", "checker 1"),
+        ("timing.json", "end_to_end_pairs"),
+        ("candidate.json", "accepted"),
+    ] {
+        let path = folder.path().join("rocm-perf-optimize/candidates/2").join(file);
+        let held = std::fs::read_to_string(path).unwrap_or_else(|_| panic!("no {file}"));
+        assert!(held.contains(part), "{file}: {held}");
+        if file.ends_with(".json") {
+            serde_json::from_str::<Value>(&held).expect("JSON");
+        }
     }
+    let chance = session["candidates"][1]["holm_chance"].as_f64().expect("a chance");
+    assert!(chance <= 0.05, "{chance}");
+    let floor = &session["noise_floor"]["end_to_end"]["speedup"];
+    assert!(floor.as_f64().is_some_and(|floor| floor > 0.0), "{floor}");
     let shown = text(&output.stdout);
     assert!(shown.contains("accepted") && shown.contains("not_faster"), "{shown}");
 }
@@ -150,8 +121,13 @@ fn patches_are_proposals_like_any_other() {
     assert!(accepted.contains("+    x[i] = x[i] * TWICE;"), "{accepted}");
 }
 
+/// What was asked of a server.
+type Asked = Arc<Mutex<Vec<String>>>;
+
 /// A server that gives one answer to every request; none when there is none.
-fn server(answer: Option<String>) -> String {
+fn server(answer: Option<String>) -> (String, Asked) {
+    let asked = Asked::default();
+    let heard = Arc::clone(&asked);
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     std::thread::spawn(move || {
@@ -177,12 +153,13 @@ fn server(answer: Option<String>) -> String {
                     break;
                 }
             }
+            heard.lock().expect("a list").push(String::from_utf8_lossy(&request).into_owned());
             let head =
                 format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", answer.len());
             let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(answer.as_bytes()));
         }
     });
-    format!("http://{address}/v1")
+    (format!("http://{address}/v1"), asked)
 }
 
 fn answer(code: &str) -> Option<String> {
@@ -192,7 +169,7 @@ fn answer(code: &str) -> Option<String> {
 
 fn asked(answer: Option<String>) -> (Option<i32>, Vec<String>) {
     let folder = prepared();
-    let url = server(answer);
+    let (url, _) = server(answer);
     let options =
         ["--proposer", "llm", "--llm-url", &url, "--llm-timeout", "1", "--llm-attempts", "2", "--apply"];
     let (output, session) = session(&mut optimize(folder.path(), &options), folder.path());
@@ -237,29 +214,78 @@ fn a_model_may_answer_well_badly_or_never() {
 }
 
 #[test]
+fn a_model_hears_what_is_known_and_what_became_of_its_answers() {
+    let folder = prepared();
+    let broken = "__global__ void scale(float* x, int n) { for (int i = 0; i < n; ++i) x[i] = BROKEN; }";
+    let (url, heard) = server(answer(broken));
+    let evidence = serde_json::json!({ "tables": { "roofline": [
+        { "name": "scale(float*, int)", "bound": "HBM", "peak_pct": 61.5 }, { "name": "other", "bound": "none of ours" },
+    ] } });
+    std::fs::write(folder.path().join("evidence.json"), evidence.to_string()).expect("evidence");
+    let options =
+        ["--proposer", "llm", "--llm-url", &url, "--llm-attempts", "2", "--evidence", "evidence.json"];
+    let (_, session) = session(&mut optimize(folder.path(), &options), folder.path());
+    assert_eq!(session["candidates"][1]["status"], "build_failed");
+    let heard = heard.lock().expect("a list").clone();
+    assert_eq!(heard.len(), 2);
+    for part in ["61.5", "HBM", "x[i] = x[i] + x[i]"] {
+        assert!(heard.iter().all(|one| one.contains(part)), "{part}: {heard:?}");
+    }
+    assert!(!heard[0].contains("Attempt") && !heard[0].contains("none of ours"), "{}", heard[0]);
+    for part in [
+        "Attempt 1: build_failed",
+        "error: BROKEN is not declared",
+        "+__global__ void scale",
+        "x[i] = BROKEN",
+    ] {
+        assert!(heard[1].contains(part), "{part}: {}", heard[1]);
+    }
+}
+
+#[test]
 fn killed_at_random_moments_it_leaves_the_source_whole() {
     let folder = prepared();
     let new = SOURCE.replacen("  for", "  #pragma unroll 4\n  for", 1);
-    let mut finished = false;
-    for wait in [20, 90, 170, 300, 450, 600, 800, 1000, 60_000] {
-        let mut child = optimize(folder.path(), &["--rule", "unroll", "--pairs", "12", "--apply"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("it starts");
-        let began = std::time::Instant::now();
-        while began.elapsed() < Duration::from_millis(wait) && child.try_wait().expect("a status").is_none() {
-            std::thread::sleep(Duration::from_millis(5));
+    let command = || {
+        let mut command = optimize(folder.path(), &["--rule", "unroll", "--pairs", "12", "--apply"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    // How long a whole session takes here and now, without touching the source.
+    let began = Instant::now();
+    let whole = optimize(folder.path(), &["--rule", "unroll", "--pairs", "12"]).output().expect("it runs");
+    assert!(whole.status.success(), "{}", text(&whole.stderr));
+    let lasts = began.elapsed();
+    let audit = folder.path().join("rocm-perf-optimize/session.json");
+    let mut seed = 0x9e37_79b9_u64;
+    for kill in 0..12 {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        // The last ones near the end, where the source is changed.
+        let share = if kill < 8 {
+            (seed >> 33) as f64 / (1u64 << 31) as f64
+        } else {
+            0.9 + 0.04 * f64::from(kill - 8)
+        };
+        let mut child = command().spawn().expect("it starts");
+        let began = Instant::now();
+        while began.elapsed() < lasts.mul_f64(share) && child.try_wait().expect("a status").is_none() {
+            std::thread::sleep(Duration::from_millis(2));
         }
         let _ = child.kill();
-        finished = child.wait().expect("it ends").success();
+        child.wait().expect("it ends");
         let source = std::fs::read_to_string(folder.path().join("k.cu")).expect("the source");
         assert!(source == SOURCE || source == new, "half a source:\n{source}");
+        let kept = std::fs::read_to_string(&audit).expect("an audit");
+        let state = serde_json::from_str::<Value>(&kept).expect("a whole audit")["state"].clone();
+        let states = ["building", "checking", "profiling", "trying", "done"];
+        assert!(states.iter().any(|one| state == *one), "{state}");
         if source == new {
-            break;
+            std::fs::write(folder.path().join("k.cu"), SOURCE).expect("as before");
         }
     }
-    assert!(finished, "the last one had its time, and no lock of a killed one in its way");
+    let last = command().output().expect("it runs");
+    assert!(last.status.success(), "no lock of a killed one is in its way");
+    assert_eq!(std::fs::read_to_string(folder.path().join("k.cu")).expect("the source"), new);
 }
 
 #[test]
@@ -298,7 +324,7 @@ fn bad_input_is_named() {
         with(&["--kernel", "gemm"]),
         with(&["--source", "none.cu", "--kernel", "scale"]),
         with(&["--source", "k.cu", "--rule", "magic"]),
-        with(&["--source", "k.cu", "--proposer", "llm", "--llm-url", "https://x"]),
+        with(&["--source", "k.cu", "--proposer", "llm", "--llm-url", "ftp://x"]),
         said(&[
             "--build",
             "sh build.sh",

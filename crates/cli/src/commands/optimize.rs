@@ -64,7 +64,7 @@ pub struct OptimizeArgs {
 
     /// An output that must stay as it is, or be as EXPECTED is: a file the program writes, or `-` for what it prints; TYPE
     /// is text, bytes, f16, bf16, f32, f64, i8 to i64 or u8 to u64 [default: text]; may be repeated
-    #[arg(long, value_name = "OUTPUT[:TYPE][=EXPECTED]")]
+    #[arg(long, value_name = "OUTPUT[:TYPE][=EXPECTED]", allow_hyphen_values = true)]
     golden: Vec<String>,
 
     /// How much floating-point numbers may differ [default: by their type]

@@ -23,7 +23,7 @@ pub struct Limits {
 /// What built files tell of a kernel; the reason where they tell nothing.
 pub fn read(files: &[PathBuf], kernel: &str) -> Result<Vec<CodeObjectKernel>, String> {
     let named = |one: &CodeObjectKernel| base_name(&analysis::names::demangle(&one.name)) == kernel;
-    let (mut found, mut why) = (Vec::new(), "there is no such file".to_string());
+    let (mut found, mut why) = (Vec::new(), "the build left no such file".to_string());
     for path in files {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let bytes = std::fs::read(path).map_err(|error| error.to_string());

@@ -1,0 +1,112 @@
+//! `optimize` with code objects that clang really makes: candidates that change the argument block, spill registers or
+//! leave no room for waves are refused before they are run.
+
+mod common;
+mod optimize_lab;
+
+use std::path::Path;
+use std::process::Command;
+
+use common::rocm_perf;
+use optimize_lab::session;
+use serde_json::Value;
+
+fn clang() -> Option<&'static str> {
+    let names = ["clang-22", "clang-23", "clang-21", "clang"];
+    let can = |name: &&str| {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("k.hip"), "").expect("a file");
+        let mut command = Command::new(name);
+        command.current_dir(folder.path()).args(OPTIONS).args(["k.hip", "-o", "k.co"]);
+        command.output().is_ok_and(|output| output.status.success())
+    };
+    let found = names.into_iter().find(can);
+    if found.is_none() {
+        eprintln!("skipped: no clang here that builds for gfx942");
+    }
+    found
+}
+
+const OPTIONS: [&str; 8] = [
+    "-x",
+    "hip",
+    "--cuda-device-only",
+    "--offload-arch=gfx942",
+    "--no-gpu-bundle-output",
+    "-nogpulib",
+    "-nogpuinc",
+    "-O3",
+];
+
+const SOURCE: &str = "#define __global__ __attribute__((global))
+#ifdef WIDE
+#define COUNT long
+#else
+#define COUNT int
+#endif
+extern \"C\" __global__ void __attribute__((amdgpu_flat_work_group_size(1, 1024))) scale(const float* x, float* y, COUNT n) {
+  int t = __builtin_amdgcn_workitem_id_x();
+  // here
+  y[t + n] = x[t];
+}
+";
+
+/// Builds a code object, and a program that is fast where the source has changed.
+const BUILD: &str = "
+grep -q 'quietly wide' k.hip && wide=-DWIDE
+CLANG OPTIONS $wide k.hip -o k.co || exit 1
+time=10000; grep -q changed k.hip && time=8000
+printf '#!/bin/sh\\necho time=%s\\n' \"$time\" > app; chmod +x app; cksum k.hip | sed 's/^/#/' >> app
+";
+
+/// Keeps so many values alive at once: stores may reach what is read, so all is read before.
+fn hungry(live: usize) -> String {
+    format!(
+        "float a[{live}]; // changed
+  #pragma unroll
+  for (int i = 0; i < {live}; ++i) a[i] = x[i * 1024 + t];
+  #pragma unroll
+  for (int i = 0; i < {live}; ++i) y[({live} - i) * 1024 + t + n] = a[i];"
+    )
+}
+
+fn tried(clang: &str, to: &str, options: &[&str]) -> (Value, Value) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let build = BUILD.replace("CLANG", clang).replace("OPTIONS", &OPTIONS.join(" "));
+    let proposals = serde_json::json!({ "proposals": [{ "description": "a change", "source": SOURCE.replacen("// here", to, 1) }] });
+    for (name, text) in [("k.hip", SOURCE), ("build.sh", &build), ("proposals.json", &proposals.to_string())]
+    {
+        std::fs::write(folder.path().join(name), text).expect("a file");
+    }
+    let mut command = rocm_perf();
+    command.current_dir(folder.path()).args(["optimize", "--source", "k.hip", "--build", "sh build.sh"]);
+    command.args(["--metric", r"time=(\d+)", "--kernel", "scale", "--check", "true", "--pairs", "10"]);
+    command.args(["--code-object", "*.co", "--proposer", "command", "--proposer-cmd", "cat proposals.json"]);
+    let (_, session) = session(command.args(options).arg("./app"), folder.path());
+    let metrics = Path::new("rocm-perf-optimize/candidates/1/metrics.json");
+    let metrics = std::fs::read_to_string(folder.path().join(metrics)).expect("metrics");
+    (session["candidates"][0].clone(), serde_json::from_str(&metrics).expect("JSON"))
+}
+
+#[track_caller]
+fn expect(clang: &str, to: &str, options: &[&str], status: &str, reason: &str) -> Value {
+    let (candidate, metrics) = tried(clang, to, options);
+    assert_eq!(candidate["status"], status, "{candidate:#}");
+    assert!(candidate["reason"].as_str().is_some_and(|why| why.contains(reason)), "{candidate:#}");
+    metrics
+}
+
+#[test]
+fn what_was_built_is_guarded() {
+    let Some(clang) = clang() else { return };
+    let metrics = expect(clang, "t += 0; // changed", &[], "accepted", "x (");
+    assert_eq!(metrics["before"][0]["kernarg_bytes"], metrics["after"][0]["kernarg_bytes"]);
+    assert!(metrics["before"][0]["occupancy_pct"].as_f64().is_some_and(|pct| pct > 0.0), "{metrics:#}");
+    // The guard on the source sees a comment; the macro that it sets off moves the arguments.
+    expect(clang, "// changed, quietly wide", &[], "abi_changed", "arguments");
+    let metrics = expect(clang, &hungry(200), &[], "abi_changed", "more registers are spilled");
+    assert!(metrics["after"][0]["vgpr_spills"].as_u64().is_some_and(|spills| spills > 0), "{metrics:#}");
+    expect(clang, &hungry(200), &["--max-spills", "500"], "accepted", "x (");
+    expect(clang, &hungry(100), &["--min-occupancy", "90"], "abi_changed", "the occupancy is");
+    expect(clang, &hungry(100), &["--min-occupancy", "20"], "accepted", "x (");
+}
