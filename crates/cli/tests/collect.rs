@@ -200,6 +200,12 @@ fn the_legacy_profiler_serves_where_there_is_no_other() {
     let run = run_json(&out);
     assert_eq!(run["profiler"]["name"], "rocprof");
     assert!(run["passes"][0]["kernels"].as_u64().unwrap() > 0);
+    assert!(run["passes"].as_array().unwrap().len() > 1, "counters of several passes");
+    let shown = rocm_perf().args(["summary", "--json"]).arg(&out).output().unwrap();
+    let shown = succeeded(&shown);
+    let kernels = shown["tables"]["kernels"].as_array().expect("kernels");
+    let calls: u64 = kernels.iter().filter_map(|row| row["calls"].as_u64()).sum();
+    assert_eq!(Some(calls), run["passes"][0]["kernels"].as_u64(), "passes are one run, not several");
     let command: Vec<&str> =
         run["passes"][0]["command"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
     assert!(!command.contains(&"--"), "{command:?}");

@@ -251,12 +251,8 @@ impl<'a> Gatherer<'a> {
         rank: Option<u32>,
         passes: Vec<(usize, Vec<PathBuf>, Trace)>,
     ) -> Result<(Vec<PathBuf>, Vec<Agreement>), CollectError> {
-        let readable = self.prepared.profiler.kind != Kind::Rocprof;
-        let monitor = self.monitor.take().filter(|_| readable);
-        if (passes.len() < 2 && monitor.is_none()) || !readable {
-            if passes.len() > 1 {
-                self.note("passes of the legacy rocprof are kept apart".into());
-            }
+        let monitor = self.monitor.take();
+        if passes.len() < 2 && monitor.is_none() {
             return Ok((passes.into_iter().flat_map(|(_, files, _)| files).collect(), Vec::new()));
         }
         let originals: Vec<PathBuf> = passes.iter().flat_map(|(_, files, _)| files.clone()).collect();

@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn messages_are_understood() {
-        assert_eq!(known().len(), 16);
+        assert_eq!(known().len(), 20);
         assert!(is_noise("E20250616 14:24:55.97 1 x.cpp:1] Opened result file: /x/1_results.db"));
         let of = |line: &str| understand(line).map(|message| (message.level, message.text));
         assert_eq!(of("E20250616 14:24:55.97 1 x.cpp:1] Opened result file: /x/1_results.db"), None);

@@ -37,7 +37,7 @@ impl Recordings {
     pub fn find(folder: &Path, kind: Kind, needs: &Needs) -> Self {
         match kind {
             Kind::Rocprofv3 | Kind::RocprofSys(_) => Self::of_rocprofv3(folder, needs),
-            Kind::Rocprof => Self::of_rocprof(folder),
+            Kind::Rocprof => Self::of_rocprof(folder, needs),
         }
     }
 
@@ -86,18 +86,17 @@ impl Recordings {
         found
     }
 
-    /// The legacy profiler's tables: a row for each kernel in `results.csv`.
-    fn of_rocprof(folder: &Path) -> Self {
+    /// The legacy profiler's tables: a row for each kernel, whatever their names.
+    fn of_rocprof(folder: &Path, needs: &Needs) -> Self {
         let mut found = Self::default();
         let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        for file in files.filter(|path| path.extension().is_some_and(|end| end == "csv")) {
-            let text = std::fs::read_to_string(&file).unwrap_or_default();
-            let mut lines = text.lines();
-            let is_kernels = lines.next().is_some_and(|header| header.contains("KernelName"));
-            if is_kernels {
-                let rank = file.file_name().and_then(|name| ingest::rank_of_path(Path::new(name)));
-                found.kernels += lines.filter(|line| !line.is_empty()).count();
-                found.ranks.push(Recorded { rank, files: vec![file], trace: Trace::default() });
+        let tables = files.filter(|path| path.extension().is_some_and(|end| end == "csv"));
+        for file in tables.filter(|file| ingest::detect(file).is_ok_and(|found| found == Format::Rocprof)) {
+            let rank = file.file_name().and_then(|name| ingest::rank_of_path(Path::new(name)));
+            let (files, trace) = read(vec![file], needs, &mut found.unreadable);
+            if !files.is_empty() {
+                found.kernels += trace.kernels.len();
+                found.ranks.push(Recorded { rank, files, trace });
             }
         }
         found.ranks.sort_by_key(|recorded| recorded.rank);
