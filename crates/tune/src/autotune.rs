@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::journal::{Journal, JournalError, Journalled, Key};
+use crate::journal::{Journal, JournalError, Journalled, Key, Owner};
+use crate::launch::{self, Skipped};
 use crate::measure::Measure;
 use crate::space::{Candidates, Space, SpaceError};
 use crate::target::{CommandTarget, Commands};
@@ -24,14 +25,18 @@ pub struct AutotuneRequest<'a> {
     pub out: &'a Path,
     /// Further files whose contents decide the result.
     pub key_files: &'a [PathBuf],
-    /// The GPU, where known.
+    /// The GPU's architecture, where known.
     pub gpu: Option<&'a str>,
+    /// Whether a journal with runs on another device is used, without those runs.
+    pub forced: bool,
 }
 
 /// What came of it.
 pub struct Tuned {
     /// All configurations that fulfil the constraints.
     pub candidates: Candidates,
+    /// Configurations that were left out, because they cannot be launched.
+    pub skipped: Vec<Skipped>,
     /// What the search found.
     pub outcome: Outcome,
     /// Runs taken from the journal.
@@ -70,10 +75,18 @@ pub const BEST: &str = "best.json";
 
 /// Searches, or goes on with a search that was interrupted.
 pub fn autotune(request: &AutotuneRequest, watch: &mut dyn FnMut(&Progress)) -> Result<Tuned, AutotuneError> {
-    let candidates = request.space.candidates(request.options.seed)?;
-    let mut journal = Journal::open(&request.out.join(JOURNAL), &key(request))?;
+    let arch = request.gpu.and_then(hw::arch::find);
+    let (candidates, skipped) =
+        launch::part(request.space, request.space.candidates(request.options.seed)?, arch);
+    if let (true, Some(first), Some(arch)) = (candidates.is_empty(), skipped.first(), arch) {
+        let (count, reason) = (skipped.len(), first.reason.clone());
+        return Err(SpaceError::NoLaunch { count, arch: arch.name.clone(), reason }.into());
+    }
+    let owner = Owner { key: key(request), device: device(request.gpu), forced: request.forced };
+    let mut journal = Journal::open(&request.out.join(JOURNAL), &owner)?;
     let stdout = request.out.join("last_stdout.txt");
-    let mut target = CommandTarget::new(request.space, request.commands, request.measure, stdout.clone());
+    let mut target =
+        CommandTarget::new(request.space, request.commands, request.measure, stdout.clone(), arch);
     let mut journalled =
         Journalled { target: &mut target, journal: &mut journal, space: request.space, reused: 0, made: 0 };
     let tuner = Tuner::new(request.space, &candidates, request.options.clone());
@@ -91,18 +104,32 @@ pub fn autotune(request: &AutotuneRequest, watch: &mut dyn FnMut(&Progress)) -> 
         None => Vec::new(),
     };
     let damaged = journal.damaged;
-    let tuned = Tuned { candidates, outcome, reused, made, damaged, importance };
+    let tuned = Tuned { candidates, skipped, outcome, reused, made, damaged, importance };
     write_best(request, &tuned)?;
     Ok(tuned)
 }
 
-/// What decides a run's result, beside its configuration: commands, programs, metric, GPU.
+/// The GPU and its driver, in words.
+fn device(gpu: Option<&str>) -> String {
+    let mut device = gpu.unwrap_or("no known GPU").to_string();
+    if let Ok(version) = std::fs::read_to_string("/sys/module/amdgpu/version") {
+        device.push_str(&format!(" with driver {}", version.trim()));
+    }
+    for variable in ["HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"] {
+        if let Ok(value) = std::env::var(variable) {
+            device.push_str(&format!(", {variable}={value}"));
+        }
+    }
+    device
+}
+
+/// What decides a run's result, beside its configuration and the device: commands, programs, metric.
 fn key(request: &AutotuneRequest) -> String {
     let commands = request.commands;
     let mut key = Key::default();
-    key.text("metric", &request.measure.metric().name).text("gpu", request.gpu.unwrap_or(""));
-    for variable in ["HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"] {
-        key.text(variable, &std::env::var(variable).unwrap_or_default());
+    key.text("metric", &request.measure.metric().name);
+    for (name, value) in &request.space.key {
+        key.text(name, value);
     }
     key.text("run", &format!("{:?}", commands.run)).text("build", &format!("{:?}", commands.build));
     key.text("check", &format!("{:?}", commands.check)).text("env", &format!("{:?}", commands.env));
@@ -111,6 +138,9 @@ fn key(request: &AutotuneRequest) -> String {
     }
     for file in request.key_files {
         key.file(file);
+    }
+    for file in &request.space.key_files {
+        key.file(Path::new(file));
     }
     key.finish()
 }
@@ -159,7 +189,9 @@ fn write_best(request: &AutotuneRequest, tuned: &Tuned) -> Result<(), AutotuneEr
         "parameters": request.space.to_json(levels),
         "command": request.commands.run.words(&settings),
         "metric": request.measure.metric().name,
+        "value": tuned.outcome.scale.back(crate::tuner::mean(&trial.values, tuned.outcome.scale)),
         "values": trial.values,
+        "device": device(request.gpu),
     });
     let path = request.out.join(BEST);
     let write = || {

@@ -25,6 +25,16 @@ pub enum JournalError {
         /// The reason.
         error: std::io::Error,
     },
+    /// Its runs are those of another device.
+    #[error("the journal `{}` has runs on {there}, and this is {here}", path.display())]
+    Device {
+        /// The journal.
+        path: PathBuf,
+        /// Where its runs were made.
+        there: String,
+        /// Where this is.
+        here: String,
+    },
     /// Somebody else writes to it.
     #[error("another search writes to `{}`", path.display())]
     Busy {
@@ -33,15 +43,26 @@ pub enum JournalError {
     },
 }
 
+/// What runs of a journal belong to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Owner {
+    /// What was measured.
+    pub key: String,
+    /// On what.
+    pub device: String,
+    /// Whether runs on other devices are passed over rather than refused.
+    pub forced: bool,
+}
+
 /// The journal of a folder.
 pub struct Journal {
     path: PathBuf,
     file: File,
-    key: String,
+    owner: Owner,
     known: HashMap<(String, usize), Run>,
     /// Lines of this key that were there.
     pub resumed: usize,
-    /// Lines of other keys.
+    /// Lines of other keys and devices.
     pub foreign: usize,
     /// Lines that cannot be read; the last one of a search that was killed.
     pub damaged: usize,
@@ -50,8 +71,9 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens or makes the journal; lines of other keys stay but are not used.
-    pub fn open(path: &Path, key: &str) -> Result<Self, JournalError> {
+    /// Opens or makes the journal; lines of other keys stay but are not used. Lines of the same key from another device
+    /// are refused unless forced.
+    pub fn open(path: &Path, owner: &Owner) -> Result<Self, JournalError> {
         let wrong = |error| JournalError::File { path: path.into(), error };
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(wrong)?;
@@ -67,7 +89,7 @@ impl Journal {
         let mut journal = Self {
             path: path.into(),
             file,
-            key: key.into(),
+            owner: owner.clone(),
             known: HashMap::new(),
             resumed: 0,
             foreign: 0,
@@ -78,9 +100,14 @@ impl Journal {
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         for line in text[..whole].lines() {
             match read_line(line) {
-                Some((key, _, _, _)) if key != journal.key => journal.foreign += 1,
-                Some((_, configuration, number, run)) => {
-                    journal.known.insert((configuration, number), run);
+                Some(line) if line.key != owner.key => journal.foreign += 1,
+                Some(line) if line.device != owner.device && owner.forced => journal.foreign += 1,
+                Some(line) if line.device != owner.device => {
+                    let (there, here) = (line.device, owner.device.clone());
+                    return Err(JournalError::Device { path: path.into(), there, here });
+                }
+                Some(line) => {
+                    journal.known.insert((line.configuration, line.number), line.run);
                     journal.resumed += 1;
                 }
                 None => journal.damaged += 1,
@@ -101,7 +128,8 @@ impl Journal {
 
     fn add(&mut self, configuration: &Json, number: usize, run: &Run) {
         let line = json!({
-            "key": self.key,
+            "key": self.owner.key,
+            "device": self.owner.device,
             "config": configuration,
             "run": number,
             "status": run.status.name(),
@@ -117,7 +145,15 @@ impl Journal {
     }
 }
 
-fn read_line(line: &str) -> Option<(String, String, usize, Run)> {
+struct Line {
+    key: String,
+    device: String,
+    configuration: String,
+    number: usize,
+    run: Run,
+}
+
+fn read_line(line: &str) -> Option<Line> {
     let line: Json = serde_json::from_str(line).ok()?;
     let run = Run {
         status: Status::named(line["status"].as_str()?)?,
@@ -126,8 +162,13 @@ fn read_line(line: &str) -> Option<(String, String, usize, Run)> {
         spent: line["spent"].as_f64()?,
         detail: line["detail"].as_str().unwrap_or_default().to_string(),
     };
-    let number = line["run"].as_u64()? as usize;
-    Some((line["key"].as_str()?.to_string(), line["config"].to_string(), number, run))
+    Some(Line {
+        key: line["key"].as_str()?.to_string(),
+        device: line["device"].as_str().unwrap_or_default().to_string(),
+        configuration: line["config"].to_string(),
+        number: line["run"].as_u64()? as usize,
+        run,
+    })
 }
 
 /// A target whose runs are looked up in the journal first, and written to it.
@@ -212,9 +253,13 @@ mod tests {
 
     const LIMIT: Limit = Limit { time: Duration::from_secs(1), by_best: false };
 
+    fn owner(key: &str, device: &str) -> Owner {
+        Owner { key: key.into(), device: device.into(), forced: false }
+    }
+
     fn runs(path: &Path, key: &str) -> (usize, usize, Vec<Run>) {
         let space = Space::parse(r#"{"A": [1, 2, 3], "word": ["x", "y"]}"#).unwrap();
-        let mut journal = Journal::open(path, key).unwrap();
+        let mut journal = Journal::open(path, &owner(key, "gfx942")).unwrap();
         let mut target = Counting(0);
         let mut journalled =
             Journalled { target: &mut target, journal: &mut journal, space: &space, reused: 0, made: 0 };
@@ -246,9 +291,26 @@ mod tests {
         let path = folder.path().join("journal.jsonl");
         assert_eq!(runs(&path, "k").0, 6);
         assert_eq!(runs(&path, "other").0, 6);
-        let journal = Journal::open(&path, "k").unwrap();
+        let journal = Journal::open(&path, &owner("k", "gfx942")).unwrap();
         assert_eq!((journal.resumed, journal.foreign), (6, 6));
-        assert!(matches!(Journal::open(&path, "k"), Err(JournalError::Busy { .. })));
+        assert!(matches!(Journal::open(&path, &owner("k", "gfx942")), Err(JournalError::Busy { .. })));
+    }
+
+    #[test]
+    fn runs_on_another_device_are_refused_unless_forced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.jsonl");
+        assert_eq!(runs(&path, "k").0, 6);
+        let error = Journal::open(&path, &owner("k", "gfx90a")).err().unwrap();
+        assert!(error.to_string().ends_with("has runs on gfx942, and this is gfx90a"), "{error}");
+        let forced = Owner { forced: true, ..owner("k", "gfx90a") };
+        let journal = Journal::open(&path, &forced).unwrap();
+        assert_eq!((journal.resumed, journal.foreign), (0, 6));
+        drop(journal);
+        assert!(
+            Journal::open(&path, &owner("other", "gfx90a")).is_ok(),
+            "another search is none of its business"
+        );
     }
 
     #[test]

@@ -10,6 +10,7 @@
 pub mod autotune;
 pub mod importance;
 pub mod journal;
+pub mod launch;
 mod lock;
 pub mod measure;
 pub mod optimize;

@@ -185,7 +185,52 @@ impl Measure for Printed {
 /// Kernels that the runtime starts for itself: fills, copies.
 const RUNTIME_KERNEL: &str = "__amd_rocclr_";
 
-/// Sum of dispatch times as the profiler records them.
+/// How the times of dispatches become one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Aggregate {
+    /// All of them together.
+    #[default]
+    Sum,
+    /// The usual dispatch.
+    Mean,
+    /// The middle one.
+    Median,
+    /// The shortest.
+    Min,
+    /// The longest.
+    Max,
+}
+
+impl Aggregate {
+    /// The aggregate of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "sum" => Aggregate::Sum,
+            "mean" => Aggregate::Mean,
+            "median" => Aggregate::Median,
+            "min" => Aggregate::Min,
+            "max" => Aggregate::Max,
+            _ => return None,
+        })
+    }
+
+    /// What it makes of times, of which there is at least one.
+    fn of(self, mut times: Vec<i64>) -> f64 {
+        times.sort_unstable();
+        let n = times.len();
+        let sum = times.iter().map(|time| *time as f64).sum::<f64>();
+        let at = |place: usize| times.get(place).map_or(f64::NAN, |time| *time as f64);
+        match self {
+            Aggregate::Sum => sum,
+            Aggregate::Mean => sum / n as f64,
+            Aggregate::Median => (at((n.max(1) - 1) / 2) + at(n / 2)) / 2.0,
+            Aggregate::Min => at(0),
+            Aggregate::Max => at(n.max(1) - 1),
+        }
+    }
+}
+
+/// Dispatch times as the profiler records them.
 pub struct DispatchTime {
     profiler: Profiler,
     preset: Preset,
@@ -195,6 +240,8 @@ pub struct DispatchTime {
     runs: Cell<usize>,
     /// Whether readings carry the whole trace.
     pub keep_traces: bool,
+    /// How the times of dispatches become one.
+    pub aggregate: Aggregate,
 }
 
 impl DispatchTime {
@@ -203,7 +250,15 @@ impl DispatchTime {
     pub fn new(profiler: Profiler, traces: &[&str], kernel: Option<regex::Regex>, scratch: &Path) -> Self {
         let preset = Preset { formats: vec!["rocpd".into()], ..Preset::of("dispatches", traces, &[]) };
         let scratch = scratch.to_path_buf();
-        Self { profiler, preset, kernel, scratch, runs: Cell::new(0), keep_traces: false }
+        Self {
+            profiler,
+            preset,
+            kernel,
+            scratch,
+            runs: Cell::new(0),
+            keep_traces: false,
+            aggregate: Aggregate::Sum,
+        }
     }
 
     /// The profiler's command around that of the job, writing to `folder`.
@@ -231,7 +286,14 @@ impl Measure for DispatchTime {
     fn metric(&self) -> Metric {
         let name = match &self.kernel {
             Some(kernel) => format!("dispatch time of {kernel}"),
-            None => "dispatch time".into(),
+            None => "dispatch time".to_string(),
+        };
+        let name = match self.aggregate {
+            Aggregate::Sum => name,
+            Aggregate::Mean => format!("mean {name}"),
+            Aggregate::Median => format!("median {name}"),
+            Aggregate::Min => format!("least {name}"),
+            Aggregate::Max => format!("longest {name}"),
         };
         Metric { name, is_time: true }
     }
@@ -269,7 +331,7 @@ impl Measure for DispatchTime {
             return Err(no_value(why, ended.wall));
         }
         Ok(Reading {
-            value: counted.iter().map(|(_, time)| time.total_ns as f64).sum(),
+            value: self.aggregate.of(dispatch_times(&trace, &wanted)),
             wall: ended.wall,
             stdout: ended.stdout,
             kernels,
@@ -294,6 +356,20 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// Times of the dispatches of kernels that are wanted, but for the runtime's own.
+fn dispatch_times(trace: &Trace, wanted: &dyn Fn(&str) -> bool) -> Vec<i64> {
+    let mut known: BTreeMap<&str, bool> = BTreeMap::new();
+    let mut times = Vec::new();
+    for row in 0..trace.kernels.len() {
+        let name = trace.strings.get(trace.kernels.name[row]);
+        let counts = *known.entry(name).or_insert_with(|| !name.starts_with(RUNTIME_KERNEL) && wanted(name));
+        if counts {
+            times.push(trace.kernels.end[row] - trace.kernels.start[row]);
+        }
+    }
+    times
 }
 
 /// Time of each kernel but the runtime's own, most first.
@@ -341,6 +417,17 @@ mod tests {
         assert_eq!(printed(r"t=(\S+)", "echo none"), Err(r"nothing it printed matches `t=(\S+)`".into()));
         assert_eq!(printed(r"t=(\S+)", "echo t=1; exit 2"), Err("exited with 2: t=1".into()));
         assert!(Printed::new("(").unwrap_err().to_string().starts_with("`--metric (` is not"));
+    }
+
+    #[test]
+    fn dispatch_times_become_one() {
+        let of = |aggregate: Aggregate, times: &[i64]| aggregate.of(times.to_vec());
+        let times = [40, 10, 30, 20];
+        let all =
+            ["sum", "mean", "median", "min", "max"].map(|name| of(Aggregate::named(name).unwrap(), &times));
+        assert_eq!(all, [100.0, 25.0, 25.0, 10.0, 40.0]);
+        assert_eq!(of(Aggregate::Median, &[7, 1, 5]), 5.0);
+        assert_eq!(Aggregate::named("avg"), None);
     }
 
     #[test]

@@ -28,6 +28,9 @@ pub fn autotune_report(space: &Space, metric: &Metric, options: &TunerOptions, t
     if tuned.outcome.trials.iter().any(|trial| trial.status != Status::Ok) {
         report.tables.push(view.failures());
     }
+    if !tuned.skipped.is_empty() {
+        report.tables.push(view.skipped());
+    }
     report.tables.extend([view.parameters(), view.phases()]);
     if view.is_unsure() {
         report.findings.push(view.low_confidence());
@@ -189,6 +192,33 @@ impl View<'_> {
         table
     }
 
+    fn skipped(&self) -> Table {
+        let columns = vec![
+            Column::text("reason"),
+            Column::int("configurations", Unit::None).key(),
+            Column::text("first"),
+            Column::text("status").data(),
+        ];
+        let mut table = Table::new("skipped", "Left out: they cannot be launched", columns);
+        let mut reasons: Vec<(&str, usize, &[u16])> = Vec::new();
+        for one in &self.tuned.skipped {
+            match reasons.iter_mut().find(|(reason, _, _)| *reason == one.reason) {
+                Some((_, count, _)) => *count += 1,
+                None => reasons.push((&one.reason, 1, &one.levels)),
+            }
+        }
+        reasons.sort_by_key(|(_, count, _)| std::cmp::Reverse(*count));
+        for (reason, count, levels) in reasons {
+            table.push(vec![
+                Value::from(reason),
+                Value::from(count),
+                Value::Text(self.space.describe(levels)),
+                Value::from(Status::Skipped.name()),
+            ]);
+        }
+        table
+    }
+
     fn parameters(&self) -> Table {
         let columns = vec![
             Column::text("parameter"),
@@ -248,6 +278,11 @@ impl View<'_> {
             (_, 0) => notes.push("the best is better than all others beyond noise".into()),
             (_, 1) => notes.push("1 other configuration cannot be told from the best".into()),
             (_, n) => notes.push(format!("{n} other configurations cannot be told from the best")),
+        }
+        if outcome.by_simplicity {
+            notes.push(
+                "the best was chosen among equals within 1 %: it changes fewest of the defaults".into(),
+            );
         }
         if outcome.noise.freedom > 0 && outcome.scale.logarithmic {
             let percent = 100.0 * outcome.noise.deviation;
@@ -369,6 +404,7 @@ impl View<'_> {
         let mut result = json!({
             "search_space_size": size,
             "evaluated_configs": outcome.trials.len(),
+            "skipped_configs": self.tuned.skipped.len(),
             "failed_configs": outcome.trials.iter().filter(|trial| trial.status != Status::Ok).count(),
             "best_config": best,
             "model": model,

@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use hw::arch::Arch;
+
+use crate::launch;
 use crate::measure::{Measure, Unmeasured};
 use crate::process::{self, How, Job};
-use crate::space::{Setting, Space};
+use crate::space::{Resource, Setting, Space};
 use crate::template::Template;
 use crate::tuner::{Limit, Run, Status, Target};
 
@@ -37,12 +40,29 @@ pub struct CommandTarget<'a> {
     /// What a run printed, for the checker.
     stdout: PathBuf,
     built: Option<Vec<u16>>,
+    /// The GPU, to see in built files what cannot be launched.
+    arch: Option<&'static Arch>,
 }
 
 impl<'a> CommandTarget<'a> {
     /// Prepares; `stdout` is where the output of a run is put for the checker.
-    pub fn new(space: &'a Space, commands: &'a Commands, measure: &'a dyn Measure, stdout: PathBuf) -> Self {
-        Self { space, commands, measure, stdout, built: None }
+    pub fn new(
+        space: &'a Space,
+        commands: &'a Commands,
+        measure: &'a dyn Measure,
+        stdout: PathBuf,
+        arch: Option<&'static Arch>,
+    ) -> Self {
+        Self { space, commands, measure, stdout, built: None, arch }
+    }
+
+    /// Why what was built cannot be launched, where its code object tells.
+    fn problem_of_build(&self, levels: &[u16], settings: &[(&str, &Setting)]) -> Option<String> {
+        let words = self.commands.build.as_ref()?.words(settings);
+        let made = words.iter().skip_while(|word| *word != "-o").nth(1).cloned();
+        let made = made.or_else(|| self.commands.run.words(settings).first().cloned())?;
+        let threads = self.space.resources.amount(Resource::Threads, self.space, levels);
+        launch::problem_of_build(made.as_ref(), self.arch?, threads)
     }
 
     fn build(
@@ -99,6 +119,11 @@ impl Target for CommandTarget<'_> {
         };
         if let Err(detail) = self.build(levels, &settings, &env) {
             return failed(Status::BuildFailed, 0.0, detail);
+        }
+        if number == 0
+            && let Some(reason) = self.problem_of_build(levels, &settings)
+        {
+            return failed(Status::Skipped, 0.0, reason);
         }
         let words = self.commands.run.words(&settings);
         let job = Job { words: &words, env: &env, folder: None, limit: limit.time };

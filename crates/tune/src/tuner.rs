@@ -23,6 +23,10 @@ pub enum Status {
     WrongResult,
     /// It ended well, but the metric was not to be found.
     NoValue,
+    /// It gave a value in one run and failed in another.
+    Unstable,
+    /// It was not run: it cannot be launched.
+    Skipped,
 }
 
 /// All of them with their names.
@@ -34,6 +38,8 @@ const STATUSES: &[(Status, &str)] = &[
     (Status::TooSlow, "too_slow"),
     (Status::WrongResult, "wrong_result"),
     (Status::NoValue, "no_value"),
+    (Status::Unstable, "unstable"),
+    (Status::Skipped, "skipped"),
 ];
 
 impl Status {
@@ -144,6 +150,8 @@ pub struct Trial {
 pub struct Progress<'a> {
     /// Trials so far, the current one included.
     pub trials: &'a [Trial],
+    /// Trials of the budget that are used.
+    pub used: usize,
     /// Trials of the budget, or of the space where it is smaller.
     pub of: usize,
     /// Seconds spent, earlier sessions included.
@@ -175,6 +183,8 @@ pub struct Outcome {
     pub used: usize,
     /// Whether every candidate was tried.
     pub exhausted: bool,
+    /// Whether the first of the ranking is there because it is simpler than the one with the best mean.
+    pub by_simplicity: bool,
 }
 
 /// How values are compared: less is better, and by ratio where all are positive.
@@ -299,8 +309,11 @@ impl<'a> Tuner<'a> {
         let kinds = [model::Kind::Ridge, model::Kind::Forest, model::Kind::Smooth, model::Kind::Steep];
         let model = Model::fit(&self.features, &samples, &kinds, &[], &mut random);
         let quality = strategy.quality().cloned().or_else(|| model.as_ref()?.quality.clone());
+        let mut ranking = self.ranking(scale);
+        let by_simplicity = self.prefer_simple(&mut ranking, noise, scale);
         Outcome {
-            ranking: self.ranking(scale),
+            ranking,
+            by_simplicity,
             exhausted: tried.iter().all(|tried| *tried),
             trials: self.trials,
             noise,
@@ -319,7 +332,8 @@ impl<'a> Tuner<'a> {
 
     fn tell(&self, watch: &mut dyn FnMut(&Progress)) {
         let best = self.best(self.scale()).map(|best| &self.trials[best]);
-        watch(&Progress { trials: &self.trials, of: self.most_trials(), spent: self.spent, best });
+        let of = self.most_trials().max(self.used);
+        watch(&Progress { trials: &self.trials, used: self.used, of, spent: self.spent, best });
     }
 
     /// Tries a configuration, again and again while it may be the best and noise leaves that open.
@@ -402,8 +416,15 @@ impl<'a> Tuner<'a> {
             Some(value) => trial.values.push(value),
             None => {
                 // A configuration that fails now and then is no good, whatever its other runs gave.
-                trial.status = if run.status == Status::Ok { Status::NoValue } else { run.status };
-                trial.detail = run.detail;
+                trial.status = match run.status {
+                    _ if number > 0 => Status::Unstable,
+                    Status::Ok => Status::NoValue,
+                    failed => failed,
+                };
+                trial.detail = match number {
+                    0 => run.detail,
+                    _ => format!("run {} of it {}", number + 1, run.detail),
+                };
             }
         }
         trial.status == Status::Ok
@@ -459,6 +480,32 @@ impl<'a> Tuner<'a> {
             mean(&self.trials[a].values, scale).total_cmp(&mean(&self.trials[b].values, scale))
         });
         ranking
+    }
+}
+
+/// How likely luck alone is to put a configuration behind another that is as good.
+const LUCK: f64 = 0.05;
+
+impl Tuner<'_> {
+    /// Puts the simplest of those that cannot be told from the best first; whether that is another one. Simplest is
+    /// what changes fewest of the defaults.
+    fn prefer_simple(&self, ranking: &mut [usize], noise: Noise, scale: Scale) -> bool {
+        let Some(&best) = ranking.first().filter(|_| self.space.has_defaults()) else { return false };
+        let defaults = self.space.defaults();
+        let changed = |place: usize| {
+            let levels = self.candidates.get(self.trials[place].candidate);
+            levels.iter().zip(&defaults).filter(|(level, default)| level != default).count()
+        };
+        let is_equal = |place: usize| {
+            let (mine, its) = (&self.trials[place].values, &self.trials[best].values);
+            let behind = mean(mine, scale) - mean(its, scale);
+            let luck = noise.chance_of_luck(behind, its.len(), mine.len());
+            behind == 0.0 || (behind <= INDIFFERENT && luck.is_some_and(|luck| luck > LUCK))
+        };
+        let equals = (0..ranking.len()).take_while(|&i| is_equal(ranking[i]));
+        let Some(simplest) = equals.min_by_key(|&i| changed(ranking[i])) else { return false };
+        ranking[..=simplest].rotate_right(1);
+        simplest > 0
     }
 }
 

@@ -10,9 +10,10 @@ use collect::run::{CollectRequest, Prepared};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use report::chart::SvgOptions;
 use tune::autotune::{AutotuneError, AutotuneRequest, autotune};
-use tune::measure::{DispatchTime, Measure, Printed, ProcessTime};
+use tune::journal::JournalError;
+use tune::measure::{Aggregate, DispatchTime, Measure, Printed, ProcessTime};
 use tune::search::Choice;
-use tune::space::{CommandText, Space, SpaceError};
+use tune::space::{CommandText, Objective, Space, SpaceError};
 use tune::target::Commands;
 use tune::template::{Template, TemplateError};
 use tune::tuner::{Budget, Progress, TunerOptions};
@@ -72,21 +73,21 @@ pub struct AutotuneArgs {
     #[arg(long, value_enum, default_value_t = StrategyName::Regression, value_name = "NAME")]
     strategy: StrategyName,
 
-    /// Trials: configurations with up to `--repeats` runs each
-    #[arg(long, value_name = "N", default_value_t = 80)]
-    trials: usize,
+    /// Trials: configurations with up to `--repeats` runs each [default: 80]
+    #[arg(long, value_name = "N")]
+    trials: Option<usize>,
 
     /// Stop after this time, in minutes
     #[arg(long, value_name = "M")]
     minutes: Option<f64>,
 
-    /// Runs of a configuration in one trial at most
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    repeats: usize,
+    /// Runs of a configuration in one trial at most [default: 3]
+    #[arg(long, value_name = "N")]
+    repeats: Option<usize>,
 
-    /// Longest run, in seconds
-    #[arg(long, value_name = "S", default_value_t = 60.0)]
-    timeout: f64,
+    /// Longest run, in seconds [default: 60]
+    #[arg(long, value_name = "S")]
+    timeout: Option<f64>,
 
     /// Longest build, in seconds
     #[arg(long, value_name = "S", default_value_t = 600.0)]
@@ -107,6 +108,14 @@ pub struct AutotuneArgs {
     /// Files beside those in the commands whose contents decide the result; may be repeated
     #[arg(long, value_name = "FILE")]
     key_file: Vec<PathBuf>,
+
+    /// The GPU that `resources` of the space are held against; the one found without
+    #[arg(long, value_name = "NAME")]
+    arch: Option<String>,
+
+    /// Go on in a folder with runs on another device, without those runs
+    #[arg(long)]
+    force: bool,
 
     /// Folder for the journal, best.json and search.svg
     #[arg(short, long, value_name = "DIR", default_value = "rocm-perf-autotune")]
@@ -129,20 +138,23 @@ impl AutotuneArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         let space = Space::read(&self.space).map_err(|error| space_failure(&self.space, error))?;
         let commands = self.commands(&space)?;
-        let measure = self.measure()?;
-        let gpu = gpu();
+        let measure = self.measure(&space.objective)?;
+        let gpu = self.gpu()?;
         let request = AutotuneRequest {
             space: &space,
             commands: &commands,
             measure: measure.as_ref(),
-            options: self.options()?,
+            options: self.options(&space)?,
             out: &self.out,
             key_files: &self.key_file,
             gpu: gpu.as_deref(),
+            forced: self.force,
         };
         let mut live = Live::new(output, request.measure.metric().is_time);
         let tuned = autotune(&request, &mut |progress| live.show(progress)).map_err(|error| match error {
             AutotuneError::Space(error) => space_failure(&self.space, error),
+            AutotuneError::Journal(error @ JournalError::Device { .. }) => Failure::input(error.to_string())
+                .with_help("give another folder by `--out`, or `--force` to pass those runs over"),
             other => Failure::input(other.to_string()),
         })?;
         live.finish();
@@ -164,16 +176,31 @@ impl AutotuneArgs {
         output.show(report)
     }
 
-    fn options(&self) -> Result<TunerOptions, Failure> {
+    /// The architecture that was named, or that of the GPU in this machine.
+    fn gpu(&self) -> Result<Option<String>, Failure> {
+        let Some(typed) = &self.arch else { return Ok(gpu()) };
+        let known = hw::arch::find(typed).or_else(|| hw::arch::of_product(typed));
+        known.map(|arch| Some(arch.name.clone())).ok_or_else(|| {
+            let names: Vec<&str> = hw::arch::all().iter().map(|arch| arch.name.as_str()).collect();
+            Failure::input(format!("`--arch {typed}` is no GPU that is known"))
+                .with_help(format!("there are {}", names.join(", ")))
+        })
+    }
+
+    fn options(&self, space: &Space) -> Result<TunerOptions, Failure> {
+        let (limits, usual) = (&space.limits, TunerOptions::default());
         let positive = |name: &str, value: f64| match value > 0.0 && value < 1e9 {
             true => Ok(value),
             false => Err(Failure::input(format!("`--{name} {value}` must be above zero"))),
         };
-        if self.trials == 0 || self.repeats == 0 {
-            let name = if self.trials == 0 { "trials" } else { "repeats" };
+        let trials = self.trials.or(limits.trials).unwrap_or(usual.budget.trials);
+        let repeats = self.repeats.or(limits.repeats).unwrap_or(usual.repeats);
+        if trials == 0 || repeats == 0 {
+            let name = if trials == 0 { "trials" } else { "repeats" };
             return Err(Failure::input(format!("`--{name} 0` leaves nothing to run")));
         }
-        let minutes = self.minutes.map(|minutes| positive("minutes", minutes)).transpose()?;
+        let minutes =
+            self.minutes.or(limits.minutes).map(|minutes| positive("minutes", minutes)).transpose()?;
         Ok(TunerOptions {
             strategy: match self.strategy {
                 StrategyName::Regression => Choice::Regression,
@@ -184,14 +211,16 @@ impl AutotuneArgs {
             seed: self.seed,
             seed_fraction: positive("seed-fraction", self.seed_fraction)?,
             prune_factor: positive("prune-factor", self.prune_factor)?,
-            repeats: self.repeats,
-            budget: Budget {
-                trials: self.trials,
-                time: minutes.map(|minutes| Duration::from_secs_f64(minutes * 60.0)),
-            },
-            timeout: Duration::from_secs_f64(positive("timeout", self.timeout)?),
-            maximise: self.maximize,
+            repeats,
+            budget: Budget { trials, time: minutes.map(|minutes| Duration::from_secs_f64(minutes * 60.0)) },
+            timeout: Duration::from_secs_f64(positive("timeout", self.timeout(space))?),
+            maximise: self.maximize || space.objective.maximise.unwrap_or(false),
         })
+    }
+
+    /// Seconds of a run at most.
+    fn timeout(&self, space: &Space) -> f64 {
+        self.timeout.or(space.limits.timeout).unwrap_or(TunerOptions::default().timeout.as_secs_f64())
     }
 
     fn commands(&self, space: &Space) -> Result<Commands, Failure> {
@@ -236,27 +265,34 @@ impl AutotuneArgs {
             check,
             env,
             build_timeout: Duration::from_secs_f64(self.build_timeout.clamp(0.001, 1e9)),
-            check_timeout: Duration::from_secs_f64(self.timeout.clamp(0.001, 1e9)),
+            check_timeout: Duration::from_secs_f64(self.timeout(space).clamp(0.001, 1e9)),
         })
     }
 
-    fn measure(&self) -> Result<Box<dyn Measure>, Failure> {
-        if let Some(metric) = &self.metric {
+    /// What the options say is measured, or else the space.
+    fn measure(&self, objective: &Objective) -> Result<Box<dyn Measure>, Failure> {
+        let typed = self.no_rocprof || self.metric.is_some() || self.kernel.is_some();
+        let in_file = objective.metric.as_deref().filter(|_| !typed);
+        let printed = in_file.filter(|metric| !["dispatch_time", "process_time"].contains(metric));
+        if let Some(metric) = self.metric.as_deref().or(printed) {
             let printed = Printed::new(metric).map_err(|error| Failure::input(error.to_string()))?;
             return Ok(Box::new(printed));
         }
-        if self.no_rocprof {
+        if self.no_rocprof || in_file == Some("process_time") {
             return Ok(Box::new(ProcessTime));
         }
-        let kernel = self.kernel.as_deref().map(regex::Regex::new).transpose().map_err(|error| {
-            let typed = self.kernel.as_deref().unwrap_or_default();
+        let kernel = self.kernel.as_deref().or(objective.kernel.as_deref());
+        let kernel = kernel.map(regex::Regex::new).transpose().map_err(|error| {
+            let typed = kernel.unwrap_or_default();
             let why = error.to_string();
             let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
             Failure::input(format!("`--kernel {typed}` is not a regular expression: {why}"))
         })?;
         let profiler = found_profiler()?;
         let scratch = self.out.join("profiles");
-        Ok(Box::new(DispatchTime::new(profiler, &["kernel"], kernel, &scratch)))
+        let mut times = DispatchTime::new(profiler, &["kernel"], kernel, &scratch);
+        times.aggregate = objective.aggregate.as_deref().and_then(Aggregate::named).unwrap_or_default();
+        Ok(Box::new(times))
     }
 
     fn nothing_worked(&self, trials: &[tune::tuner::Trial]) -> Failure {
@@ -333,9 +369,9 @@ impl Live {
     fn show(&mut self, progress: &Progress) {
         let Some(bar) = &self.bar else { return };
         bar.set_length(progress.of as u64);
-        bar.set_position(progress.trials.len() as u64);
-        let each = progress.spent / progress.trials.len().max(1) as f64;
-        let left = each * progress.of.saturating_sub(progress.trials.len()) as f64;
+        bar.set_position(progress.used as u64);
+        let each = progress.spent / progress.used.max(1) as f64;
+        let left = each * progress.of.saturating_sub(progress.used) as f64;
         let best = match progress.best {
             None => "nothing worked yet".to_string(),
             Some(best) => {

@@ -53,6 +53,12 @@ impl Candidates {
         self.levels.chunks_exact(self.parameters.max(1))
     }
 
+    /// Those that are marked; the size stays that of the whole space.
+    pub fn only(&self, marked: &[bool]) -> Self {
+        let kept = self.iter().zip(marked).filter(|(_, marked)| **marked).flat_map(|(levels, _)| levels);
+        Self { levels: kept.copied().collect(), parameters: self.parameters, size: self.size }
+    }
+
     /// Which one has these levels.
     pub fn position(&self, levels: &[u16]) -> Option<usize> {
         self.iter().position(|other| other == levels)

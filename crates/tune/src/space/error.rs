@@ -86,6 +86,16 @@ pub enum SpaceError {
         /// The parameter.
         name: String,
     },
+    /// Nothing that the GPU could launch.
+    #[error("none of {count} configurations can be launched on {arch}: {reason}")]
+    NoLaunch {
+        /// How many there are.
+        count: usize,
+        /// The GPU.
+        arch: String,
+        /// Why the first cannot.
+        reason: String,
+    },
     /// Too large to be true.
     #[error("no configuration that fulfils the constraints was found among {tried} tries")]
     NotFound {

@@ -14,11 +14,14 @@ mod error;
 mod expression;
 mod parse;
 mod read;
+mod sections;
 mod setting;
 
 pub use enumerate::{Candidates, Size};
 pub use error::SpaceError;
 pub use expression::{Expression, Scalar, SyntaxError};
+pub(crate) use sections::Resource;
+pub use sections::{Limits, Objective, Resources};
 pub use setting::Setting;
 
 use serde_json::{Map, Value as Json};
@@ -74,6 +77,16 @@ pub struct Space {
     pub commands: Vec<(String, CommandText)>,
     /// Environment variables for all commands; values are templates.
     pub environment: Vec<(String, String)>,
+    /// What is measured.
+    pub objective: Objective,
+    /// For how long.
+    pub limits: Limits,
+    /// What a launch takes.
+    pub resources: Resources,
+    /// What decides the result beside the commands: names and values.
+    pub key: Vec<(String, String)>,
+    /// Files whose contents decide it.
+    pub key_files: Vec<String>,
 }
 
 impl Space {

@@ -5,15 +5,28 @@ use std::path::Path;
 use serde_json::{Map, Value as Json};
 
 use super::expression::{Expression, Scalar, SyntaxError};
+use super::sections;
 use super::{CommandText, Constraint, Parameter, Setting, Space, SpaceError};
 
-const SPACE_KEYS: &[&str] = &["params", "constraints", "derived", "build", "run", "check", "env"];
+const SPACE_KEYS: &[&str] = &[
+    "params",
+    "constraints",
+    "derived",
+    "build",
+    "run",
+    "check",
+    "env",
+    "objective",
+    "budget",
+    "key",
+    "resources",
+];
 const PARAMETER_KEYS: &[&str] =
     &["values", "range", "step", "pow2", "bool", "categorical", "default", "when"];
 /// More values than this are a mistake of the step.
 const MOST_VALUES: usize = 10_000;
 
-type Read<T> = Result<T, SpaceError>;
+pub(super) type Read<T> = Result<T, SpaceError>;
 
 impl Space {
     /// Reads a space from a file.
@@ -63,7 +76,7 @@ impl Space {
         }
         for key in ["build", "run", "check"] {
             if let Some(command) = object.get(key) {
-                space.commands.push((key.into(), command_text(key, command)?));
+                space.commands.push((key.into(), command_text(key, sections::words_of(key, command)?)?));
             }
         }
         if let Some(env) = object.get("env") {
@@ -75,6 +88,10 @@ impl Space {
                 space.environment.push((name.clone(), setting.to_string()));
             }
         }
+        space.objective = sections::objective(object)?;
+        space.limits = sections::limits(object)?;
+        (space.key, space.key_files) = sections::deciding(object)?;
+        space.resources = sections::resources(object, &space)?;
         space.sound()
     }
 
@@ -127,7 +144,7 @@ impl Space {
         Ok(self)
     }
 
-    fn expression(&self, place: &str, text: &str) -> Read<Expression> {
+    pub(super) fn expression(&self, place: &str, text: &str) -> Read<Expression> {
         let mut names = self.names();
         names.extend(self.derived.iter().map(|(name, _)| name.as_str()));
         Expression::parse(text, &|name| names.iter().position(|known| *known == name)).map_err(|error| {
@@ -140,7 +157,7 @@ impl Space {
     }
 }
 
-fn kind(place: &str, key: &str, expected: &'static str) -> SpaceError {
+pub(super) fn kind(place: &str, key: &str, expected: &'static str) -> SpaceError {
     SpaceError::Kind { place: place.into(), key: key.into(), expected }
 }
 
@@ -148,7 +165,11 @@ fn wrong(name: &str, why: impl Into<String>) -> SpaceError {
     SpaceError::Parameter { name: name.into(), why: why.into() }
 }
 
-fn known_keys(object: &Map<String, Json>, place: &str, known: &'static [&'static str]) -> Read<()> {
+pub(super) fn known_keys(
+    object: &Map<String, Json>,
+    place: &str,
+    known: &'static [&'static str],
+) -> Read<()> {
     match object.keys().find(|key| !known.contains(&key.as_str())) {
         Some(key) => Err(SpaceError::Key { place: place.into(), key: key.clone(), known }),
         None => Ok(()),
