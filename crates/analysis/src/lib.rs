@@ -41,7 +41,9 @@ pub use critical_path::{
 pub use filters::FilterError;
 pub use fuse::{Fuse, FuseInstance, FusionCatalogue, fuse, fuse_with};
 pub use info::info;
-pub use occupancy::{OccupancyOptions, occupancy, occupancy_needs, occupancy_of_code, occupancy_of_numbers};
+pub use occupancy::{
+    OccupancyOptions, occupancy, occupancy_counters, occupancy_needs, occupancy_of_code, occupancy_of_numbers,
+};
 pub use overlap::{Overlap, overlap, overlap_needs, overlap_report};
 pub use roofline::{
     PeakSource, RooflineOptions, counted_sources, roofline, roofline_counter_report, roofline_counters, roofline_needs,

@@ -53,6 +53,11 @@ impl Failure {
         &self.message
     }
 
+    /// What to do, if there is anything.
+    pub fn help(&self) -> Option<&str> {
+        self.help.as_deref()
+    }
+
     /// Prints it and gives the exit code.
     pub fn show(&self) -> ExitCode {
         let color =

@@ -120,3 +120,39 @@ fn halved_registers_of_gfx950_are_restored_and_said() {
     let text = stdout(&["occupancy", trace.to_str().unwrap()]);
     assert!(text.contains("the profiler gave half the registers of gfx950 kernels"));
 }
+
+/// A column of a small CSV file, by its heading.
+fn column(path: &Path, heading: &str) -> Vec<f64> {
+    let mut reader = csv::Reader::from_path(path).expect("the file is there");
+    let place = reader.headers().unwrap().iter().position(|name| name == heading).expect(heading);
+    reader.records().map(|row| row.unwrap()[place].parse().unwrap_or(f64::NAN)).collect()
+}
+
+#[test]
+fn achieved_occupancy_is_what_the_levels_of_waves_say() {
+    for workload in ["vcopy_MI200", "vcopy_MI300X_A1"] {
+        let Some(folder) = shared_data().map(|data| data.join("rocprof_compute").join(workload)) else {
+            return;
+        };
+        let sum = |heading| column(&folder.join("SQ_LEVEL_WAVES.csv"), heading).iter().sum::<f64>();
+        let fact = |heading| column(&folder.join("sysinfo.csv"), heading)[0];
+        let cycles = sum("GRBM_GUI_ACTIVE") / fact("num_xcd");
+        let expected = 100.0 * sum("SQ_ACCUM_PREV_HIRES") / cycles / fact("cu_per_gpu") / 32.0;
+        let report = json("occupancy", &[&folder], &[]);
+        let rows = report["tables"]["kernels"].as_array().unwrap();
+        assert_eq!(rows.len(), 1, "{workload} has one kernel");
+        let achieved = rows[0]["achieved_pct"].as_f64().unwrap_or_else(|| panic!("{}", rows[0]));
+        assert!((achieved - expected).abs() < 1e-3, "{workload}: {achieved} is not {expected}");
+        assert!((0.0..100.0).contains(&achieved));
+    }
+}
+
+#[test]
+fn without_counters_achieved_occupancy_is_absent_and_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    synth(folder.path(), &["--to", "rocpd", "--kernels", "200"]);
+    let report = json("occupancy", &[folder.path()], &[]);
+    let row = &report["tables"]["kernels"][0];
+    assert!(row["achieved_pct"].is_null());
+    assert_eq!(row["absent"]["achieved_pct"], "no counters were collected");
+}

@@ -4,6 +4,7 @@
 
 mod charge;
 mod classes;
+mod features;
 mod occupancy;
 mod pc_samples;
 mod tables;
@@ -13,8 +14,8 @@ use trace::ThreadTrace;
 
 use self::charge::Charged;
 use crate::base;
-use crate::bottleneck::Figures;
 
+pub use features::{thread_trace_features, thread_trace_result};
 pub use pc_samples::{pc_sample_needs, pc_samples_report};
 
 /// Where the cycles went in each of several thread traces.
@@ -45,34 +46,4 @@ pub fn thread_trace_report(traces: &[ThreadTrace]) -> Report {
         );
     }
     report
-}
-
-/// Features of thread traces for the bottleneck's rules, by kernel.
-pub fn thread_trace_features(traces: &[ThreadTrace]) -> Vec<(String, Figures)> {
-    let mut found = Vec::new();
-    for trace in traces {
-        let charged = Charged::of(trace);
-        let features: [(&str, &[&str]); 5] = [
-            ("att_memory_wait_pct", &["memory latency", "scalar memory latency"]),
-            ("att_lds_wait_pct", &["LDS latency", "LDS unit busy"]),
-            ("att_barrier_pct", &["barrier"]),
-            ("att_fetch_pct", &["instruction fetch"]),
-            (
-                "att_stall_pct",
-                &[
-                    "memory unit busy",
-                    "LDS unit busy",
-                    "vector unit busy",
-                    "matrix unit busy",
-                    "other unit busy",
-                ],
-            ),
-        ];
-        let figures: Figures = features
-            .into_iter()
-            .filter_map(|(name, causes)| Some((name.to_string(), charged.share_pct(causes)?)))
-            .collect();
-        found.extend(trace.kernels.iter().map(|kernel| (kernel.clone(), figures.clone())));
-    }
-    found
 }

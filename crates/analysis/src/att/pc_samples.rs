@@ -11,10 +11,16 @@ use crate::base;
 const COMMENT: &str = "Instruction_Comment";
 const REASON: &str = "Stall_Reason";
 const ISSUED: &str = "Wave_Issued_Instruction";
+/// What the JSON form calls the two; the reason is a field of the snapshot.
+const JSON_ISSUED: &str = "wave_issued";
+const SNAPSHOT: &str = "snapshot";
+
+/// Stands for the text of an instruction that the profiler could not tell.
+const UNKNOWN: &str = "not recorded";
 
 /// What a trace must be read with.
 pub fn pc_sample_needs() -> Needs {
-    let args = [COMMENT, REASON, ISSUED].map(String::from).to_vec();
+    let args = [COMMENT, REASON, ISSUED, JSON_ISSUED, SNAPSHOT].map(String::from).to_vec();
     Needs { kernels: true, samples: true, args: ArgNeeds::Keys(args), ..Needs::nothing() }
 }
 
@@ -41,23 +47,36 @@ pub fn pc_samples_report(trace: &Trace) -> Option<Report> {
     let mut reasons: BTreeMap<(&str, String), usize> = BTreeMap::new();
     let mut mix: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let mut total: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut unknown = 0;
     for &row in &rows {
         let dispatch = trace.samples.dispatch[row].get();
         let kernel = dispatch.and_then(|id| kernel_of.get(&(trace.samples.process[row].0, id)));
         let kernel = kernel.map_or("a dispatch that is not recorded", |name| trace.strings.get(*name));
-        let instruction = trace.strings.get(trace.samples.location[row]);
         let source = argument(row, COMMENT);
+        // Readers put the source line where there is no instruction.
+        let instruction = match trace.strings.get(trace.samples.location[row]) {
+            text if text.is_empty() || text == source => UNKNOWN,
+            text => text,
+        };
+        unknown += usize::from(instruction == UNKNOWN);
         *total.entry(kernel).or_default() += 1;
         *hot.entry((kernel, instruction, source)).or_default() += 1;
         *mix.entry((kernel, class_of(instruction).name.as_str())).or_default() += 1;
         if !source.is_empty() {
             *sources.entry((kernel, source)).or_default() += 1;
         }
-        let (issued, reason) = (argument(row, ISSUED), argument(row, REASON));
+        let issued = [ISSUED, JSON_ISSUED].map(|name| argument(row, name)).concat();
+        let reason = match argument(row, REASON) {
+            "" => stall_reason(argument(row, SNAPSHOT)),
+            reason => reason.to_string(),
+        };
         if !reason.is_empty() || !issued.is_empty() {
-            let reason =
-                if matches!(issued, "1" | "true" | "TRUE") { "issued".into() } else { plain(reason) };
-            *reasons.entry((kernel, reason)).or_default() += 1;
+            let cause = match issued.as_str() {
+                "1" | "true" | "TRUE" => "issued".to_string(),
+                _ if reason.is_empty() => UNKNOWN.to_string(),
+                _ => plain(&reason),
+            };
+            *reasons.entry((kernel, cause)).or_default() += 1;
         }
     }
     let share = |count: usize, kernel: &str| Value::Float(100.0 * count as f64 / total[kernel] as f64);
@@ -104,12 +123,21 @@ pub fn pc_samples_report(trace: &Trace) -> Option<Report> {
     report.tables.iter_mut().for_each(|table| {
         table.sort_by("samples");
     });
+    if unknown > 0 {
+        report.notes.push(format!("{unknown} of {} samples have no instruction", rows.len()));
+    }
     if reasons.is_empty() {
         report
             .notes
             .push("host-trap samples say where waves were, not why; stochastic sampling tells both".into());
     }
     Some(report)
+}
+
+/// The reason in a snapshot, which is an object.
+fn stall_reason(snapshot: &str) -> String {
+    let fields: serde_json::Value = serde_json::from_str(snapshot).unwrap_or_default();
+    fields["stall_reason"].as_str().unwrap_or_default().to_string()
 }
 
 /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_ALU_DEPENDENCY` as people say it.

@@ -30,6 +30,12 @@ fn each<'a>(
     traces.iter().zip(charged)
 }
 
+/// The kernel, which one thread trace need not repeat in every row.
+fn kernel_column(traces: &[ThreadTrace]) -> Column {
+    let column = Column::text("kernel");
+    if traces.len() > 1 { column } else { column.detail() }
+}
+
 pub(super) fn stalls(traces: &[ThreadTrace], charged: &[Charged]) -> Table {
     let columns = vec![
         Column::text("kernel"),
@@ -52,7 +58,7 @@ pub(super) fn stalls(traces: &[ThreadTrace], charged: &[Charged]) -> Table {
 
 pub(super) fn instructions(traces: &[ThreadTrace], charged: &[Charged]) -> Table {
     let columns = vec![
-        Column::text("kernel").detail(),
+        kernel_column(traces),
         Column::int("address", Unit::Exact).detail(),
         Column::text("instruction"),
         Column::text("source").normal(),
@@ -97,7 +103,7 @@ fn source(text: &str) -> Value {
 
 pub(super) fn sources(traces: &[ThreadTrace], charged: &[Charged]) -> Table {
     let columns = vec![
-        Column::text("kernel").detail(),
+        kernel_column(traces),
         Column::text("source"),
         Column::int("instructions", Unit::None),
         Column::int("cycles", Unit::None).key(),
@@ -165,7 +171,7 @@ pub(super) fn mix(traces: &[ThreadTrace], charged: &[Charged]) -> Table {
 
 pub(super) fn loads(traces: &[ThreadTrace], charged: &[Charged]) -> Table {
     let columns = vec![
-        Column::text("kernel").detail(),
+        kernel_column(traces),
         Column::text("instruction"),
         Column::text("source").normal(),
         Column::int("waits", Unit::None).key(),

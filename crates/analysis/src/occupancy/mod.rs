@@ -1,6 +1,7 @@
 //! Theoretical occupancy of kernels: how many waves fit, what limits them and what to change, from a trace, from
 //! code objects or from numbers. The rules are `hw`'s; here they meet what a run or a file tells.
 
+mod achieved;
 mod code;
 mod gfx950;
 mod recorded;
@@ -15,6 +16,8 @@ use trace::{Needs, Trace};
 
 use crate::base;
 
+pub use achieved::occupancy_counters;
+
 /// What the user says beyond the trace or the file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OccupancyOptions<'a> {
@@ -26,6 +29,8 @@ pub struct OccupancyOptions<'a> {
     pub dynamic_lds: u32,
     /// Code objects whose register counts win over the profiler's.
     pub code: Option<&'a Contents>,
+    /// Another run of the same program with counters, where the trace itself has none.
+    pub counters: Option<&'a Trace>,
 }
 
 /// Where figures come from, in tables.
@@ -52,6 +57,8 @@ struct Subject {
     total_ns: i64,
     /// Waves of the largest launch, per compute unit of the GPU.
     launched_waves_per_cu: Option<f64>,
+    /// Waves that were resident, of a trace with counters.
+    achieved: Option<Result<achieved::Resident, &'static str>>,
     /// How the registers were come by; empty where there are none.
     registers_from: &'static str,
     /// How LDS and scratch were come by; empty where there are none.
@@ -82,7 +89,7 @@ impl Subject {
 
 /// What [`occupancy`] needs of a trace.
 pub fn occupancy_needs() -> Needs {
-    Needs { kernels: true, shapes: true, ..Needs::nothing() }
+    Needs { kernels: true, shapes: true, counters: true, counter_columns: true, ..Needs::nothing() }
 }
 
 /// Occupancy of the kernels of a trace.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use hw::code_object::CodeObjectKernel;
 use trace::{LaunchShape, Map, OptI64, Trace};
 
+use super::achieved::Achieved;
 use super::gfx950::{self, Verdict};
 use super::{CODE_OBJECT, OccupancyOptions, PROFILER, Subject};
 use crate::names;
@@ -20,6 +21,8 @@ struct Key {
     lds_bytes: Option<u32>,
     scratch_bytes: Option<u32>,
     workgroup: Option<u32>,
+    /// LDS as launched, whatever the code says.
+    launched_lds: Option<u32>,
     lds_from: &'static str,
     scratch_from: &'static str,
 }
@@ -91,8 +94,14 @@ pub(super) fn subjects(trace: &Trace, options: &OccupancyOptions) -> (Vec<Subjec
         ),
         _ => {}
     }
-    let mut subjects: Vec<Subject> =
-        tallies.into_iter().map(|(key, tally)| subject(key, &tally, verdict, &code)).collect();
+    let achieved = Achieved::of(options.counters.unwrap_or(trace));
+    let mut subjects: Vec<Subject> = tallies
+        .into_iter()
+        .map(|(key, tally)| {
+            let resident = achieved.get((&key.name, key.workgroup, key.launched_lds));
+            Subject { achieved: Some(resident), ..subject(key, &tally, verdict, &code) }
+        })
+        .collect();
     subjects.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.name.cmp(&b.name)));
     if options.code.is_some() {
         let found = subjects.iter().filter(|subject| subject.registers_from == CODE_OBJECT).count();
@@ -116,10 +125,21 @@ fn launches(trace: &Trace) -> Map<Launch, (u64, i64)> {
     launches
 }
 
+fn number(value: OptI64) -> Option<u32> {
+    value.get().and_then(|value| u32::try_from(value).ok())
+}
+
+/// Threads per workgroup of a launch.
+pub(super) fn workgroup_of(shape: &LaunchShape) -> Option<u32> {
+    shape.workgroup?.into_iter().try_fold(1u32, |all, size| all.checked_mul(size.max(1)))
+}
+
+/// LDS per workgroup of a launch.
+pub(super) fn lds_of(shape: &LaunchShape) -> Option<u32> {
+    number(shape.lds_bytes)
+}
+
 fn key(name: &str, arch: &str, shape: &LaunchShape, options: &OccupancyOptions) -> Key {
-    let number = |value: OptI64| value.get().and_then(|value| u32::try_from(value).ok());
-    let threads =
-        |sizes: [u32; 3]| sizes.into_iter().try_fold(1u32, |all, size| all.checked_mul(size.max(1)));
     let said = |value: OptI64| if number(value).is_some() { PROFILER } else { "" };
     Key {
         name: name.to_owned(),
@@ -127,11 +147,12 @@ fn key(name: &str, arch: &str, shape: &LaunchShape, options: &OccupancyOptions) 
         vgpr: number(shape.vgpr),
         agpr: number(shape.agpr),
         sgpr: number(shape.sgpr),
-        lds_bytes: number(shape.lds_bytes),
+        lds_bytes: lds_of(shape),
         scratch_bytes: number(shape.scratch_bytes),
+        workgroup: workgroup_of(shape).or(options.workgroup),
+        launched_lds: lds_of(shape),
         lds_from: said(shape.lds_bytes),
         scratch_from: said(shape.scratch_bytes),
-        workgroup: shape.workgroup.and_then(threads).or(options.workgroup),
     }
 }
 

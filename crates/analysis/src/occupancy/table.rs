@@ -9,6 +9,7 @@ use report::{Column, Report, Table, Unit, Value};
 use trace::Map;
 
 use super::Subject;
+use super::achieved::Resident;
 use crate::names;
 
 /// A row: a kernel, its name for people, and how many of its waves fit or why that is not known.
@@ -37,6 +38,9 @@ pub(super) fn fill(report: &mut Report, subjects: &[Subject], from_trace: bool) 
     }
     report.notes.extend(remarks(&lines));
 }
+
+/// Counters of shorter dispatches tell little about the waves in their midst.
+const SHORT_NS: i64 = 1_000_000;
 
 type Known = Map<(&'static str, KernelResources), Rc<Occupancy>>;
 
@@ -70,6 +74,11 @@ fn kernels(lines: &[Line], from_trace: bool) -> Table {
         Column::text("registers_from").data(),
     ];
     if from_trace {
+        let counted = lines.iter().any(|line| matches!(line.subject.achieved, Some(Ok(_))));
+        let achieved = Column::int("achieved_pct", Unit::Pct);
+        let place = columns.iter().position(|column| column.key == "limited_by").unwrap_or(columns.len());
+        columns.insert(place, if counted { achieved.key() } else { achieved.data() });
+        columns.push(Column::int("achieved_waves_per_cu", Unit::None).data());
         let run = [
             Column::int("calls", Unit::None).detail(),
             Column::int("total_ns", Unit::Ns),
@@ -94,18 +103,30 @@ fn kernels(lines: &[Line], from_trace: bool) -> Table {
             Ok(occupancy) => {
                 row.push(Value::Float(rounded(occupancy.waves_per_simd())));
                 row.push(Value::Float(rounded(occupancy.percent())));
+                row.extend(achieved(subject, |resident| resident.percent));
                 row.push(Value::Text(limits_text(occupancy)));
                 row.push(Value::Float(rounded(occupancy.waves_per_cu())));
                 row.push(int(Some(occupancy.wave_size), ""));
             }
-            Err(why) => row.extend((0..5).map(|_| Value::absent(why))),
+            Err(why) => {
+                row.extend((0..2).map(|_| Value::absent(why)));
+                row.extend(achieved(subject, |resident| resident.percent));
+                row.extend((0..3).map(|_| Value::absent(why)));
+            }
         }
         row.push(int(subject.scratch_bytes, "the source does not say"));
         row.push(int(subject.spills, "only code objects say"));
         row.push(text(subject.registers_from, "the source does not say"));
+        row.extend(achieved(subject, |resident| resident.waves_per_cu));
         table.push(row);
     }
     table
+}
+
+/// A figure of the waves that were resident; nothing where the source is no run.
+fn achieved(subject: &Subject, figure: impl Fn(&Resident) -> f64) -> Option<Value> {
+    let value = |resident: &Resident| Value::Float(rounded(figure(resident)));
+    subject.achieved.as_ref().map(|achieved| achieved.as_ref().map_or_else(|why| Value::absent(why), value))
 }
 
 fn gains(lines: &[Line]) -> Table {
@@ -191,6 +212,17 @@ fn remarks(lines: &[Line]) -> Vec<String> {
         if let Some(problem) = fits.as_ref().ok().and_then(|fits| fits.problem.as_ref()) {
             remarks.push(format!("{} cannot be launched: {problem}", names::display_name(&subject.name)));
         }
+    }
+    let brief = |line: &&Line| {
+        let mean = line.subject.total_ns / line.subject.calls.max(1) as i64;
+        matches!(line.subject.achieved, Some(Ok(_))) && mean < SHORT_NS
+    };
+    let brief = lines.iter().filter(brief).count();
+    if brief > 0 {
+        remarks.push(format!(
+            "achieved occupancy of {brief} kernels is rough: they take less than 1 ms, of which the counters also see \
+             start and end"
+        ));
     }
     let small = |line: &&Line| {
         let Ok(occupancy) = &line.fits else { return false };

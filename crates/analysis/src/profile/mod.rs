@@ -51,6 +51,9 @@ fn union(mut needs: Needs, other: &Needs) -> Needs {
     needs
 }
 
+/// What is shown of thread traces; the rest is for `att`.
+const ATT_TABLES: [&str; 2] = ["stalls", "instructions"];
+
 /// Everything about a program in one report.
 pub fn profile_report(profiled: &Profiled) -> Report {
     let Profiled { runs, timing, counters, thread_traces, code } = *profiled;
@@ -60,7 +63,7 @@ pub fn profile_report(profiled: &Profiled) -> Report {
     let stability = Stability::of(&totals);
 
     report.tables.extend(stability_tables(runs));
-    let options = OccupancyOptions { code, ..OccupancyOptions::default() };
+    let options = OccupancyOptions { code, counters, ..OccupancyOptions::default() };
     let used = resources(timing, &options);
     report.tables.push(used.clone());
     let mut fitted = occupancy(timing, &options);
@@ -83,6 +86,14 @@ pub fn profile_report(profiled: &Profiled) -> Report {
         report.charts.extend(roof.charts);
     }
     report.tables.extend(roof_table.clone());
+    if !thread_traces.is_empty() {
+        let traced = att::thread_trace_report(thread_traces);
+        report.health.extend(traced.health);
+        report.notes.extend(traced.notes);
+        report
+            .tables
+            .extend(traced.tables.into_iter().filter(|table| ATT_TABLES.contains(&table.name.as_str())));
+    }
     let (labels, missing) = bottlenecks(&kernels);
     report.tables.push(labels);
     report.notes.extend(next_steps(
@@ -101,9 +112,15 @@ pub fn profile_report(profiled: &Profiled) -> Report {
         occupancy: fitted.as_ref(),
         path: path.as_ref(),
         roofline: roof_table.as_ref(),
+        thread_traces,
     };
     report.result = Some(result::result(&parts));
     report
+}
+
+/// Whether two sources mean the same kernel: one may have its name mangled.
+fn same_kernel(one: &str, other: &str) -> bool {
+    one == other || crate::names::demangle(one) == crate::names::demangle(other)
 }
 
 /// A table of a report under another name.
@@ -127,7 +144,7 @@ fn figures(timing: &Trace, counters: Option<&Trace>, thread_traces: &[ThreadTrac
                 kernel.figures.insert(name.clone(), value * scale);
             }
         }
-        for (_, figures) in features.iter().filter(|(name, _)| *name == kernel.name) {
+        for (_, figures) in features.iter().filter(|(name, _)| same_kernel(name, &kernel.name)) {
             kernel.figures.extend(figures.clone());
         }
     }

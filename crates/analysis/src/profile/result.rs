@@ -2,8 +2,10 @@
 
 use report::{Table, Value};
 use serde_json::{Value as Json, json};
-use trace::Trace;
+use trace::{ThreadTrace, Trace};
 
+use super::same_kernel;
+use crate::att::thread_trace_result;
 use crate::bottleneck::KernelFigures;
 use crate::critical_path::CriticalPath;
 use crate::stability::{RunTimes, Stability};
@@ -18,6 +20,7 @@ pub(super) struct Parts<'a> {
     pub occupancy: Option<&'a Table>,
     pub path: Option<&'a CriticalPath>,
     pub roofline: Option<&'a Table>,
+    pub thread_traces: &'a [ThreadTrace],
 }
 
 fn ms(ns: f64) -> f64 {
@@ -59,6 +62,7 @@ pub(super) fn result(parts: &Parts) -> Json {
         "resources": row_of(parts.resources, dominant).map(|row| resources(parts.resources, row)),
         "occupancy": parts.occupancy.and_then(|table| Some((table, row_of(table, dominant)?))).map(|(table, row)| json!({
             "theoretical": cell(table, row, "occupancy_pct").as_f64().map(|percent| percent / 100.0),
+            "achieved": cell(table, row, "achieved_pct").as_f64().map(|percent| percent / 100.0),
             "threads_per_block": cell(table, row, "workgroup"),
             "wave_size": cell(table, row, "wave_size"),
             "limited_by": cell(table, row, "limited_by"),
@@ -71,6 +75,7 @@ pub(super) fn result(parts: &Parts) -> Json {
             "achieved_bandwidth_gbps": cell(table, row, "gbps"),
             "bound": cell(table, row, "bound"),
         })),
+        "att": thread_trace(parts.thread_traces, dominant),
         "critical_path_ns": parts.path.map(length),
         "critical_path": parts.path.map(critical),
         "bottleneck": parts.kernels.first().map(|kernel| {
@@ -112,6 +117,12 @@ fn resources(table: &Table, row: usize) -> Json {
         fields.insert("absent".into(), absent.into());
     }
     Json::Object(fields)
+}
+
+/// The thread trace of a kernel, the one with most waves.
+fn thread_trace(traces: &[ThreadTrace], kernel: &str) -> Option<Json> {
+    let of_kernel = |trace: &&ThreadTrace| trace.kernels.iter().any(|name| same_kernel(name, kernel));
+    traces.iter().filter(of_kernel).max_by_key(|trace| trace.waves.len()).map(thread_trace_result)
 }
 
 fn length(path: &CriticalPath) -> i64 {
@@ -194,6 +205,7 @@ pub fn process_result(seconds: &[f64]) -> Json {
         "resources": Json::Null,
         "occupancy": Json::Null,
         "roofline": Json::Null,
+        "att": Json::Null,
         "critical_path_ns": Json::Null,
     })
 }

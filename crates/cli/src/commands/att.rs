@@ -35,18 +35,18 @@ impl AttArgs {
         }
         let read =
             with_progress("reading", output, |progress| ingest::read(&paths, &pc_sample_needs(), progress));
-        let samples = read.ok().and_then(|trace| pc_samples_report(&trace));
-        match samples {
-            Some(report) => output.show(report),
-            None => {
-                let list: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-                let message =
-                    format!("`{}` holds no decoded thread trace and no PC samples", list.join("`, `"));
-                Err(Failure::input(message).with_help(
-                    "`rocprofv3 --att` writes folders `ui_output_agent_…` where its decoder library is installed",
-                ))
-            }
+        // What cannot be read at all says so itself.
+        let trace = read?;
+        if let Some(report) = pc_samples_report(&trace) {
+            return output.show(report);
         }
+        let list: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        let message = format!("`{}` holds no decoded thread trace and no PC samples", list.join("`, `"));
+        let database = trace.sources.iter().any(|source| source.format == "rocpd");
+        Err(Failure::input(message).with_help(match database {
+            true => "the profiler writes PC samples to csv and json files, not to rocpd databases: collect with `-f csv`",
+            false => "`rocprofv3 --att` writes folders `ui_output_agent_…` where its decoder library is installed",
+        }))
     }
 }
 

@@ -194,6 +194,7 @@ impl ProfileArgs {
         };
         let mut names = analysis::roofline_counters(&arch.facts.counters);
         names.extend(analysis::bottleneck::bottleneck_counters(&arch.facts.counters));
+        names.extend(analysis::occupancy_counters(arch).into_iter().map(String::from));
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let preset = Preset { formats: vec!["rocpd".into()], ..Preset::of("counters", &["kernel"], &names) };
         events.step("counters");
@@ -212,14 +213,22 @@ impl ProfileArgs {
         let place = folder.join("att");
         let preset = Preset { options: vec!["--att".into()], ..Preset::of("att", &["kernel"], &[]) };
         events.step("thread trace");
-        match self.collect(application, preset, None, &place, events) {
-            Ok(_) => {}
-            // A thread trace needs a decoder that is installed by itself; the rest of the profile stands without it.
-            Err(failure) => notes.push(format!("no thread trace: {}", failure.message())),
-        }
+        let made = self.collect(application, preset, None, &place, events);
         let traces = thread_traces(std::slice::from_ref(&place))?;
-        if traces.is_empty() {
-            notes.push("no thread trace was decoded; rocprof-trace-decoder may not be installed".into());
+        match made {
+            Ok(run) => {
+                notes.extend(run.notes);
+                if traces.is_empty() {
+                    notes.push(
+                        "no thread trace: the profiler decoded none; `--debug` shows what it says".into(),
+                    );
+                }
+            }
+            // A thread trace needs a decoder that is installed by itself; the rest of the profile stands without it.
+            Err(failure) => {
+                let help = failure.help().map(|help| format!("; {help}")).unwrap_or_default();
+                notes.push(format!("no thread trace: {}{help}", failure.message()));
+            }
         }
         Ok(traces)
     }

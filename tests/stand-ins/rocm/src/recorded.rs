@@ -215,7 +215,7 @@ impl<'a> Builder<'a> {
         if let Some(id) = self.symbols.get(&kernel.symbol) {
             return *id;
         }
-        let (vgpr, agpr, sgpr) = counters::registers(&kernel.symbol);
+        let (vgpr, agpr, sgpr) = counters::recorded_registers(&kernel.symbol, self.keep.part.arch);
         let symbol = KernelSymbol {
             process: self.process,
             id: self.symbols.len() as i64 + 1,
@@ -241,7 +241,7 @@ impl<'a> Builder<'a> {
         let mut kernels: Vec<&crate::log::Kernel> = self.recording.kernels.iter().collect();
         kernels.sort_by_key(|kernel| kernel.dispatch);
         for (n, kernel) in kernels.into_iter().enumerate() {
-            let (vgpr, agpr, sgpr) = counters::registers(&kernel.symbol);
+            let (vgpr, agpr, sgpr) = counters::recorded_registers(&kernel.symbol, self.keep.part.arch);
             let lds = match self.keep.static_lds {
                 true => {
                     kernel.static_lds.div_euclid(512) * 512

@@ -9,6 +9,7 @@ mod output;
 mod pc_samples;
 mod services;
 mod stats;
+mod thread_trace;
 mod yaml;
 
 use std::process::ExitCode;

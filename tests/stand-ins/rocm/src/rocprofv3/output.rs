@@ -12,7 +12,7 @@ use super::messages;
 use super::naming;
 use super::options::Values;
 use super::services::Services;
-use super::{pc_samples, stats};
+use super::{pc_samples, stats, thread_trace};
 use crate::log::{Kernel, Recording};
 use crate::machine::{Part, part_of};
 use crate::recorded::{Keep, trace};
@@ -40,6 +40,9 @@ impl Output<'_> {
             .unwrap_or_else(|| ".".into());
         let name = text("output_file").or_else(|| settings::value("ROCPROF_OUTPUT_FILE_NAME"));
         let prefix = naming::prefix(&folder, self.pass.folder.as_deref(), name.as_deref(), &recording);
+        if self.services.on("advanced_thread_trace") {
+            thread_trace::write(&prefix, &recording, values, &|symbol| kernel_name(symbol, values))?;
+        }
         let empty = self.records(&recording) == 0;
         if self.services.on("output_config") {
             self.config(&prefix, &recording)?;

@@ -1,0 +1,163 @@
+//! Achieved occupancy: how many waves were resident on average, by counters, beside how many would fit.
+//!
+//! ```text
+//! waves per CU = SQ_LEVEL_WAVES added up every cycle / (GRBM_GUI_ACTIVE / XCCs) / CUs
+//!              = 4 × SQ_WAVE_CYCLES / (GRBM_GUI_ACTIVE / XCCs) / CUs              (CDNA, where waves count every 4th cycle)
+//! ```
+
+use trace::{AgentId, Map, Table, Trace};
+
+use super::recorded::{lds_of, workgroup_of};
+use crate::panels::Specs;
+
+/// Waves that were resident.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Resident {
+    pub waves_per_cu: f64,
+    /// Of the wave slots.
+    pub percent: f64,
+}
+
+/// What a launch is known by in two runs of the same program.
+pub(super) type Launch<'t> = (&'t str, Option<u32>, Option<u32>);
+
+/// Resident waves of the kernels of a run with counters.
+pub(super) struct Achieved<'t> {
+    by_launch: Map<Launch<'t>, Result<Resident, &'static str>>,
+    counted: bool,
+}
+
+/// A level that is added up every cycle, under the names of two tools; the second is that of a pass of its own.
+const LEVEL: &str = "SQ_LEVEL_WAVES_ACCUM";
+const LEVEL_OF_PASS: &str = "SQ_ACCUM_PREV_HIRES";
+const LEVEL_PASS: &str = "SQ_LEVEL_WAVES";
+const ACTIVE: &str = "GRBM_GUI_ACTIVE";
+const WAVE_CYCLES: &str = "SQ_WAVE_CYCLES";
+/// Cycles between two counts of the waves.
+const WAVE_CYCLES_STEP: f64 = 4.0;
+
+/// The counters that achieved occupancy needs on an architecture: the cheapest that tell it, if any do.
+pub fn occupancy_counters(arch: &hw::Arch) -> Vec<&'static str> {
+    let waves = if arch.is_cdna() { WAVE_CYCLES } else { LEVEL };
+    let known = |name: &&str| hw::counters::find(&arch.name, name).is_some();
+    let names = vec![ACTIVE, waves];
+    if names.iter().all(known) { names } else { Vec::new() }
+}
+
+/// Sums over the dispatches that have both counters of a formula.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    waves: f64,
+    cycles: f64,
+}
+
+impl Sums {
+    fn add(&mut self, waves: f64, cycles: f64) {
+        if waves.is_finite() && cycles > 0.0 {
+            (self.waves, self.cycles) = (self.waves + waves, self.cycles + cycles);
+        }
+    }
+}
+
+impl<'t> Achieved<'t> {
+    pub fn of(trace: &'t Trace) -> Self {
+        let counted = !trace.counters.is_empty() || !trace.counter_columns.is_empty();
+        let mut achieved = Achieved { by_launch: Map::default(), counted };
+        if !counted {
+            return achieved;
+        }
+        let level = column(trace, LEVEL, "");
+        let cycles = column(trace, WAVE_CYCLES, "");
+        let active = column(trace, ACTIVE, "");
+        let pass = (column(trace, LEVEL_OF_PASS, LEVEL_PASS), column(trace, ACTIVE, LEVEL_PASS));
+        let mut sums: Map<(Launch<'t>, AgentId), (Sums, Sums)> = Map::default();
+        for row in 0..trace.kernels.len() {
+            let shape = trace.shapes.get(trace.kernels.shape[row]);
+            let name = trace.strings.get(trace.kernels.name[row]);
+            let launch = (name, workgroup_of(shape), lds_of(shape));
+            let (levels, by_cycles) = sums.entry((launch, trace.kernels.agent[row])).or_default();
+            levels.add(level[row], active[row]);
+            levels.add(pass.0[row], pass.1[row]);
+            by_cycles.add(WAVE_CYCLES_STEP * cycles[row], active[row]);
+        }
+        let specs = Specs::of(trace);
+        for ((launch, agent), (levels, by_cycles)) in sums {
+            let found = resident(trace, &specs, agent, levels, by_cycles);
+            // Of several GPUs any may stand for all, if it tells.
+            let known = achieved.by_launch.entry(launch).or_insert(found);
+            if known.is_err() {
+                *known = found;
+            }
+        }
+        achieved
+    }
+
+    /// The waves of a launch, or why they are not known.
+    pub fn get(&self, launch: Launch<'_>) -> Result<Resident, &'static str> {
+        if !self.counted {
+            return Err("no counters were collected");
+        }
+        self.by_launch.get(&launch).copied().unwrap_or(Err("it was not launched in the run with counters"))
+    }
+}
+
+/// A counter by dispatch, its instances summed; NaN where it was not collected.
+fn column(trace: &Trace, counter: &str, pass: &str) -> Vec<f64> {
+    let mut values = vec![f64::NAN; trace.kernels.len()];
+    let mut add = |kernel: usize, value: f64| {
+        if let (Some(sum), true) = (values.get_mut(kernel), value.is_finite()) {
+            *sum = if sum.is_nan() { value } else { *sum + value };
+        }
+    };
+    let counters = &trace.counters;
+    let named = |kind: &trace::CounterKind| trace.strings.get(kind.name) == counter;
+    let kinds: Vec<bool> = trace.counter_kinds.iter().map(named).collect();
+    if pass.is_empty() && kinds.contains(&true) {
+        for row in 0..counters.len() {
+            let kind = counters.counter[row].get();
+            if let Some(kernel) = counters.kernel[row].row_of(Table::Kernels)
+                && kind.is_some_and(|kind| kinds[kind])
+            {
+                add(kernel, counters.value[row]);
+            }
+        }
+    }
+    let text = |id: trace::StrId| trace.strings.get(id);
+    for column in &trace.counter_columns.columns {
+        if text(column.counter) == counter && text(column.pass) == pass {
+            column.values.iter().enumerate().for_each(|(kernel, &value)| add(kernel, value));
+        }
+    }
+    values
+}
+
+fn resident(
+    trace: &Trace,
+    specs: &Specs,
+    agent: AgentId,
+    levels: Sums,
+    by_cycles: Sums,
+) -> Result<Resident, &'static str> {
+    let agent = agent.get().and_then(|agent| trace.agents.get(agent)).ok_or("the GPU is not recorded")?;
+    let arch = hw::arch::find(trace.strings.get(agent.name)).ok_or("the GPU is not known")?;
+    let product = arch.product(trace.strings.get(agent.product));
+    let recorded = agent.compute_units.get().map(|units| units as f64).filter(|units| *units > 0.0);
+    let units = specs.number("cu_per_gpu").or(recorded).or(product.map(|product| product.cus.into()));
+    let units = units.ok_or("how many compute units the GPU has is not known")?;
+    let facts: serde_json::Value = serde_json::from_str(trace.strings.get(agent.extra)).unwrap_or_default();
+    let recorded = facts["num_xcc"].as_f64().filter(|dies| *dies > 0.0);
+    let dies =
+        specs.number("num_xcd").or(recorded).or(product.map(|product| f64::from(product.total_xccs())));
+    let dies = dies.ok_or("how many XCCs the GPU has is not known")?;
+    let sums = if levels.cycles > 0.0 || !arch.is_cdna() { levels } else { by_cycles };
+    if sums.cycles <= 0.0 {
+        return Err(if arch.is_cdna() {
+            "needs the counters GRBM_GUI_ACTIVE, and SQ_LEVEL_WAVES_ACCUM or SQ_WAVE_CYCLES"
+        } else {
+            "needs the counters GRBM_GUI_ACTIVE and SQ_LEVEL_WAVES_ACCUM"
+        });
+    }
+    let waves_per_cu = sums.waves / (sums.cycles / dies) / units;
+    let percent = 100.0 * waves_per_cu / f64::from(arch.max_waves_per_cu().max(1));
+    Ok(Resident { waves_per_cu, percent })
+}
