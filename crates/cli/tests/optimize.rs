@@ -359,7 +359,7 @@ __global__ void small(float* x) { x[threadIdx.x] += 1.0f; }
 __global__ void heavy(const float* x, float* y, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   float sum = 0;
-  for (int k = 0; k < 400; ++k) {
+  for (int k = 0; k < 100; ++k) {
     sum += x[(i + k) % n] / 3.0f / 7.0f;
   }
   y[i] = sum;
@@ -370,11 +370,11 @@ int main() {
   float *dx, *dy;
   if (hipMalloc(&dx, n * sizeof(float)) != hipSuccess || hipMalloc(&dy, n * sizeof(float)) != hipSuccess) return 2;
   hipMemcpy(dx, x.data(), n * sizeof(float), hipMemcpyHostToDevice);
-  heavy<<<n / 64, 64>>>(dx, dy, n);
+  for (int run = 0; run < 15; ++run) heavy<<<n / 64, 64>>>(dx, dy, n);
   small<<<1, 64>>>(dx);
   hipMemcpy(y.data(), dy, n * sizeof(float), hipMemcpyDeviceToHost);
   for (int i = 0; i < n; ++i)
-    if (y[i] < 399.9f || y[i] > 400.1f) return printf("wrong %f\n", y[i]), 1;
+    if (y[i] < 99.9f || y[i] > 100.1f) return printf("wrong %f\n", y[i]), 1;
   puts("PASS");
 }
 "#;

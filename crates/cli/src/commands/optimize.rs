@@ -247,7 +247,9 @@ impl OptimizeArgs {
                 (None, Some(profiler)) => {
                     let name = regex::escape(source::base_name(kernel));
                     let wanted = regex::Regex::new(&format!(r"\b{name}\b")).ok();
-                    Box::new(DispatchTime::new(profiler.clone(), &TRACES, wanted, &scratch))
+                    let mut timed = DispatchTime::new(profiler.clone(), &TRACES, wanted, &scratch);
+                    timed.keep_traces = true;
+                    Box::new(timed)
                 }
                 (None, None) => Box::new(ProcessTime),
             }

@@ -29,7 +29,7 @@ grep -q '3;' k.cu && { time=5000; result=3; }
 cat > app <<END
 #!/bin/sh
 noise=\$(od -An -N1 -tu1 /dev/urandom)
-echo time=\$(($time + noise)) result=$result
+echo time=\$(($time + noise / 8)) result=$result
 END
 chmod +x app; cksum k.cu | sed 's/^/#/' >> app
 "#;

@@ -109,7 +109,7 @@ impl Trial<'_> {
         folder: &Path,
         random: &mut Random,
     ) -> Result<Judged, OptimizeError> {
-        let mut run = |side| self.runner.sample(side, self.measure);
+        let mut run = |side| self.runner.sample(side, self.measure, &self.kernel);
         let proof = match prove(plan, random, &mut run) {
             Ok(proof) => proof,
             Err(why) => return Ok(Judged { status: CandidateStatus::RunFailed, reason: why, ..judged }),

@@ -9,6 +9,7 @@
 //! only when that is asked for.
 
 mod checks;
+mod dispatches;
 pub mod estimate;
 pub mod experiment;
 mod files;
@@ -220,7 +221,7 @@ pub fn optimize(request: &OptimizeRequest, watch: &mut dyn FnMut(&str)) -> Resul
         let measure = (request.measure)(&target.name);
         if session.noise_floor.is_none() {
             watch("measuring the program against itself");
-            let mut run = |side| runner.sample(side, measure.as_ref());
+            let mut run = |side| runner.sample(side, measure.as_ref(), base_name(&target.name));
             let floor = noise_floor(FLOOR_PAIRS, &mut random, &mut run).map_err(OptimizeError::Run)?;
             session.noise_floor = Some(floor);
             session.save(request.out)?;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::OptimizeRequest;
+use super::dispatches::usual_total;
 use super::experiment::{Sample, Side};
 use super::files;
 use super::propose::rules::flags::with_flags;
@@ -80,15 +81,16 @@ impl Runner<'_> {
         base.is_some() && base == bytes(Side::Candidate)
     }
 
-    /// Measures a side once.
-    pub fn sample(&self, side: Side, measure: &dyn Measure) -> Result<Sample, String> {
+    /// Measures a side once; with a profiler the value is the kernel's usual time in this run.
+    pub fn sample(&self, side: Side, measure: &dyn Measure, kernel: &str) -> Result<Sample, String> {
         let words = self.workspace.words(side, &self.request.run);
         let folder = self.workspace.here(side);
         let job = Job { words: &words, env: &[], folder: Some(&folder), limit: self.request.timeout };
         let reading = measure.measure(&job).map_err(|error| error.explain())?;
         // With a profiler, from the first to the last thing the program did: the profiler's own start-up would drown it.
         let end_to_end = reading.span_ns.map_or(reading.wall.as_nanos() as f64, |span| span as f64);
-        Ok(Sample { value: reading.value, end_to_end })
+        let usual = reading.trace.as_deref().and_then(|trace| usual_total(trace, kernel));
+        Ok(Sample { value: usual.unwrap_or(reading.value), end_to_end })
     }
 
     /// Kernels of the program as it is, those worth most first; none without a profiler.

@@ -297,8 +297,9 @@ pub(super) fn visit<'t>(root: Node<'t>, enter: &mut dyn FnMut(Node<'t>) -> bool)
 
 /// The number in `#pragma unroll 4` or `#pragma unroll(4)`.
 fn unroll_factor(pragma: &str) -> Option<u32> {
-    let words = pragma.split(|c: char| c.is_whitespace() || "()".contains(c)).filter(|word| !word.is_empty());
-    words.last()?.parse().ok()
+    let mut words =
+        pragma.split(|c: char| c.is_whitespace() || "()".contains(c)).filter(|word| !word.is_empty());
+    words.next_back()?.parse().ok()
 }
 
 /// A function's own name: without its return type, namespaces, template arguments and parameters.
