@@ -55,6 +55,8 @@ pub(super) enum Dependency {
     DefaultStream,
     /// A call returned right after work it found running.
     Return,
+    /// Work waits for an event, as the order of calls has it.
+    Order,
     /// Work of a replayed graph started right after other work of it.
     Graph,
     /// Work started right after other work.
@@ -64,7 +66,7 @@ pub(super) enum Dependency {
 }
 
 impl Dependency {
-    pub const ALL: [Dependency; 14] = [
+    pub const ALL: [Dependency; 15] = [
         Dependency::Work,
         Dependency::Transfer,
         Dependency::Host,
@@ -76,6 +78,7 @@ impl Dependency {
         Dependency::Arrival,
         Dependency::DefaultStream,
         Dependency::Return,
+        Dependency::Order,
         Dependency::Graph,
         Dependency::Nearest,
         Dependency::HandOff,
@@ -86,7 +89,7 @@ impl Dependency {
         match self {
             Work | Transfer | Host | Stream | Beside => Provenance::Measured,
             Launch | Event | Sync | Arrival | DefaultStream => Provenance::Api,
-            Return | Graph | Nearest | HandOff => Provenance::Inferred,
+            Return | Order | Graph | Nearest | HandOff => Provenance::Inferred,
         }
     }
 
@@ -104,6 +107,7 @@ impl Dependency {
             Arrival => "collective",
             DefaultStream => "default stream",
             Return => "return of a call",
+            Order => "event wait by call order",
             Graph => "order in a graph",
             Nearest => "nearest end",
             HandOff => "thread begins",

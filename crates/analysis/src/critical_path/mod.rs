@@ -18,6 +18,7 @@ mod clocks;
 mod graph;
 mod host;
 mod least;
+mod order;
 mod rank;
 mod replay;
 mod rules;
@@ -185,8 +186,8 @@ fn notes(run: &Run, segments: &[walk::Segment], options: &CriticalPathOptions) -
     }
     if known.unresolved_waits > 0 {
         notes.push(format!(
-            "{} waits for events do not tell for what: what ended last is taken for the cause of late starts",
-            known.unresolved_waits
+            "{} waits for events do not tell for what: the order of calls tells {} dependencies, else what ended last is taken for the cause of late starts",
+            known.unresolved_waits, known.ordered_waits
         ));
     }
     if let Some(residual) = run.clocks.residual {

@@ -15,6 +15,7 @@ use super::clocks::Clocks;
 use super::graph::{Dependency, Draft};
 use super::host::{Host, Role};
 use super::least::quartile;
+use super::order::CallOrder;
 use super::rules::{Call, Limits, Rules};
 use super::works::{NONE, Works};
 
@@ -25,6 +26,8 @@ pub(super) struct Known {
     pub launched: usize,
     /// Waits of a stream whose stream or event is not told.
     pub unresolved_waits: usize,
+    /// Dependencies that the order of calls tells instead.
+    pub ordered_waits: usize,
     /// Blocking calls.
     pub blocking: usize,
     /// Those that returned although what they wait for was not done.
@@ -87,8 +90,10 @@ pub(super) fn replay(
         blocked: Vec::new(),
         waits: Vec::new(),
         launches: Vec::new(),
+        order: CallOrder::default(),
     };
     replay.run();
+    replay.heed_order();
     replay.cost_of_calls();
     Replayed { known: replay.known, waits: replay.waits, launches: replay.launches }
 }
@@ -127,6 +132,8 @@ struct Replay<'a> {
     blocked: Vec<Blocked>,
     waits: Vec<(u32, u32)>,
     launches: Vec<(u32, u32)>,
+    /// For events that do not name their streams.
+    order: CallOrder,
 }
 
 impl Replay<'_> {
@@ -181,6 +188,7 @@ impl Replay<'_> {
             .host
             .chain_of(process, thread)
             .map(|chain| self.host.add(self.draft, chain, thread, start, call as u32, Role::Call).0);
+        self.order.launch(thread, self.works, &self.launched[launched.clone()]);
         for i in launched {
             let work = self.launched[i];
             if let Some(point) = point {
@@ -214,6 +222,8 @@ impl Replay<'_> {
                 }
                 if operation.stream.is_some() {
                     self.marks[number] = Some(self.behind(operation.stream));
+                } else {
+                    self.order.record(operation.thread);
                 }
             }
             Call::Wait => self.wait(&operation),
@@ -259,6 +269,7 @@ impl Replay<'_> {
         let mark = self.mark(operation);
         let (Some(mark), true) = (mark, operation.stream.is_some()) else {
             self.known.unresolved_waits += 1;
+            self.order.wait(operation.thread);
             return;
         };
         let Some(lanes) = self.lanes_of_stream.get(&operation.stream) else { return };
@@ -272,6 +283,16 @@ impl Replay<'_> {
                     None => pending.push(work),
                 }
             }
+        }
+    }
+
+    /// Adds what the order of calls tells of events.
+    fn heed_order(&mut self) {
+        let order = std::mem::take(&mut self.order);
+        for (awaited, work) in order.agreed(self.works, self.limits.clock_tolerance_ns) {
+            let edge = self.draft.add(end_of(awaited), start_of(work), 0, Dependency::Order);
+            self.waits.extend(edge.map(|edge| (edge as u32, work)));
+            self.known.ordered_waits += 1;
         }
     }
 

@@ -201,7 +201,9 @@ impl Walker<'_> {
             Dependency::Stream | Dependency::Graph | Dependency::Nearest => {
                 self.gap(begin, to_work, Bound::Queueing);
             }
-            Dependency::Event | Dependency::DefaultStream => self.gap(begin, to_work, Bound::Sync),
+            Dependency::Event | Dependency::Order | Dependency::DefaultStream => {
+                self.gap(begin, to_work, Bound::Sync)
+            }
             Dependency::Sync | Dependency::Return => {
                 let place = run.host.place(to as u32);
                 let region = place.map_or(NONE, |place| run.host.region[place]);

@@ -163,9 +163,11 @@ impl Factors {
                 Dependency::Launch => scaled(weight, self.launch),
                 Dependency::Host => scaled(weight, self.host),
                 Dependency::Stream | Dependency::Graph | Dependency::Nearest => scaled(weight, self.queueing),
-                Dependency::Event | Dependency::DefaultStream | Dependency::Sync | Dependency::Return => {
-                    scaled(weight, self.sync)
-                }
+                Dependency::Event
+                | Dependency::Order
+                | Dependency::DefaultStream
+                | Dependency::Sync
+                | Dependency::Return => scaled(weight, self.sync),
                 Dependency::Arrival | Dependency::HandOff => weight,
             }
         });
