@@ -175,7 +175,7 @@ fn perfetto_traces_are_read_back() {
     synth(&runs, &["--scenario", "training", "--ranks", "2", "--steps", "2", "--to", "rocpd"]);
     let out = folder.path().join("out");
     for database in files(&runs, ".db") {
-        json("convert", &[&database], &["--to", "pftrace", "-o", &out.to_string_lossy(), "--force"]);
+        json("convert", &[&database], &["--to", "pftrace", "-o", &format!("{}/", out.display())]);
     }
     assert_eq!(files(&out, ".pftrace").len(), 2);
     let of = |folder: &Path, command: &str, tables: &[&str]| -> Vec<serde_json::Value> {

@@ -7,6 +7,7 @@
 //! Slices are put together in the order of the file, in which writers give the end of a slice after its start: kernels
 //! that overlap on one track keep their own times, which no order of time would tell.
 
+mod annotations;
 mod packet;
 mod rows;
 mod sequence;
@@ -18,8 +19,9 @@ use std::io::Read;
 use rapidhash::v3::rapidhash_v3;
 use trace::{Map, Needs, Ns, Sample, Source, Status, StrId, Trace};
 
+use self::annotations::Note;
 use self::packet::{Event, Kind, Packet, Said};
-use self::rows::{Note, Rows, Slice};
+use self::rows::{Rows, Slice};
 use self::sequence::Sequence;
 use self::tracks::Tracks;
 use self::wire::Fields;

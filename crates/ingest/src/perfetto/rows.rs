@@ -1,11 +1,12 @@
 //! Slices and instants as rows of a trace, by their category.
 
 use trace::{
-    AgentId, Arg, CopyKind, Graph, Kernel, KernelSymbol, LaunchShape, Map, MemoryAllocation, MemoryCopy,
-    Needs, Ns, OptI64, ProcessId, Queue, QueueId, Region, RowRef, Sample, StrId, Stream, StreamId, SymbolId,
-    Sync, Table, Trace,
+    AgentId, AgentKind, Arg, CopyKind, Graph, Kernel, KernelSymbol, LaunchShape, Map, MemoryAllocation,
+    MemoryCopy, Needs, Ns, OptI64, ProcessId, Queue, QueueId, Region, RowRef, Sample, StrId, Stream,
+    StreamId, SymbolId, Sync, Table, Trace,
 };
 
+use super::annotations::{FIELDS, Field, Note};
 use super::tracks::{Place, Tracks};
 use crate::rocprofv3::words;
 
@@ -43,77 +44,6 @@ const CALLS: &[(&str, &str)] = &[
     ("rocjpeg_api", "ROCJPEG_API"),
     ("none", ""),
 ];
-
-/// What an annotation tells; several spellings of the tools.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Field {
-    Correlation,
-    Parent,
-    External,
-    Dispatch,
-    Queue,
-    Stream,
-    Thread,
-    Symbol,
-    Grid,
-    Workgroup,
-    Lds,
-    Scratch,
-    Vgpr,
-    Agpr,
-    Sgpr,
-    Agent,
-    Source,
-    Target,
-    Bytes,
-    Address,
-    Level,
-    Graph,
-    Region,
-    Message,
-    Event,
-    WaitsFor,
-    /// Said by the event itself.
-    Known,
-}
-
-const FIELDS: &[(Field, &[&str])] = &[
-    (Field::Correlation, &["corr_id", "correlation_id", "stack_id"]),
-    (Field::Parent, &["ancestor_id", "parent_stack_id"]),
-    (Field::External, &["external_id"]),
-    (Field::Dispatch, &["dispatch_id"]),
-    (Field::Queue, &["queue", "queue_id"]),
-    (Field::Stream, &["stream_id", "stream"]),
-    (Field::Thread, &["tid", "thread_id"]),
-    (Field::Symbol, &["kernel_id"]),
-    (Field::Grid, &["grid_size"]),
-    (Field::Workgroup, &["workgroup_size"]),
-    (Field::Lds, &["LDS_Block_Size", "group_segment_size"]),
-    (Field::Scratch, &["Scratch_Size", "private_segment_size"]),
-    (Field::Vgpr, &["VGPR_Count"]),
-    (Field::Agpr, &["Accum_VGPR_Count"]),
-    (Field::Sgpr, &["SGPR_Count"]),
-    (Field::Agent, &["agent", "agent_id", "device", "device_id"]),
-    (Field::Source, &["src_agent"]),
-    (Field::Target, &["dst_agent"]),
-    (Field::Bytes, &["copy_bytes", "size", "bytes", "allocation_size"]),
-    (Field::Address, &["address"]),
-    (Field::Level, &["level"]),
-    (Field::Graph, &["graph"]),
-    (Field::Region, &["region"]),
-    (Field::Message, &["message"]),
-    (Field::Event, &["event"]),
-    (Field::WaitsFor, &["waits_for_stream"]),
-    (Field::Known, &["begin_ns", "end_ns", "delta_ns", "kind", "operation"]),
-];
-
-/// An annotation that was kept.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Note {
-    Whole(i64),
-    Number(f64),
-    Text(StrId),
-}
 
 /// A slice or instant with all that is said of it.
 #[derive(Debug, Default)]
@@ -201,12 +131,14 @@ impl<'n> Rows<'n> {
         tracks: &mut Tracks,
         trace: &mut Trace,
     ) -> AgentId {
+        // Copies go from and to hosts too.
+        let kind = if field == Field::Agent { AgentKind::Gpu } else { AgentKind::Unknown };
         match self.note(slice, field) {
-            Some(Note::Whole(index)) => tracks.agent(process, index, trace),
+            Some(Note::Whole(index)) => tracks.agent(process, index, kind, trace),
             Some(Note::Text(text)) => {
                 let text = trace.strings.get(text).to_owned();
                 match text.parse() {
-                    Ok(index) => tracks.agent(process, index, trace),
+                    Ok(index) => tracks.agent(process, index, kind, trace),
                     Err(_) => tracks.labelled(process, &text, trace),
                 }
             }

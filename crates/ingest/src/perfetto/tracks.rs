@@ -177,9 +177,8 @@ impl Tracks {
     }
 
     /// The device of an index among all devices.
-    pub fn agent(&mut self, process: ProcessId, index: i64, trace: &mut Trace) -> AgentId {
+    pub fn agent(&mut self, process: ProcessId, index: i64, kind: AgentKind, trace: &mut Trace) -> AgentId {
         let new = || {
-            let kind = AgentKind::Gpu;
             trace.add_agent(Agent { process, kind, absolute_index: Some(index).into(), ..Agent::default() })
         };
         *self.agents.entry((process, AgentKind::Unknown, index)).or_insert_with(new)

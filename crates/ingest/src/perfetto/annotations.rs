@@ -1,0 +1,75 @@
+//! What annotations of events tell, by their names.
+
+use trace::StrId;
+
+/// What an annotation tells; several spellings of the tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Field {
+    Correlation,
+    Parent,
+    External,
+    Dispatch,
+    Queue,
+    Stream,
+    Thread,
+    Symbol,
+    Grid,
+    Workgroup,
+    Lds,
+    Scratch,
+    Vgpr,
+    Agpr,
+    Sgpr,
+    Agent,
+    Source,
+    Target,
+    Bytes,
+    Address,
+    Level,
+    Graph,
+    Region,
+    Message,
+    Event,
+    WaitsFor,
+    /// Said by the event itself.
+    Known,
+}
+
+/// Names of annotations: rocprofv3's, rocprof-sys's, and those of our own files.
+pub(super) const FIELDS: &[(Field, &[&str])] = &[
+    (Field::Correlation, &["corr_id", "correlation_id", "stack_id"]),
+    (Field::Parent, &["ancestor_id", "parent_stack_id"]),
+    (Field::External, &["external_id"]),
+    (Field::Dispatch, &["dispatch_id"]),
+    (Field::Queue, &["queue", "queue_id"]),
+    (Field::Stream, &["stream_id", "stream"]),
+    (Field::Thread, &["tid", "thread_id"]),
+    (Field::Symbol, &["kernel_id"]),
+    (Field::Grid, &["grid_size"]),
+    (Field::Workgroup, &["workgroup_size"]),
+    (Field::Lds, &["LDS_Block_Size", "group_segment_size"]),
+    (Field::Scratch, &["Scratch_Size", "private_segment_size"]),
+    (Field::Vgpr, &["VGPR_Count"]),
+    (Field::Agpr, &["Accum_VGPR_Count"]),
+    (Field::Sgpr, &["SGPR_Count"]),
+    (Field::Agent, &["agent", "agent_id", "device", "device_id"]),
+    (Field::Source, &["src_agent"]),
+    (Field::Target, &["dst_agent"]),
+    (Field::Bytes, &["copy_bytes", "size", "bytes", "allocation_size"]),
+    (Field::Address, &["address"]),
+    (Field::Level, &["level"]),
+    (Field::Graph, &["graph"]),
+    (Field::Region, &["region"]),
+    (Field::Message, &["message"]),
+    (Field::Event, &["event"]),
+    (Field::WaitsFor, &["waits_for_stream"]),
+    (Field::Known, &["begin_ns", "end_ns", "delta_ns", "kind", "operation"]),
+];
+
+/// An annotation that was kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Note {
+    Whole(i64),
+    Number(f64),
+    Text(StrId),
+}
