@@ -39,7 +39,7 @@ pub(super) fn compile_flags(site: &Site) -> Vec<Proposal> {
         .filter(usable)
         .map(|flag| {
             let line = flag.words.join(" ");
-            let description = format!("build with {line}: {}", flag.does);
+            let description = format!("build with {line}");
             let text = site.source.text.clone();
             let mut proposal = site.proposal("compile_flags", &line, description, text, Header::Identical);
             proposal.flags.extend(flag.words);
