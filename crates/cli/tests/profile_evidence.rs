@@ -177,7 +177,7 @@ fn a_thread_trace_says_what_waves_wait_for() {
     let Some(lab) = Lab::get() else { return };
     let folder = tempfile::tempdir().unwrap();
     let report = succeeded(&traced(lab, folder.path(), "", &["--json"]));
-    let name = report["result"]["kernel"]["name"].as_str().unwrap();
+    let name = report["result"]["kernel"]["name"].as_str().unwrap().to_string();
     let stalls = report["tables"]["stalls"].as_array().unwrap();
     // Cycles by cause against the files themselves.
     let mut waits = 0;
@@ -212,9 +212,19 @@ fn a_thread_trace_says_what_waves_wait_for() {
     for field in ["stall_fraction", "idle_fraction", "avg_memory_latency", "ipc"] {
         assert!(att[field].as_f64().is_some_and(|number| number > 0.0), "{field} of {att}");
     }
+    // The rules heard of it: what it tells need not be counted, and with the rest counted it decides.
+    let wait = "SQ_WAIT_ANY";
+    let missing = &report["result"]["bottleneck"]["missing_counters"];
+    assert!(!missing.as_array().unwrap().iter().any(|counter| counter == wait), "{missing}");
+    let untraced = profile(lab, folder.path(), "gfx942", &["--json", "--", &lab.app("vector_add")]);
+    let missing = &succeeded(&untraced)["result"]["bottleneck"]["missing_counters"];
+    assert!(missing.as_array().unwrap().iter().any(|counter| counter == wait), "{missing}");
+    let report = succeeded(&traced(lab, folder.path(), "", &["--json", "--counters"]));
     let labels = report["tables"]["bottlenecks"].as_array().unwrap();
-    let label = labels.iter().find(|row| row["name"] == name).unwrap();
-    assert!(label["evidence"].to_string().contains("wait_pct"), "the rules heard of it: {label}");
+    let label = labels.iter().find(|row| row["name"] == name.as_str()).unwrap();
+    let told = format!("{} {}", label["label"], label["secondary"]);
+    assert!(told.contains("memory latency"), "{label}");
+    assert!(report["result"]["occupancy"]["achieved"].as_f64().is_some_and(|share| share > 0.0));
 }
 
 #[test]

@@ -73,8 +73,8 @@ fn kernels(lines: &[Line], from_trace: bool) -> Table {
         Column::int("spilled_registers", Unit::None).data(),
         Column::text("registers_from").data(),
     ];
+    let counted = lines.iter().any(|line| matches!(line.subject.achieved, Some(Ok(_))));
     if from_trace {
-        let counted = lines.iter().any(|line| matches!(line.subject.achieved, Some(Ok(_))));
         let achieved = Column::int("achieved_pct", Unit::Pct);
         let place = columns.iter().position(|column| column.key == "limited_by").unwrap_or(columns.len());
         columns.insert(place, if counted { achieved.key() } else { achieved.data() });
@@ -86,7 +86,8 @@ fn kernels(lines: &[Line], from_trace: bool) -> Table {
         ];
         columns.splice(1..1, run);
     }
-    let mut table = Table::new("kernels", "Theoretical occupancy", columns);
+    let title = if counted { "Occupancy, theoretical and achieved" } else { "Theoretical occupancy" };
+    let mut table = Table::new("kernels", title, columns);
     for Line { subject, name, fits } in lines {
         let mut row = Vec::with_capacity(table.columns.len());
         row.push(Value::from(name.as_ref()));

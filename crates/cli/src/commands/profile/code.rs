@@ -171,4 +171,43 @@ mod tests {
         assert_eq!(parsed("memory://7#offset=0x7f00&size=64"), None);
         assert_eq!(parsed("file:///a%2"), None);
     }
+
+    #[test]
+    fn the_database_says_where_code_was_loaded_from() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.db");
+        let mut trace = trace::Trace::default();
+        let source = trace.add_source(trace::Source::named("test", "rocpd"));
+        let process = trace.add_process(trace::Process::new(source, 7));
+        let name = trace.strings.intern("k");
+        trace.kernels.push(trace::Kernel { name, start: 1, end: 2, process, ..Default::default() });
+        trace.finish();
+        convert::rocpd::write(&trace, &path, &Default::default()).unwrap();
+        assert_eq!(loaded_from(std::slice::from_ref(&path)), []);
+        let db = rusqlite::Connection::open(&path).unwrap();
+        let find =
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'rocpd_info_code_object_%'";
+        let table: String = db.query_row(find, [], |row| row.get(0)).unwrap();
+        db.execute(&format!("UPDATE \"{table}\" SET uri = 'file:///app#offset=16&size=32'"), []).unwrap();
+        drop(db);
+        let expected = Loaded { path: "/app".into(), part: Some((16, 32)) };
+        assert_eq!(loaded_from(&[path]), [expected]);
+    }
+
+    #[test]
+    fn a_part_of_a_file_is_read_and_what_cannot_be_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("library.so");
+        let code = include_bytes!("../../../../hw/tests/fixtures/gfx942.co");
+        std::fs::write(&path, [&[0; 100], code.as_slice(), &[0; 50]].concat()).unwrap();
+        let mut found = ProgramCode::default();
+        found.look(&path, Some((100, code.len() as u64)));
+        assert_eq!((found.contents.kernels.len(), found.notes.len()), (3, 0));
+        // Neither a place beyond the end nor a size beyond all memory does harm.
+        found.look(&path, Some((100, u64::MAX)));
+        found.look(&path, Some((u64::MAX, 8)));
+        found.look(&folder.path().join("gone.so"), Some((0, 8)));
+        assert_eq!(found.contents.kernels.len(), 6);
+        assert!(found.notes.iter().any(|note| note.contains("gone.so")), "{:?}", found.notes);
+    }
 }
