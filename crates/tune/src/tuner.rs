@@ -213,7 +213,7 @@ impl Scale {
 /// A run of a good configuration may take so many times as long as the best's longest.
 const STOP_FACTOR: f64 = 5.0;
 /// Shorter limits would stop programs for the machine's hiccups.
-const STOP_LEAST: f64 = 1.0;
+const STOP_LEAST: f64 = 2.0;
 /// At most this share of the budget goes into the seed phase.
 const SEED_SHARE: f64 = 0.25;
 /// Fewer seeds tell a model nothing.

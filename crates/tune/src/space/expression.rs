@@ -295,6 +295,10 @@ fn holds(comparison: Comparison, a: &Scalar, b: &Scalar) -> bool {
 
 fn call(function: Function, arguments: &[f64]) -> f64 {
     let first = arguments.first().copied().unwrap_or(f64::NAN);
+    // What is undefined stays so: the smaller of nothing and 5 is not 5.
+    if arguments.iter().any(|argument| argument.is_nan()) {
+        return f64::NAN;
+    }
     match function {
         Function::Min => arguments.iter().copied().fold(f64::INFINITY, f64::min),
         Function::Max => arguments.iter().copied().fold(f64::NEG_INFINITY, f64::max),
@@ -356,9 +360,17 @@ mod tests {
         ] {
             assert!(value(text).is_true(), "{text}");
         }
-        for text in
-            ["M < N", "mode == 1", "mode < 'z'", "1 / 0 > 0", "1 / 0 <= 0", "M % 0 == 0", "16 < M < 64"]
-        {
+        for text in [
+            "M < N",
+            "mode == 1",
+            "mode < 'z'",
+            "1 / 0 > 0",
+            "1 / 0 <= 0",
+            "min(1 / 0, 5) < 9",
+            "max(1 / 0) > 0",
+            "M % 0 == 0",
+            "16 < M < 64",
+        ] {
             assert!(!value(text).is_true(), "{text}");
         }
     }
