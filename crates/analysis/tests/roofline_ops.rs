@@ -167,6 +167,9 @@ struct Program {
     folder: tempfile::TempDir,
 }
 
+/// A kernel, its work-items, those of a workgroup, and counters.
+type Counted = (&'static str, u32, u32, Vec<(&'static str, f64)>);
+
 const GEMM: &str = "Cijk_Ailk_Bljk_BBS";
 const SUM: &str = "vecadd(float*, float*, int)";
 
@@ -221,7 +224,7 @@ impl Program {
     }
 
     /// Counters of gfx942 that are not zero, of each kernel by work-items.
-    fn counted() -> Vec<(&'static str, u32, u32, Vec<(&'static str, f64)>)> {
+    fn counted() -> Vec<Counted> {
         // What a product of 1024 must compute, and 2.5 times the 6 MiB that it must move.
         let square = vec![
             ("SQ_INSTS_VALU_MFMA_MOPS_BF16", 2.0 * 1024f64.powi(3) / 512.0),
@@ -316,6 +319,10 @@ fn counters_of_another_run_stand_beside_the_models() {
     }
     let note = "counters are of another run, joined by kernel name and launch size: 3 of 4 kernels of modelled ops were counted; not silu";
     assert!(report.notes.iter().any(|text| text == note), "{:?}", report.notes);
+    // Only the torch trace is modelled.
+    let coverage = report.table("coverage").unwrap();
+    let parts: f64 = coverage.rows.iter().map(|row| row[1].number().unwrap()).sum();
+    assert_eq!(parts, 1000.0 * (20.0 + 22.0 + 40.0 + 5.0 + 6.0 + 12.0 + 9.0));
     // Kernels are those of the counted run only: its time belongs to its counts.
     let kernels = Rows::of(&report, "kernels");
     let names: Vec<&Value> = (0..kernels.0.rows.len()).map(|row| kernels.cell(row, "name")).collect();
@@ -364,10 +371,5 @@ fn without_counters_no_measured_columns_are_shown() {
     let program = Program::new();
     let report = roofline(&read(&[program.trace()]), &mi300x());
     assert!(report.table("ops").unwrap().column("measured_bytes").is_none());
-    assert!(
-        report
-            .notes
-            .iter()
-            .any(|note| note == "100.0 % of the GPU time of ops is modelled (table `coverage`)")
-    );
+    assert!(report.notes.iter().any(|note| note == "100.0 % of kernel time is modelled (table `coverage`)"));
 }

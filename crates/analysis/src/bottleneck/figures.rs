@@ -172,11 +172,14 @@ fn figures(trace: &Trace, tally: &Tally, busy: Option<&(i64, i64, i64)>) -> Figu
     put("duration_ns", tally.total as f64);
     put("dispatches", tally.dispatches as f64);
     put("mean_ns", tally.total as f64 / tally.dispatches.max(1) as f64);
-    if tally.gaps_known > 0 {
+    // Reading counters makes kernels run one at a time: what lies between them says nothing then.
+    let alone = !tally.counters.is_empty();
+    if tally.gaps_known > 0 && !alone {
         put("gap_ns", tally.gaps as f64 / tally.gaps_known as f64);
     }
     if let Some(&(first, last, union)) = busy
         && last > first
+        && !alone
     {
         put("gpu_idle_pct", 100.0 * (last - first - union) as f64 / (last - first) as f64);
     }

@@ -8,7 +8,7 @@ mod figures;
 mod rules;
 mod verdict;
 
-use report::{Column, Table, Unit, Value};
+use report::{Column, Finding, Severity, Table, Unit, Value};
 use trace::{Needs, Trace};
 
 use crate::base;
@@ -38,8 +38,43 @@ pub fn bottleneck_report(trace: &Trace, more: &[(String, Figures)]) -> report::R
     report.health.retain(|check| check.id != "coverage");
     let (table, missing) = bottlenecks(&kernels);
     report.tables = vec![table];
+    report.findings = findings(&kernels);
+    if !trace.counters.is_empty() || !trace.counter_columns.is_empty() {
+        report.notes.push(
+            "gaps between kernels are not judged: they run one at a time while counters are read".into(),
+        );
+    }
     report.notes.extend(how_to_collect(&kernels, &missing));
     report
+}
+
+/// Kernels below this share of the time are in the table only.
+const LEAST_SHARE_PCT: f64 = 5.0;
+/// Most findings.
+const MOST: usize = 5;
+
+/// The labels of the kernels with most time, in full.
+fn findings(kernels: &[KernelFigures]) -> Vec<Finding> {
+    let whole: i64 = kernels.iter().map(|kernel| kernel.total_ns).sum();
+    let told = |kernel: &&KernelFigures| percent(kernel.total_ns, whole) >= LEAST_SHARE_PCT;
+    let finding = |kernel: &KernelFigures| {
+        let verdict = kernel.judge();
+        let first = verdict.labels.first()?;
+        let name = crate::names::display_name(&kernel.name);
+        Some(Finding {
+            id: "bottleneck".into(),
+            severity: Severity::Info,
+            title: format!("{name}: {} ({})", first.label, first.text()),
+            evidence: first
+                .evidence
+                .iter()
+                .map(|item| (item.threshold.to_owned(), Value::Float(item.value)))
+                .collect(),
+            gain_ceiling_ns: first.gain_ns,
+            recommendation: first.advice.to_owned(),
+        })
+    };
+    kernels.iter().filter(told).filter_map(finding).take(MOST).collect()
 }
 
 /// The command that collects what is missing.
@@ -72,7 +107,7 @@ pub fn bottlenecks(kernels: &[KernelFigures]) -> (Table, Vec<String>) {
         Column::int("share_pct", Unit::Pct).key(),
         Column::text("label"),
         Column::int("score", Unit::None),
-        Column::text("evidence").normal(),
+        Column::text("evidence").detail(),
         Column::text("secondary").normal(),
         Column::int("gain_ns", Unit::Ns).detail(),
         Column::text("advice").detail(),
@@ -173,8 +208,11 @@ mod tests {
         all
     }
 
+    /// A label, the GPU, and figures.
+    type Case = (&'static str, &'static str, Vec<(&'static str, f64)>);
+
     /// Figures that make each label the strongest, on an MI300X where nothing else is said.
-    fn cases() -> Vec<(&'static str, &'static str, Vec<(&'static str, f64)>)> {
+    fn cases() -> Vec<Case> {
         // A full load of all compute units for a millisecond.
         const CYCLES: f64 = 304.0 * 2.1e6;
         let on = |label, figures: &[(&'static str, f64)]| (label, "gfx942", figures.to_vec());
@@ -194,7 +232,10 @@ mod tests {
                 &[("SQ_ACTIVE_INST_VALU", 0.9 * CYCLES), ("SQ_THREAD_CYCLES_VALU", 64.0 * 0.9 * CYCLES)],
             ),
             on("LDS bandwidth", &[("SQ_LDS_IDX_ACTIVE", 0.7 * CYCLES)]),
-            on("LDS conflicts", &[("SQ_LDS_IDX_ACTIVE", 0.5 * CYCLES), ("SQ_LDS_BANK_CONFLICT", 0.3 * CYCLES)]),
+            on(
+                "LDS conflicts",
+                &[("SQ_LDS_IDX_ACTIVE", 0.5 * CYCLES), ("SQ_LDS_BANK_CONFLICT", 0.3 * CYCLES)],
+            ),
             on(
                 "divergence",
                 &[("SQ_ACTIVE_INST_VALU", 0.55 * CYCLES), ("SQ_THREAD_CYCLES_VALU", 16.0 * 0.55 * CYCLES)],
@@ -220,7 +261,10 @@ mod tests {
             on("atomics", &[("SQ_WAIT_ANY", 7e8), ("occupancy_pct", 40.0), ("TCC_ATOMIC_sum", 4e5)]),
             on("barriers", &[("att_barrier_pct", 35.0)]),
             on("instruction fetch", &[("att_fetch_pct", 25.0)]),
-            on("instruction fetch", &[("SQ_WAIT_ANY", 7e8), ("occupancy_pct", 40.0), ("SQC_ICACHE_MISSES", 3e5)]),
+            on(
+                "instruction fetch",
+                &[("SQ_WAIT_ANY", 7e8), ("occupancy_pct", 40.0), ("SQC_ICACHE_MISSES", 3e5)],
+            ),
             on("scalar", &[("SQ_ACTIVE_INST_SCA", 0.7 * CYCLES)]),
             on("clock throttled", &[("duration_ns", 2e6), ("GRBM_GUI_ACTIVE", 8.0 * 2.1e6)]),
         ]
@@ -258,14 +302,18 @@ mod tests {
         assert_eq!(labels, ["under-occupied", "memory latency"]);
         let items = &verdict.labels[0].evidence;
         assert_eq!((items[0].metric, items[0].value, items[0].source), ("occupancy_pct", 12.5, "trace"));
-        assert_eq!((items[1].metric, items[1].threshold, items[1].source), ("wait_pct", "wait_pct >= 40", "counters"));
+        assert_eq!(
+            (items[1].metric, items[1].threshold, items[1].source),
+            ("wait_pct", "wait_pct >= 40", "counters")
+        );
         let traced = judge_on(&busy(&[("att_memory_wait_pct", 80.0)]), Some("gfx942"));
         assert_eq!(traced.labels[0].evidence[0].source, "thread trace");
     }
 
     #[test]
     fn only_counters_that_the_gpu_has_are_asked_for() {
-        let launch = figures(&[("mean_ns", 1e6), ("gap_ns", 0.0), ("gpu_idle_pct", 0.0), ("fill_pct", 200.0)]);
+        let launch =
+            figures(&[("mean_ns", 1e6), ("gap_ns", 0.0), ("gpu_idle_pct", 0.0), ("fill_pct", 200.0)]);
         for (arch, there, not_there) in [
             ("gfx90a", "TCC_EA_RDREQ_sum", "TCC_EA0_"),
             ("gfx942", "TCC_EA0_RDREQ_sum", "TCC_EA_"),
@@ -275,7 +323,11 @@ mod tests {
             let verdict = judge_on(&launch, Some(arch));
             assert_eq!(verdict.label(), "not enough data");
             assert!(verdict.counters.iter().any(|name| name == there), "{arch} {:?}", verdict.counters);
-            assert!(!verdict.counters.iter().any(|name| name.starts_with(not_there)), "{arch} {:?}", verdict.counters);
+            assert!(
+                !verdict.counters.iter().any(|name| name.starts_with(not_there)),
+                "{arch} {:?}",
+                verdict.counters
+            );
             for name in verdict.counters.iter().chain(&bottleneck_counters(arch)) {
                 assert!(hw::counters::find(arch, name).is_some(), "{arch} has no {name}");
             }

@@ -1,6 +1,8 @@
 //! The picture: attained rate over intensity, both logarithmic, under the roofs.
 
-use hw::{Level, Pipe};
+use std::collections::BTreeMap;
+
+use hw::{DataType, Level, Pipe};
 use report::Unit;
 use report::chart::{Axis, Chart, Ink, Join, Mark, Point, Reference, Series, Xy, XySeries};
 
@@ -11,26 +13,15 @@ use crate::names;
 /// Points that are drawn; those with most time.
 const MOST: usize = 40;
 
-pub(super) fn chart(rows: &[Row], device: &Device) -> Option<Chart> {
-    let total: i64 = rows.iter().map(|row| row.total_ns).sum();
-    let point = |row: &Row| {
-        let intensity = row.work.intensity(Level::Hbm)?;
-        let rate = row.work.total_flops().ok()? / (row.total_ns as f64 / 1e9) / 1e9;
-        let name = names::display_name(&row.name);
-        (intensity > 0.0 && rate > 0.0 && rate.is_finite()).then(|| Point {
-            x: intensity,
-            y: rate,
-            weight: Some(row.total_ns as f64 / total.max(1) as f64),
-            tip: format!("{name}: {rate:.1} GFLOP/s at {intensity:.3} FLOP per byte"),
-            label: name,
-        })
-    };
-    let points: Vec<Point> = rows.iter().filter_map(point).take(MOST).collect();
+/// Kernels as they were measured, and ops as they are modelled.
+pub(super) fn chart(kernels: &[Row], ops: &[Row], device: &Device) -> Option<Chart> {
+    let kinds = [("kernels", kernels), ("ops, modelled", ops)];
+    let drawn = kinds.map(|(name, rows)| (name, points(rows)));
+    let points: Vec<&Point> = drawn.iter().flat_map(|(_, points)| points).collect();
     let low = points.iter().map(|point| point.x).fold(0.01, f64::min) / 2.0;
     let high = points.iter().map(|point| point.x).fold(1000.0, f64::max) * 2.0;
-    let highest =
-        best(device, Pipe::Matrix).into_iter().chain(best(device, Pipe::Vector)).map(|(_, peak)| peak);
-    let highest = highest.fold(0.0, f64::max);
+    let roofs = roofs(kernels.iter().chain(ops), device);
+    let highest = roofs.iter().map(|(_, peak)| *peak).fold(0.0, f64::max);
     if points.is_empty() || highest == 0.0 {
         return None;
     }
@@ -47,27 +38,57 @@ pub(super) fn chart(rows: &[Row], device: &Device) -> Option<Chart> {
             dashed: level != Level::Hbm,
         });
     }
-    for (pipe, word) in [(Pipe::Vector, "vector"), (Pipe::Matrix, "matrix")] {
-        if let Some((name, peak)) = best(device, pipe) {
-            references.push(Reference {
-                label: format!("{name} {word} {peak:.0} GFLOP/s"),
-                points: vec![(low, peak), (high, peak)],
-                ink: Ink::Muted,
-                dashed: false,
-            });
-        }
+    for (name, peak) in roofs {
+        references.push(Reference {
+            label: format!("{name} {peak:.0} GFLOP/s"),
+            points: vec![(low, peak), (high, peak)],
+            ink: Ink::Muted,
+            dashed: false,
+        });
     }
-    let series = vec![XySeries { series: Series::new("kernels", 0), join: Join::Points, points }];
+    let series = drawn.into_iter().enumerate().filter(|(_, (_, points))| !points.is_empty());
+    let series = series
+        .map(|(at, (name, points))| XySeries { series: Series::new(name, at), join: Join::Points, points })
+        .collect();
     let chart = Chart::new("roofline", &format!("Roofline of {}", device.peaks.device), Mark::Xy(Xy { series, references }))
-        .with_description("Each point is a kernel; the nearer to the line above it, the less there is to win without changing what it does.")
+        .with_description("Each point is a kernel, or an op as its shapes have it; the nearer to the line above it, the less there is to win without changing what it does.")
         .with_x(Axis::log(Unit::None).labelled("FLOP per byte of memory traffic").between(low, high))
         .with_y(Axis::log(Unit::None).labelled("GFLOP/s").between(lowest, 2.0 * highest));
     Some(chart)
 }
 
-/// The type with the highest peak of a pipe, in GFLOP/s.
-fn best(device: &Device, pipe: Pipe) -> Option<(&'static str, f64)> {
-    let table = if pipe == Pipe::Vector { &device.peaks.vector } else { &device.peaks.matrix };
-    let peaks = table.iter().map(|(data_type, peak)| (data_type.name(), peak.per_second / 1e9));
-    peaks.max_by(|a, b| a.1.total_cmp(&b.1))
+/// Those with most time, where they can stand on logarithmic axes.
+fn points(rows: &[Row]) -> Vec<Point> {
+    let total: i64 = rows.iter().map(|row| row.total_ns).sum();
+    let point = |row: &Row| {
+        let intensity = row.work.intensity(Level::Hbm)?;
+        let rate = row.work.total_flops().ok()? / (row.total_ns as f64 / 1e9) / 1e9;
+        let name = names::display_name(&row.name);
+        (intensity > 0.0 && rate > 0.0 && rate.is_finite()).then(|| Point {
+            x: intensity,
+            y: rate,
+            weight: Some(row.total_ns as f64 / total.max(1) as f64),
+            tip: format!("{name}: {rate:.1} GFLOP/s at {intensity:.3} FLOP per byte"),
+            label: name,
+        })
+    };
+    rows.iter().filter_map(point).take(MOST).collect()
+}
+
+/// Roofs that are drawn, of the types with most operations.
+const MOST_ROOFS: usize = 3;
+
+/// The arithmetic peaks of the types that are computed in, by name, in GFLOP/s.
+fn roofs<'r>(rows: impl Iterator<Item = &'r Row>, device: &Device) -> Vec<(String, f64)> {
+    let mut used: BTreeMap<(DataType, Pipe), f64> = BTreeMap::new();
+    for (of, flops) in rows.flat_map(|row| &row.work.flops) {
+        *used.entry(*of).or_default() += flops;
+    }
+    let mut used: Vec<((DataType, Pipe), f64)> = used.into_iter().filter(|(_, flops)| *flops > 0.0).collect();
+    used.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let roof = |((data_type, pipe), _): ((DataType, Pipe), f64)| {
+        let word = if pipe == Pipe::Vector { "vector" } else { "matrix" };
+        Some((format!("{data_type} {word}"), device.peaks.flops(pipe, data_type)? / 1e9))
+    };
+    used.into_iter().filter_map(roof).take(MOST_ROOFS).collect()
 }

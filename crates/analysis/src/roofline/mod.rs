@@ -61,7 +61,8 @@ pub fn roofline(trace: &Trace, options: &RooflineOptions) -> Report {
     let counted = counted_sources(trace);
     let any_counted = counted.contains(&true);
     // Beside a run with counters, kernels of one without would add time and no counts.
-    let measured = |row: usize| !any_counted || joined::source_of(trace, row).is_none_or(|source| counted[source]);
+    let measured =
+        |row: usize| !any_counted || joined::source_of(trace, row).is_none_or(|source| counted[source]);
     let kernels: Vec<tables::Row> = kernel_figures_where(trace, measured)
         .into_iter()
         .map(|kernel| {
@@ -71,7 +72,11 @@ pub fn roofline(trace: &Trace, options: &RooflineOptions) -> Report {
             tables::Row { name: kernel.name, dispatches, total_ns: kernel.total_ns, work, placed }
         })
         .collect();
-    let models = modelled::modelled(trace);
+    // A run with counters beside one without tells what was measured, not what is modelled.
+    let beside = any_counted && counted.contains(&false);
+    let models = modelled::modelled(trace, |row| {
+        !beside || joined::source_of(trace, row).is_none_or(|source| !counted[source])
+    });
     let joined = (any_counted && !models.ops.is_empty()).then(|| joined::join(trace, &models, &device.arch));
     report.tables = vec![
         tables::kernels(&kernels),
@@ -79,6 +84,8 @@ pub fn roofline(trace: &Trace, options: &RooflineOptions) -> Report {
         tables::types(&kernels, &device.peaks),
         tables::peaks(&device.peaks),
     ];
+    // The tables of the contract are there even when they are empty.
+    report.tables.retain(|table| !table.rows.is_empty() || table.name == "kernels");
     if !models.ops.is_empty() {
         // Without counters the models are all there is, and kernels would only name what is absent.
         let at = usize::from(any_counted);
@@ -88,7 +95,8 @@ pub fn roofline(trace: &Trace, options: &RooflineOptions) -> Report {
     if let Some(joined) = &joined {
         report.findings = op_tables::findings(&models, joined, &device.peaks);
     }
-    report.charts.extend(chart::chart(&kernels, &device));
+    let ops: Vec<tables::Row> = models.ops.iter().map(|op| op_tables::row_of(op, &device.peaks)).collect();
+    report.charts.extend(chart::chart(&kernels, &ops, &device));
     report.notes = device.notes;
     report.notes.extend(op_tables::notes(&models.coverage, joined.as_ref()));
     report.notes.extend(if any_counted {

@@ -59,14 +59,20 @@ pub(super) struct Modelled {
     pub of_kernel: Vec<Option<usize>>,
 }
 
-pub(super) fn modelled(trace: &Trace) -> Modelled {
+/// Models the ops behind those kernels that are wanted.
+pub(super) fn modelled(trace: &Trace, wanted: impl Fn(usize) -> bool) -> Modelled {
     let shapes = trace.strings.find("Input Dims");
     if trace.args.is_empty() || shapes.is_none() {
         return Modelled::default();
     }
     let Ok(attribution) = attribute(trace, None) else { return Modelled::default() };
     let mut judge = Judge::new(trace);
-    let owners = judge.owners(&attribution);
+    let mut owners = judge.owners(&attribution);
+    owners
+        .iter_mut()
+        .enumerate()
+        .filter(|(row, _)| !wanted(*row))
+        .for_each(|(_, owner)| *owner = Owner::Unwanted);
     gather(trace, &judge, &owners)
 }
 
@@ -79,6 +85,7 @@ enum Owner {
     Without(Unmodelled, usize),
     Replayed,
     NoOp,
+    Unwanted,
 }
 
 /// Models by op, each distinct combination of inputs judged once.
@@ -220,6 +227,7 @@ fn gather(trace: &Trace, judge: &Judge, owners: &[Owner]) -> Modelled {
             }
             Owner::Replayed => (&mut coverage.replayed, 2, name),
             Owner::NoOp => (&mut coverage.no_op, 3, name),
+            Owner::Unwanted => continue,
         };
         part.total_ns += time;
         *examples[at].entry(example).or_default() += time;

@@ -12,7 +12,8 @@ use crate::statistics::percent;
 
 const NO_PEAKS: &str = "the peaks of this GPU are not known";
 
-fn row_of(op: &Op, ceilings: &Peaks) -> Row {
+/// An op under the roofs, as its model has it.
+pub(super) fn row_of(op: &Op, ceilings: &Peaks) -> Row {
     let placed = place(&op.work, op.total_ns, ceilings);
     let work = op.work.clone();
     Row { name: op.name.clone(), dispatches: op.calls, total_ns: op.total_ns, work, placed }
@@ -40,8 +41,8 @@ pub(super) fn ops(modelled: &Modelled, joined: Option<&Joined>, ceilings: &Peaks
         columns.extend([
             Column::int("measured_flops", Unit::None).detail(),
             Column::int("measured_bytes", Unit::Bytes).detail(),
-            Column::int("measured_intensity", Unit::None),
-            Column::int("flops_ratio", Unit::None).key(),
+            Column::int("measured_intensity", Unit::None).detail(),
+            Column::int("flops_ratio", Unit::None).detail(),
             Column::int("bytes_ratio", Unit::None).key(),
             Column::text("measured_bound").detail(),
         ]);
@@ -214,13 +215,13 @@ pub(super) fn notes(coverage: &Coverage, joined: Option<&Joined>) -> Vec<String>
     let mut notes = Vec::new();
     if coverage.modelled.total_ns > 0 {
         notes.push(format!(
-            "{:.1} % of the GPU time of ops is modelled (table `coverage`)",
+            "{:.1} % of kernel time is modelled (table `coverage`)",
             percent(coverage.modelled.total_ns, whole)
         ));
     }
     if coverage.replayed.total_ns > 0 {
         notes.push(format!(
-            "{:.3} ms ({:.1} %) are left out because they were replayed from a graph: one call in the trace stands for many replays",
+            "{:.3} ms of kernel time ({:.1} %) are not modelled because they were replayed from a graph: one call in the trace stands for many replays",
             coverage.replayed.total_ns as f64 / 1e6,
             percent(coverage.replayed.total_ns, whole)
         ));
