@@ -1,6 +1,7 @@
 //! What `autotune` reports: the best configurations with their confidence, what failed, which parameters matter.
 
-use report::chart::{Axis, Chart, Join, Mark, Point, Series, Xy, XySeries};
+mod chart;
+
 use report::{Column, Finding, Report, Severity, Table, Unit, Value};
 use serde_json::{Value as Json, json};
 
@@ -196,7 +197,7 @@ impl View<'_> {
         let columns = vec![
             Column::text("reason"),
             Column::int("configurations", Unit::None).key(),
-            Column::text("first"),
+            Column::text("first").detail(),
             Column::text("status").data(),
         ];
         let mut table = Table::new("skipped", "Left out: they cannot be launched", columns);
@@ -332,46 +333,6 @@ impl View<'_> {
             gain_ceiling_ns: None,
             recommendation: "raise `--trials`, or add `derived` features that explain the metric".into(),
         }
-    }
-
-    /// Every trial in its order, and the best so far.
-    fn chart(&self) -> Chart {
-        let outcome = &self.tuned.outcome;
-        let mut series: Vec<XySeries> = [(Phase::Seed, 0), (Phase::Confirm, 1), (Phase::Explore, 2)]
-            .iter()
-            .map(|(phase, color)| XySeries {
-                series: Series::new(phase.name(), *color),
-                join: Join::Points,
-                points: Vec::new(),
-            })
-            .collect();
-        let mut best =
-            XySeries { series: Series::rest("best so far"), join: Join::Steps, points: Vec::new() };
-        let mut lead: Option<f64> = None;
-        for (i, trial) in outcome.trials.iter().enumerate().filter(|(_, trial)| trial.status == Status::Ok) {
-            let (x, y) = (i as f64 + 1.0, self.value(trial));
-            let tip = self.describe(trial);
-            let of = [Phase::Seed, Phase::Confirm, Phase::Explore].iter().position(|p| *p == trial.phase);
-            series[of.unwrap_or(0)].points.push(Point { x, y, tip, ..Point::default() });
-            let better = |lead: f64| if self.options.maximise { y > lead } else { y < lead };
-            if lead.is_none_or(better) {
-                lead = Some(y);
-                best.points.push(Point { x, y, ..Point::default() });
-            }
-        }
-        if let Some(y) = lead {
-            best.points.push(Point { x: outcome.trials.len() as f64, y, ..Point::default() });
-        }
-        series.retain(|series| !series.points.is_empty());
-        series.push(best);
-        let unit = if self.metric.is_time { Unit::Ns } else { Unit::None };
-        let y = if outcome.scale.logarithmic { Axis::log(unit) } else { Axis::of(unit) };
-        Chart::new("search", "The search", Mark::Xy(Xy { series, references: Vec::new() }))
-            .with_description(
-                "each point is a configuration in the order of trials; the line is the best so far",
-            )
-            .with_x(Axis::of(Unit::None).labelled("trial"))
-            .with_y(y.labelled(&self.metric.name))
     }
 
     fn result(&self) -> Json {

@@ -299,7 +299,7 @@ impl AutotuneArgs {
         let first = trials.first().map(|trial| trial.detail.as_str()).unwrap_or_default();
         let lines: Vec<&str> = first.lines().collect();
         Failure::tool(format!(
-            "none of {} configurations gave a value; the first {}",
+            "none of {} configurations gave a value; the first: {}",
             trials.len(),
             lines.join("\n  ")
         ))
