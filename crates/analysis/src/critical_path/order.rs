@@ -40,13 +40,14 @@ impl CallOrder {
                 self.guesses.push((awaited, first));
             }
         }
-        state.launched = launched.to_vec();
+        state.launched.clear();
+        state.launched.extend_from_slice(launched);
     }
 
     /// A thread recorded an event on a stream that is not told.
     pub fn record(&mut self, thread: ThreadId) {
         let state = self.threads.entry(thread).or_default();
-        state.recorded = state.launched.clone();
+        state.recorded.clone_from(&state.launched);
     }
 
     /// A thread made a stream wait for an event; neither is told.

@@ -29,7 +29,8 @@ pub(super) fn chart(kernels: &[Row], ops: &[Row], device: &Device) -> Option<Cha
     let memory = device.peaks.bandwidth(Level::Hbm).map_or(highest, |rate| low * rate / 1e9);
     let lowest = slowest.min(memory) / 2.0;
     let mut references = Vec::new();
-    for level in Level::ALL {
+    // No counter tells the traffic of the Infinity Cache, so nothing is placed under its line.
+    for level in Level::ALL.into_iter().filter(|level| *level != Level::Mall) {
         let Some(bandwidth) = device.peaks.bandwidth(level).map(|rate| rate / 1e9) else { continue };
         references.push(Reference {
             label: format!("{level} {bandwidth:.0} GB/s"),
