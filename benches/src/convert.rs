@@ -10,8 +10,8 @@ use crate::{Bench, find};
 const FORMATS: &[(&str, Option<f64>)] =
     &[("pftrace", Some(8.0)), ("csv", Some(6.0)), ("parquet", Some(6.0)), ("otf2", None), ("chrome", None)];
 
-/// CPU time of ten times the dispatches over that of one: ten, and what the system takes for files beyond its caches.
-const GROWTH: f64 = 12.5;
+/// CPU time of ten times the dispatches over that of one: linear, within a tenth.
+const GROWTH: f64 = 11.0;
 
 /// Formats whose growth is looked at.
 const GROWING: [&str; 3] = ["pftrace", "csv", "parquet"];

@@ -352,8 +352,8 @@ impl OptimizeArgs {
             return Err(Failure::input(format!("there is no rule `{unknown}`"))
                 .with_help(format!("there are {}", known.join(", "))));
         }
-        let named = RULES.iter().filter(|rule| self.rule.iter().any(|name| name == rule.name));
-        for rule in named.filter(|rule| !choice.allows(rule.needs)) {
+        let mut named = RULES.iter().filter(|rule| self.rule.iter().any(|name| name == rule.name));
+        if let Some(rule) = named.find(|rule| !choice.allows(rule.needs)) {
             let option = if rule.needs == Permission::Flags { "--flags" } else { "--allow-fast-math" };
             return Err(Failure::input(format!("rule `{}` may not be used", rule.name))
                 .with_help(format!("`{option}` allows it: it {}", rule.does)));
