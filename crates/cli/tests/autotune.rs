@@ -125,6 +125,13 @@ fn killed_at_random_moments_it_resumes_and_repeats_nothing() {
     let journal =
         std::fs::read_to_string(folder.path().join("rocm-perf-autotune/journal.jsonl")).expect("a journal");
     assert!(journal.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{journal}");
+    let mut runs: Vec<String> = journal
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .map(|line| format!("{} {}", line["config"], line["run"]))
+        .collect();
+    runs.sort_unstable();
+    assert!(runs.windows(2).all(|pair| pair[0] != pair[1]), "a run of the journal was made again: {runs:?}");
     // Only what was running when it was killed may have run twice.
     assert!(
         made <= journal.lines().count() + kills,
