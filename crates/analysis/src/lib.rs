@@ -46,6 +46,7 @@ pub use occupancy::{
 };
 pub use overlap::{Overlap, overlap, overlap_needs, overlap_report};
 pub use roofline::{
-    PeakSource, RooflineOptions, counted_sources, roofline, roofline_counter_report, roofline_counters, roofline_needs,
+    PeakSource, RooflineOptions, counted_sources, roofline, roofline_counter_report, roofline_counters,
+    roofline_needs,
 };
 pub use summary::{SummaryOptions, summary};

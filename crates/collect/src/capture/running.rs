@@ -29,7 +29,8 @@ pub(super) fn remove(url: &str) {
 pub fn stop_running_profiles() {
     let profiles = std::mem::take(&mut *RUNNING.lock().unwrap_or_else(|e| e.into_inner()));
     for profile in profiles {
-        let config = ureq::Agent::config_builder().max_redirects(0).proxy(None).timeout_global(Some(PATIENCE)).build();
+        let config =
+            ureq::Agent::config_builder().max_redirects(0).proxy(None).timeout_global(Some(PATIENCE)).build();
         let mut request = config.new_agent().post(format!("{}/stop_profile", profile.url));
         if let Some(key) = &profile.key {
             request = request.header("Authorization", format!("Bearer {key}"));

@@ -16,8 +16,8 @@ use super::{pc_samples, stats, thread_trace};
 use crate::log::{Kernel, Recording};
 use crate::machine::{Part, part_of};
 use crate::recorded::{Keep, trace};
-use crate::settings::{self, Version};
 use crate::settings::fault;
+use crate::settings::{self, Version};
 
 /// Where the files of a process go, and what they hold.
 pub(super) struct Output<'a> {
