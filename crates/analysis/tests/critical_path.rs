@@ -46,6 +46,25 @@ fn of_parallel_streams_the_longer_is_the_path() {
     assert_eq!(of_kernel(&found, "short", "saved_by_1pct_ns"), 0);
 }
 
+/// Recording began while the GPU was busy with something else, so launches seem to take a millisecond.
+#[test]
+fn kernels_of_a_graph_wait_for_each_other_and_not_for_its_launch() {
+    let mut maker = Maker::new();
+    let process = maker.process(0);
+    let thread = maker.thread(process, 1);
+    let copy = maker.call(thread, "hipMemcpyAsync", 0, US);
+    let graph = maker.call(thread, "hipGraphLaunch", 400 * US, 500 * US);
+    maker.copy(process, 1, "copy", 1000 * US, 1010 * US, copy);
+    for i in 0..10 {
+        let start = (1010 + 100 * i) * US;
+        maker.kernel(process, 1, "replayed", start, start + 100 * US, graph);
+    }
+    let found = path_of(&maker.finish(), &["replayed=0.5"]);
+    assert_eq!(of_kernel(&found, "replayed", "on_path_ns"), 1000 * US);
+    assert_eq!(of_kernel(&found, "replayed", "saved_by_1pct_ns"), 10 * US);
+    assert_eq!(span(&found) - predicted(&found, 0), 500 * US);
+}
+
 /// The original gave a path of 200 µs for a run of 110 µs.
 #[test]
 fn overlapping_kernels_of_one_queue_are_not_serial() {

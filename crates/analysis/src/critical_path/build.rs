@@ -82,12 +82,19 @@ fn learn(trace: &Trace, works: &Works, clocks: &Clocks, replayed: &Replayed, dra
     for &(edge, work) in &replayed.waits {
         draft.set_least(edge as usize, least.gap(works.replayed[work as usize]));
     }
-    for &(edge, work) in &replayed.launches {
-        let call = works.launch[work as usize] as usize;
+    let call_of = |work: u32| works.launch[work as usize] as usize;
+    for of_call in replayed.launches.chunk_by(|one, other| call_of(one.1) == call_of(other.1)) {
+        let call = call_of(of_call[0].1);
+        let begin = clocks.align(regions.process[call], regions.start[call]);
         let end = clocks.align(regions.process[call], regions.end[call]);
-        let holds_work = works.end[work as usize] <= end;
         let duration = regions.end[call] - regions.start[call];
-        draft.set_least(edge as usize, least.launch(regions.name[call], duration, holds_work));
+        // The first kernel of a graph shows how soon the launch let all of them start.
+        let first = of_call.iter().map(|&(_, work)| works.start[work as usize]).min();
+        for &(edge, work) in of_call {
+            let holds_work = works.end[work as usize] <= end;
+            let takes = least.launch(regions.name[call], duration, holds_work);
+            draft.set_least(edge as usize, first.map_or(takes, |first| takes.min(first - begin)));
+        }
     }
     least
 }

@@ -2,7 +2,8 @@
 //!
 //! A kernel whose stream was empty when its call began shows how long a launch takes; one that was launched before
 //! its predecessor ended shows how long a stream needs from one to the next. A quarter of those took no longer than
-//! what is learnt: how soon a kernel could have started that in fact waited for something else.
+//! what is learnt: how soon a kernel could have started that in fact waited for something else. The first work of a
+//! stream counts only where no other tells.
 
 use trace::{Map, Regions, StrId};
 
@@ -26,6 +27,8 @@ impl Least {
     /// Learns from work that waits for no event (`waits`).
     pub fn of(regions: &Regions, works: &Works, clocks: &Clocks, waits: &[bool]) -> Self {
         let (mut after, mut into): (Map<StrId, Vec<i64>>, Map<StrId, Vec<i64>>) = Default::default();
+        // The first work of a stream may have waited for what ran before the recording began.
+        let mut first_after: Map<StrId, Vec<i64>> = Map::default();
         let mut gaps: [Vec<i64>; 2] = Default::default();
         for lane in &works.lanes {
             let mut busy_until = i64::MIN;
@@ -40,7 +43,8 @@ impl Least {
                         if end <= to {
                             into.entry(regions.name[call]).or_default().push(start - from);
                         } else {
-                            after.entry(regions.name[call]).or_default().push(start - to);
+                            let seen = if busy_until == i64::MIN { &mut first_after } else { &mut after };
+                            seen.entry(regions.name[call]).or_default().push(start - to);
                         }
                     } else if busy_until >= to && start >= busy_until {
                         gaps[usize::from(works.replayed[work])].push(start - busy_until);
@@ -49,7 +53,7 @@ impl Least {
                 busy_until = busy_until.max(end);
             }
         }
-        let (after_call, after_any_call) = quartiles(after);
+        let (after_call, after_any_call) = quartiles(if after.is_empty() { first_after } else { after });
         let (into_call, into_any_call) = quartiles(into);
         let gap = gaps.map(|mut gaps| quartile(&mut gaps));
         Self { after_call, after_any_call, into_call, into_any_call, gap }
