@@ -108,7 +108,8 @@ impl<'a> Tracks<'a> {
             None => {
                 let named = row.get().is_none_or(|t| !self.trace.threads[t].name.is_empty());
                 let number = tid.filter(|_| !named).map_or(String::new(), |tid| format!(" {tid}"));
-                self.child(out, parent, &format!("{name}{number}"))
+                let about = tid.map_or(String::new(), |tid| format!("thread {tid}"));
+                self.described(out, parent, &format!("{name}{number}"), &about)
             }
         };
         self.threads.insert(place, uuid);
@@ -124,6 +125,10 @@ impl<'a> Tracks<'a> {
         let name = self.names.process(id);
         let about = id.get().map(|p| (&self.trace.processes[p], self.pids[p]));
         describe(out, uuid, 0, |out| {
+            let host = about.map_or("", |(about, _)| self.trace.strings.get(about.hostname));
+            if !host.is_empty() {
+                wire::bytes(out, track::DESCRIPTION, format!("host {host}").as_bytes());
+            }
             wire::message(out, track::PROCESS, |out| {
                 let Some((about, pid)) = about else {
                     wire::bytes(out, process::NAME, name.as_bytes());
@@ -152,14 +157,24 @@ impl<'a> Tracks<'a> {
             return uuid;
         }
         let parent = self.process(out, process);
-        let uuid = self.child(out, parent, &self.names.agent(agent));
+        let uuid = self.described(out, parent, &self.names.agent(agent), &self.names.agent_facts(agent));
         self.agents.insert((process, agent), uuid);
         uuid
     }
 
     fn child(&mut self, out: &mut Vec<u8>, parent: u64, name: &str) -> u64 {
+        self.described(out, parent, name, "")
+    }
+
+    /// A child with a text that Perfetto shows beside it, and that the reader takes facts from.
+    fn described(&mut self, out: &mut Vec<u8>, parent: u64, name: &str, about: &str) -> u64 {
         let uuid = self.fresh();
-        describe(out, uuid, parent, |out| wire::bytes(out, track::NAME, name.as_bytes()));
+        describe(out, uuid, parent, |out| {
+            wire::bytes(out, track::NAME, name.as_bytes());
+            if !about.is_empty() {
+                wire::bytes(out, track::DESCRIPTION, about.as_bytes());
+            }
+        });
         uuid
     }
 

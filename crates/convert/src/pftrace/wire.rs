@@ -106,6 +106,7 @@ pub(super) mod track {
     pub const THREAD: u32 = 4;
     pub const PARENT: u32 = 5;
     pub const COUNTER: u32 = 8;
+    pub const DESCRIPTION: u32 = 14;
 }
 
 /// `ProcessDescriptor`

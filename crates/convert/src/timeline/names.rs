@@ -66,6 +66,18 @@ impl<'a> Names<'a> {
         format!("{kind}{index}{product}{absolute}")
     }
 
+    /// What else is known of a device: `gfx942, 304 compute units, 206158430208 bytes`.
+    pub fn agent_facts(self, agent: AgentId) -> String {
+        let Some(about) = agent.get().map(|a| &self.trace.agents[a]) else { return String::new() };
+        let counted = |number: Option<i64>, of: &str| number.map(|number| format!("{number} {of}"));
+        let facts = [
+            Some(self.trace.strings.get(about.name).to_string()).filter(|arch| arch.starts_with("gfx")),
+            counted(about.compute_units.get(), "compute units"),
+            counted(about.memory_bytes.get(), "bytes"),
+        ];
+        facts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
     /// A lane; its device and process have tracks of their own.
     pub fn lane(self, lane: &Lane) -> String {
         let strings = &self.trace.strings;

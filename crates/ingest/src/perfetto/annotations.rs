@@ -31,8 +31,16 @@ pub(super) enum Field {
     Message,
     Event,
     WaitsFor,
-    /// Said by the event itself.
-    Known,
+    Collective,
+    Group,
+    GroupSize,
+    Sequence,
+    DataType,
+    MessageBytes,
+    /// Times that the event has itself; only rocprofv3 repeats them.
+    Times,
+    /// What the category and the name of rocprofv3's events say already.
+    Words,
 }
 
 /// Names of annotations: rocprofv3's, rocprof-sys's, and those of our own files.
@@ -63,8 +71,24 @@ pub(super) const FIELDS: &[(Field, &[&str])] = &[
     (Field::Message, &["message"]),
     (Field::Event, &["event"]),
     (Field::WaitsFor, &["waits_for_stream"]),
-    (Field::Known, &["begin_ns", "end_ns", "delta_ns", "kind", "operation"]),
+    (Field::Collective, &["collective"]),
+    (Field::Group, &["process_group"]),
+    (Field::GroupSize, &["group_size"]),
+    (Field::Sequence, &["sequence"]),
+    (Field::DataType, &["dtype"]),
+    (Field::MessageBytes, &["message_bytes"]),
+    (Field::Times, &["begin_ns", "end_ns", "delta_ns"]),
+    (Field::Words, &["kind", "operation"]),
 ];
+
+/// Fields that are columns of regions. All else is an argument there: `stream` and `kind` of a copy's call.
+pub(super) const OF_CALLS: &[Field] = &[Field::Correlation, Field::Parent, Field::External, Field::Times];
+
+/// Fields that are columns of samples.
+pub(super) const OF_SAMPLES: &[Field] = &[Field::Correlation, Field::Dispatch, Field::Message, Field::Times];
+
+/// Further fields that rocprofv3 gives each of its own events.
+pub(super) const OF_ROCPROFV3: &[Field] = &[Field::Words, Field::Thread];
 
 /// An annotation that was kept.
 #[derive(Clone, Copy, Debug)]

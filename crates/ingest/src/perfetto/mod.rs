@@ -34,6 +34,9 @@ const STEP: usize = 8 << 20;
 /// Bytes that one packet of compressed packets may hold.
 const MOST_UNPACKED: u64 = 1 << 30;
 
+/// Flows from forward to backward ops in our own files are numbered from this power of two.
+const FORWARD_FLOWS: u32 = 48;
+
 /// Reads a file.
 pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, Error> {
     let bytes = read_whole(&input.path, progress)?;
@@ -42,6 +45,8 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     // Tracks are described anywhere in the file, also after their first event.
     reader.packets(&bytes, Level::File, &mut |reader, packet| reader.describe(packet), &mut |_| {});
     reader.damaged = 0;
+    reader.tracks.make_devices(&mut reader.trace);
+    reader.rows.know_counters(reader.tracks.counters(), &mut reader.trace);
     let mut told = 0;
     let mut tell = |left: usize| {
         let done = bytes.len() - left.min(bytes.len());
@@ -190,7 +195,7 @@ impl<'n> Reader<'n> {
             Kind::Instant => {
                 let slice = slice(sequence, &event, ns, &mut self.trace);
                 let place = self.tracks.place(track, &mut self.trace);
-                self.rows.instant(&slice, &place, &mut self.trace);
+                self.rows.instant(&slice, &place, &mut self.tracks, &mut self.trace);
             }
             Kind::Counter => self.point(track, ns, event.value),
             Kind::Other => {}
@@ -209,6 +214,9 @@ impl<'n> Reader<'n> {
     fn point(&mut self, track: u64, ns: Ns, value: Option<f64>) {
         let (Some(value), true) = (value, self.needs.samples) else { return };
         let place = self.tracks.place(track, &mut self.trace);
+        if place.derived {
+            return;
+        }
         let mut value = value * place.factor;
         if place.incremental {
             let sum = self.sums.entry(track).or_default();
@@ -232,11 +240,13 @@ impl<'n> Reader<'n> {
     fn finish(mut self) -> Trace {
         let endless: usize = self.open.values().map(Vec::len).sum();
         let lost = self.lost + self.discarded;
+        self.trace.sources[0].frames_skipped = self.rows.frames;
         let checks = [
             ("damaged_rows", self.damaged, "packets could not be read to their end"),
             ("damaged_rows", self.timeless, "events have no usable time and were left out"),
             ("unfinished", endless as u64, "slices never end and were left out"),
             ("unfinished", self.unbegun, "slices end that never began: their start is lost"),
+            ("damaged_rows", self.rows.totals, "dispatches have counters of the whole process, as rocprofv3 writes them into Perfetto traces: left out"),
             ("lost_events", lost, "times the writer lost packets: its buffer was full"),
         ];
         for (id, count, what) in checks.into_iter().filter(|(_, count, _)| *count > 0) {
@@ -266,5 +276,6 @@ fn slice(sequence: &Sequence, event: &Event<'_>, start: Ns, trace: &mut Trace) -
         }
     }
     let (name, category) = (sequence.name(event.name, strings), sequence.category(event.category, strings));
-    Slice { start, name, category, notes }
+    let flows = event.flows().filter(|(flow, _)| flow >> FORWARD_FLOWS == 1).collect();
+    Slice { start, name, category, notes, flows }
 }

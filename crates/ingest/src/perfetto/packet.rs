@@ -111,6 +111,15 @@ impl<'a> Event<'a> {
         event
     }
 
+    /// Flows that go on from here, and those that end here.
+    pub fn flows(&self) -> impl Iterator<Item = (u64, bool)> {
+        Fields::of(self.bytes).filter_map(|(field, value)| match field {
+            47 => Some((value.whole(), false)),
+            48 => Some((value.whole(), true)),
+            _ => None,
+        })
+    }
+
     /// `DebugAnnotation`s
     pub fn annotations(&self) -> impl Iterator<Item = (Name<'a>, Said<'a>)> {
         Fields::of(self.bytes).filter(|(field, _)| *field == 4).map(|(_, value)| annotation(value.bytes()))

@@ -1,14 +1,16 @@
 //! Slices and instants as rows of a trace, by their category.
 
 use trace::{
-    AgentId, AgentKind, Arg, CopyKind, Graph, Kernel, KernelSymbol, LaunchShape, Map, MemoryAllocation,
-    MemoryCopy, Needs, Ns, OptI64, ProcessId, Queue, QueueId, Region, RowRef, Sample, StrId, Stream,
-    StreamId, SymbolId, Sync, Table, Trace,
+    AgentId, AgentKind, Arg, Collective, CopyKind, Counter, CounterId, CounterKind, Graph, Kernel,
+    KernelSymbol, LaunchShape, Link, LinkKind, Map, MemoryAllocation, MemoryCopy, Needs, Ns, OptI64,
+    ProcessId, Queue, QueueId, Region, RowRef, Sample, StrId, Stream, StreamId, SymbolId, Sync, Table,
+    ThreadId, Trace,
 };
 
-use super::annotations::{FIELDS, Field, Note};
+use super::annotations::{FIELDS, Field, Note, OF_CALLS, OF_ROCPROFV3, OF_SAMPLES};
 use super::tracks::{Place, Tracks};
 use crate::rocprofv3::words;
+use crate::torch::CallKind;
 
 /// What slices of a category are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +54,8 @@ pub(super) struct Slice {
     pub name: StrId,
     pub category: StrId,
     pub notes: Vec<(StrId, Note)>,
+    /// Flows from forward ops, and whether they end here.
+    pub flows: Vec<(u64, bool)>,
 }
 
 /// Puts slices into tables.
@@ -63,6 +67,17 @@ pub(super) struct Rows<'n> {
     streams: Map<(ProcessId, i64), StreamId>,
     queues: Map<(ProcessId, i64), QueueId>,
     symbols: Map<(ProcessId, i64), SymbolId>,
+    /// Annotations of dispatches that are counters, and their units.
+    counters: Map<StrId, StrId>,
+    counter_kinds: Map<(ProcessId, AgentId, StrId), CounterId>,
+    /// `python_function`
+    frame: StrId,
+    /// Python frames that were not asked for.
+    pub frames: u64,
+    /// Forward ops by their flow.
+    forward: Map<u64, RowRef>,
+    /// Dispatches with counters of the whole process.
+    pub totals: u64,
 }
 
 impl<'n> Rows<'n> {
@@ -80,6 +95,19 @@ impl<'n> Rows<'n> {
             streams: Map::default(),
             queues: Map::default(),
             symbols: Map::default(),
+            counters: Map::default(),
+            counter_kinds: Map::default(),
+            frame: intern("python_function"),
+            frames: 0,
+            forward: Map::default(),
+            totals: 0,
+        }
+    }
+
+    /// Takes the counters that dispatches have.
+    pub fn know_counters<'t>(&mut self, all: impl Iterator<Item = (&'t str, &'t str)>, trace: &mut Trace) {
+        for (name, unit) in all {
+            self.counters.insert(trace.strings.intern(name), trace.strings.intern(unit));
         }
     }
 
@@ -118,7 +146,10 @@ impl<'n> Rows<'n> {
             }
             Some(Of::Wait) if self.needs.syncs => self.wait(slice, end, place, trace),
             Some(_) => {}
-            None if self.needs.regions || self.needs.links => self.region(slice, end, place, trace),
+            None if slice.category == self.frame && !self.needs.python_frames => self.frames += 1,
+            None if self.needs.regions || self.needs.links || slice.category == self.frame => {
+                self.region(slice, end, place, tracks, trace);
+            }
             None => {}
         }
     }
@@ -139,7 +170,7 @@ impl<'n> Rows<'n> {
                 let text = trace.strings.get(text).to_owned();
                 match text.parse() {
                     Ok(index) => tracks.agent(process, index, kind, trace),
-                    Err(_) => tracks.labelled(process, &text, trace),
+                    Err(_) => tracks.labelled(process, &text, "", trace),
                 }
             }
             _ => AgentId::NONE,
@@ -198,7 +229,58 @@ impl<'n> Rows<'n> {
             region: self.text(slice, Field::Region),
             graph: if trace.strings.get(replayed) == "replayed" { Graph::Replayed } else { Graph::Unknown },
         };
+        let (agent, owner) = (kernel.agent, RowRef::kernel(trace.kernels.len()));
         trace.kernels.push(kernel);
+        self.collective(slice, process, owner, trace);
+        if self.is_rocprofv3(slice) {
+            // Its annotations of counters are sums over the whole process, the same at every dispatch.
+            let known = |key: &StrId| self.fields.contains_key(key);
+            self.totals += u64::from(slice.notes.iter().any(|(key, _)| !known(key)));
+            return;
+        }
+        for (name, note) in &slice.notes {
+            let Some(&unit) = self.counters.get(name).filter(|_| self.needs.counters) else { continue };
+            let value = match note {
+                Note::Whole(number) => *number as f64,
+                Note::Number(number) => *number,
+                Note::Text(_) => continue,
+            };
+            let new = || {
+                trace.add_counter_kind(CounterKind {
+                    name: *name,
+                    unit,
+                    process,
+                    agent,
+                    ..Default::default()
+                })
+            };
+            let counter = *self.counter_kinds.entry((process, agent, *name)).or_insert_with(new);
+            trace.counters.push(Counter { kernel: owner, counter, value, ..Counter::default() });
+        }
+        let columns = |field: &Field| *field != Field::Words;
+        self.arguments(slice, owner, columns, trace);
+    }
+
+    fn is_rocprofv3(&self, slice: &Slice) -> bool {
+        self.note(slice, Field::Times).is_some()
+    }
+
+    fn collective(&self, slice: &Slice, process: ProcessId, row: RowRef, trace: &mut Trace) {
+        let operation = self.text(slice, Field::Collective);
+        let group = self.text(slice, Field::Group);
+        if !self.needs.collectives || operation.is_empty() && group.is_empty() {
+            return;
+        }
+        trace.collectives.push(Collective {
+            group,
+            group_size: self.optional(slice, Field::GroupSize),
+            sequence: self.optional(slice, Field::Sequence),
+            operation,
+            bytes: self.optional(slice, Field::MessageBytes),
+            dtype: self.text(slice, Field::DataType),
+            row,
+            process,
+        });
     }
 
     fn thread(
@@ -309,31 +391,53 @@ impl<'n> Rows<'n> {
         trace.syncs.push(row);
     }
 
-    fn region(&mut self, slice: &Slice, end: Ns, place: &Place, trace: &mut Trace) {
+    fn region(&mut self, slice: &Slice, end: Ns, place: &Place, tracks: &mut Tracks, trace: &mut Trace) {
+        let row = RowRef::region(trace.regions.len());
         let region = Region {
             name: slice.name,
             category: self.category(slice),
             start: slice.start,
             end,
             process: place.process,
-            thread: place.thread,
+            thread: host_thread(place, tracks, trace),
             correlation: self.whole(slice, Field::Correlation).unwrap_or(0),
             parent: self.whole(slice, Field::Parent).unwrap_or(0),
             external: self.optional(slice, Field::External),
         };
+        if self.needs.syncs && CallKind::of(trace.strings.get(region.name).as_bytes()) == CallKind::Sync {
+            trace.syncs.push(Sync {
+                kind: region.name,
+                start: region.start,
+                end,
+                process: region.process,
+                thread: region.thread,
+                correlation: region.correlation,
+                ..Sync::default()
+            });
+        }
         trace.regions.push(region);
-        self.arguments(slice, RowRef::region(trace.regions.len() - 1), trace);
+        for (flow, ends) in slice.flows.iter().filter(|_| self.needs.forward_backward) {
+            if !ends {
+                self.forward.insert(*flow, row);
+            } else if let Some(&from) = self.forward.get(flow) {
+                trace.links.push(Link { kind: LinkKind::ForwardBackward, from, to: row });
+            }
+        }
+        let rocprofv3 = self.is_rocprofv3(slice);
+        let columns = |field: &Field| OF_CALLS.contains(field) || rocprofv3 && OF_ROCPROFV3.contains(field);
+        self.arguments(slice, row, columns, trace);
     }
 
     fn category(&self, slice: &Slice) -> StrId {
         self.calls.get(&slice.category).copied().unwrap_or(slice.category)
     }
 
-    /// Annotations that are no column of the row.
-    fn arguments(&self, slice: &Slice, owner: RowRef, trace: &mut Trace) {
+    /// Annotations that are no column of the row and no counter.
+    fn arguments(&self, slice: &Slice, owner: RowRef, is_column: impl Fn(&Field) -> bool, trace: &mut Trace) {
         let mut position = 0;
         for (key, note) in &slice.notes {
-            if self.fields.contains_key(key) || !self.needs.args.wants(trace.strings.get(*key)) {
+            let is_column = self.fields.get(key).is_some_and(&is_column) || self.counters.contains_key(key);
+            if is_column || !self.needs.args.wants(trace.strings.get(*key)) {
                 continue;
             }
             let value = match note {
@@ -347,10 +451,11 @@ impl<'n> Rows<'n> {
     }
 
     /// A point in time.
-    pub fn instant(&mut self, slice: &Slice, place: &Place, trace: &mut Trace) {
+    pub fn instant(&mut self, slice: &Slice, place: &Place, tracks: &mut Tracks, trace: &mut Trace) {
         if !self.needs.samples {
             return;
         }
+        let thread = host_thread(place, tracks, trace);
         trace.samples.push(Sample {
             start: slice.start,
             end: slice.start,
@@ -359,12 +464,25 @@ impl<'n> Rows<'n> {
             value: f64::NAN,
             location: self.text(slice, Field::Message),
             process: place.process,
-            thread: place.thread,
+            thread,
             agent: place.agent,
             correlation: self.whole(slice, Field::Correlation).unwrap_or(0),
             dispatch: self.optional(slice, Field::Dispatch),
             ..Sample::default()
         });
-        self.arguments(slice, RowRef::new(Table::Samples, trace.samples.len() - 1), trace);
+        let rocprofv3 = self.is_rocprofv3(slice);
+        let columns = |field: &Field| OF_SAMPLES.contains(field) || rocprofv3 && OF_ROCPROFV3.contains(field);
+        self.arguments(slice, RowRef::new(Table::Samples, trace.samples.len() - 1), columns, trace);
+    }
+}
+
+/// The thread of a call: its track's, or the track itself where its number is too large for Perfetto.
+fn host_thread(place: &Place, tracks: &mut Tracks, trace: &mut Trace) -> ThreadId {
+    match place.lane {
+        Some((tid, name)) if !place.thread.is_some() => {
+            let name = trace.strings.get(name).to_owned();
+            tracks.thread(place.process, tid, Some(&name), trace)
+        }
+        _ => place.thread,
     }
 }

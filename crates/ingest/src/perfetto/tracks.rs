@@ -9,10 +9,19 @@ use super::wire::Fields;
 struct Described {
     parent: u64,
     name: String,
+    /// Facts that our own files tell of a device, a thread or a process.
+    about: String,
     process: Option<Process>,
     /// Process and thread.
     thread: Option<(i64, i64, String)>,
     counter: Option<Counter>,
+}
+
+impl Described {
+    /// Perfetto takes only small numbers as those of threads; our own files tell others in words.
+    fn is_thread(&self) -> bool {
+        self.thread.is_some() || self.about.starts_with("thread ")
+    }
 }
 
 /// `CounterDescriptor`
@@ -28,6 +37,8 @@ struct Counter {
 pub(super) struct Place {
     pub process: ProcessId,
     pub thread: ThreadId,
+    /// The thread that a track is which is described as neither thread nor device: its number and name.
+    pub lane: Option<(i64, StrId)>,
     pub agent: AgentId,
     pub stream: Option<i64>,
     pub queue: Option<i64>,
@@ -38,7 +49,15 @@ pub(super) struct Place {
     pub factor: f64,
     /// Values are told as what is added to the last.
     pub incremental: bool,
+    /// Values are those of rows that are read anyway.
+    pub derived: bool,
 }
+
+/// Begins the names of our own tracks of counters, whose values the dispatches have too.
+const COUNTER_OF_DISPATCHES: &str = "PMC ";
+
+/// Our own track of the sizes of allocations, which are read themselves.
+const MEMORY_IN_USE: &str = "Memory in use";
 
 /// Units that descriptors number.
 const UNITS: &[(u64, &str)] = &[(1, "ns"), (2, "count"), (3, "bytes")];
@@ -52,6 +71,8 @@ pub(super) struct Tracks {
     source: SourceId,
     identity: u64,
     described: Map<u64, Described>,
+    /// In the order of the file.
+    order: Vec<u64>,
     places: Map<u64, Place>,
     processes: Map<i64, ProcessId>,
     threads: Map<(ProcessId, i64), ThreadId>,
@@ -86,8 +107,12 @@ impl Tracks {
                 }
                 5 => track.parent = value.whole(),
                 8 => track.counter = Some(counter(value.bytes())),
+                14 => track.about = text(value.bytes()),
                 _ => {}
             }
+        }
+        if !self.described.contains_key(&uuid) {
+            self.order.push(uuid);
         }
         let known = self.described.entry(uuid).or_default();
         if track.parent != 0 {
@@ -96,9 +121,32 @@ impl Tracks {
         if !track.name.is_empty() {
             known.name = track.name;
         }
+        if !track.about.is_empty() {
+            known.about = track.about;
+        }
         known.process = track.process.or(known.process.take());
         known.thread = track.thread.or(known.thread.take());
         known.counter = track.counter.or(known.counter.take());
+    }
+
+    /// Makes the devices that tracks name, before copies speak of them by number only.
+    pub fn make_devices(&mut self, trace: &mut Trace) {
+        for uuid in std::mem::take(&mut self.order) {
+            let names_device = self
+                .described
+                .get(&uuid)
+                .is_some_and(|track| !track.is_thread() && Device::of(&track.name).is_some());
+            if names_device {
+                self.place(uuid, trace);
+            }
+        }
+    }
+
+    /// Counters that dispatches have values of, and their units.
+    pub fn counters(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.described.values().filter_map(|track| {
+            Some((track.name.strip_prefix(COUNTER_OF_DISPATCHES)?, track.counter.as_ref()?.unit.as_str()))
+        })
     }
 
     /// Where the rows of a track belong.
@@ -122,28 +170,44 @@ impl Tracks {
         }
         let pid = chain.iter().find_map(|track| Some(track.process.as_ref()?.pid));
         let pid = pid.or_else(|| chain.iter().find_map(|track| Some(track.thread.as_ref()?.0)));
-        let about = chain.iter().find_map(|track| track.process.clone());
+        let about = chain.iter().find_map(|track| Some((track.process.clone()?, track.about.as_str())));
+        let about = about.map(|(process, about)| Process {
+            hostname: trace.strings.intern(about.strip_prefix("host ").unwrap_or_default()),
+            ..process
+        });
         let process = self.process(pid.unwrap_or(0), about, trace);
         let mut place = Place { process, factor: 1.0, ..Place::default() };
         if let Some((_, tid, name)) = chain.iter().find_map(|track| track.thread.as_ref()) {
             place.thread = self.thread(process, *tid, Some(name), trace);
         }
-        for track in chain.iter().filter(|track| track.process.is_none() && track.thread.is_none()) {
+        for track in chain.iter().filter(|track| track.process.is_none() && !track.is_thread()) {
             let words: Vec<&str> = words(&track.name).collect();
             place.stream = place.stream.or_else(|| number_after(&words, &["stream"]));
             place.queue = place.queue.or_else(|| number_after(&words, &["queue"]));
             if !place.agent.is_some() {
-                place.agent = self.labelled(process, &track.name, trace);
+                place.agent = self.labelled(process, &track.name, &track.about, trace);
             }
+        }
+        let own = chain.iter().zip(0..).filter(|(track, _)| track.process.is_none()).last();
+        if let Some((track, depth)) = own.filter(|_| !place.thread.is_some() && !place.agent.is_some()) {
+            let given = track.about.strip_prefix("thread ").and_then(|tid| tid.parse().ok());
+            let tid = given.unwrap_or_else(|| self.ancestor(uuid, depth) as i64);
+            place.lane = Some((tid, trace.strings.intern(&track.name)));
         }
         if let Some(track) = chain.first() {
             place.name = trace.strings.intern(series_name(&track.name));
             if let Some(counter) = &track.counter {
                 place.unit = trace.strings.intern(&counter.unit);
+                place.derived = track.name.starts_with(COUNTER_OF_DISPATCHES) || track.name == MEMORY_IN_USE;
                 (place.factor, place.incremental) = (counter.factor, counter.incremental);
             }
         }
         place
+    }
+
+    /// The track that many steps above one.
+    fn ancestor(&self, uuid: u64, steps: usize) -> u64 {
+        (0..steps).fold(uuid, |uuid, _| self.described.get(&uuid).map_or(uuid, |track| track.parent))
     }
 
     fn process(&mut self, pid: i64, about: Option<Process>, trace: &mut Trace) -> ProcessId {
@@ -185,38 +249,71 @@ impl Tracks {
     }
 
     /// The device that a text names: `GPU 0 AMD Instinct MI300X [Agent 4]`, `COMPUTE GPU [0] QUEUE [1]`, `Agent-4`.
-    pub fn labelled(&mut self, process: ProcessId, text: &str, trace: &mut Trace) -> AgentId {
-        let words: Vec<&str> = words(text).collect();
-        let absolute = number_after(&words, &["agent"]);
-        let of_kind = [("gpu", AgentKind::Gpu), ("cpu", AgentKind::Cpu), ("nic", AgentKind::Nic)]
-            .into_iter()
-            .find_map(|(word, kind)| Some((kind, number_after(&words, &[word])?)));
+    pub fn labelled(&mut self, process: ProcessId, text: &str, about: &str, trace: &mut Trace) -> AgentId {
+        let Some(Device { of_kind, absolute, product }) = Device::of(text) else { return AgentId::NONE };
         let keys = [
-            of_kind.map(|(kind, index)| (process, kind, index)),
+            of_kind.and_then(|(kind, index)| Some((process, kind, index?))),
             absolute.map(|index| (process, AgentKind::Unknown, index)),
         ];
-        if keys == [None, None] {
-            return AgentId::NONE;
-        }
         let known = keys.iter().flatten().find_map(|key| self.agents.get(key)).copied();
         let id = known.unwrap_or_else(|| {
-            let product = product(text).unwrap_or_default();
             let text = trace.strings.intern(product);
             let is_arch = product.starts_with("gfx");
             trace.add_agent(Agent {
                 process,
                 kind: of_kind.map_or(AgentKind::Gpu, |(kind, _)| kind),
-                type_index: of_kind.map(|(_, index)| index).into(),
+                type_index: of_kind.and_then(|(_, index)| index).into(),
                 absolute_index: absolute.into(),
                 name: if is_arch { text } else { StrId::EMPTY },
                 product: if is_arch { StrId::EMPTY } else { text },
                 ..Agent::default()
             })
         });
+        if let Some(agent) = id.get().map(|row| &mut trace.agents[row]) {
+            if agent.product.is_empty() && !product.starts_with("gfx") {
+                agent.product = trace.strings.intern(product);
+            }
+            for fact in about.split(", ") {
+                let number =
+                    |of: &str| fact.strip_suffix(of).and_then(|number| number.trim_end().parse().ok());
+                if fact.starts_with("gfx") {
+                    agent.name = trace.strings.intern(fact);
+                } else if let Some(units) = number("compute units") {
+                    agent.compute_units = Some(units).into();
+                } else if let Some(bytes) = number("bytes") {
+                    agent.memory_bytes = Some(bytes).into();
+                }
+            }
+        }
         for key in keys.into_iter().flatten() {
             self.agents.entry(key).or_insert(id);
         }
         id
+    }
+}
+
+/// A device as a label names it.
+struct Device<'a> {
+    /// Its kind, and its number among those of the kind.
+    of_kind: Option<(AgentKind, Option<i64>)>,
+    /// Its number among all devices.
+    absolute: Option<i64>,
+    product: &'a str,
+}
+
+impl<'a> Device<'a> {
+    fn of(label: &'a str) -> Option<Self> {
+        let words: Vec<&str> = words(label).collect();
+        let mut absolute = number_after(&words, &["agent"]);
+        let mut of_kind = [("gpu", AgentKind::Gpu), ("cpu", AgentKind::Cpu), ("nic", AgentKind::Nic)]
+            .into_iter()
+            .find_map(|(word, kind)| Some((kind, Some(number_after(&words, &[word])?))));
+        // Our own labels have no brackets, and one number only where the source had only one: that among all.
+        if let (Some((kind, number)), None, true) = (of_kind, absolute, own_number(label).is_some()) {
+            (of_kind, absolute) = (Some((kind, None)), number);
+        }
+        let product = product(label).unwrap_or_default();
+        (of_kind.is_some() || absolute.is_some()).then_some(Self { of_kind, absolute, product })
     }
 }
 
@@ -231,7 +328,17 @@ fn process(bytes: &[u8], trace: &mut Trace) -> Process {
             _ => {}
         }
     }
-    let command = if words.is_empty() { name } else { words.join(" ") };
+    // Our own files tell the rank before the program's name.
+    let rank = name.strip_prefix("rank ").and_then(|rest| rest.split_once(": "));
+    if let Some((rank, program)) = rank.and_then(|(rank, program)| Some((rank.parse().ok()?, program))) {
+        process.rank = Some(rank);
+        name = program.to_string();
+    }
+    let command = match words.is_empty() {
+        true if process.rank.is_some() && name == "process" => String::new(),
+        true => name,
+        false => words.join(" "),
+    };
     process.command = trace.strings.intern(&command);
     process
 }
@@ -270,13 +377,21 @@ fn number_after(words: &[&str], of: &[&str]) -> Option<i64> {
     })
 }
 
+/// The number in a label of our own, and what is after it: `GPU 0 AMD Instinct MI300X [Agent 4]`.
+fn own_number(label: &str) -> Option<(u32, &str)> {
+    let rest = ["GPU ", "CPU ", "NIC "].iter().find_map(|kind| label.strip_prefix(kind))?;
+    let (number, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+    Some((number.parse().ok()?, rest))
+}
+
 /// The product in a device's label: what is between its number and its place among all devices.
-fn product(text: &str) -> Option<&str> {
-    let rest = text.strip_prefix("GPU ").or_else(|| text.strip_prefix("CPU "))?;
-    let (number, rest) = rest.split_once(' ')?;
-    number.parse::<u32>().ok()?;
-    let end = rest.find(" [Agent").unwrap_or(rest.len());
-    Some(&rest[..end]).filter(|product| !product.contains("QUEUE") && !product.contains("PMC"))
+fn product(label: &str) -> Option<&str> {
+    let (_, rest) = own_number(label)?;
+    let end = rest.find("[Agent").unwrap_or(rest.len());
+    Some(rest[..end].trim_end()).filter(|product| {
+        let of_a_lane = ["queue", "stream", "pmc"];
+        !words(product).any(|word| of_a_lane.iter().any(|lane| word.eq_ignore_ascii_case(lane)))
+    })
 }
 
 #[cfg(test)]
@@ -287,13 +402,25 @@ mod tests {
     fn labels_name_devices_streams_and_queues() {
         let (mut tracks, mut trace) = (Tracks::new(SourceId::default(), 0), Trace::default());
         let process = tracks.process(7, None, &mut trace);
-        let mut named = |text: &str| tracks.labelled(process, text, &mut trace);
+        let mut named = |text: &str| tracks.labelled(process, text, "", &mut trace);
         let first = named("GPU 0 AMD Instinct MI300X [Agent 4]");
         assert_eq!(named("COMPUTE GPU [0] QUEUE [1] GPU"), first);
         assert_eq!(named("Agent-4"), first);
         assert_ne!(named("COPY to AGENT [5] THREAD [2] (GPU)"), first);
         assert_eq!(named("STREAM [3]"), AgentId::NONE);
+        let of_lane = named("GPU 9 stream 0");
+        assert_eq!(named("GPU 9 AMD Radeon Graphics"), of_lane);
+        let alone = named("GPU 2 AMD Instinct MI300X VF");
+        assert!(alone != first && named("Agent-2") == alone, "its number among all devices");
+        let facts = "gfx942, 304 compute units, 206158430208 bytes";
+        assert_eq!(tracks.labelled(process, "GPU 2 AMD Instinct MI300X VF", facts, &mut trace), alone);
+        let agent = &trace.agents[alone.get().expect("a row")];
+        assert_eq!((agent.type_index.get(), agent.absolute_index.get()), (None, Some(2)));
+        assert_eq!((trace.strings.get(agent.name), agent.compute_units.get()), ("gfx942", Some(304)));
+        assert_eq!(agent.memory_bytes.get(), Some(206_158_430_208));
         assert_eq!(trace.strings.get(trace.agents[0].product), "AMD Instinct MI300X");
+        let agent = &trace.agents[of_lane.get().expect("a row")];
+        assert_eq!(trace.strings.get(agent.product), "AMD Radeon Graphics");
         let split: Vec<&str> = words("COMPUTE Agent [4] QUEUE [12] GPU").collect();
         assert_eq!(number_after(&split, &["queue"]), Some(12));
     }

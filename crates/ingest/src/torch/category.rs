@@ -46,7 +46,7 @@ impl Category {
 
 /// What a runtime call does, as far as the reader cares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CallKind {
+pub(crate) enum CallKind {
     Other,
     Launch,
     BeginCapture,

@@ -29,6 +29,7 @@ mod worker;
 
 use trace::{Needs, Source, Trace};
 
+pub(crate) use self::category::CallKind;
 use crate::bytes::{self, Opened};
 use crate::{Error, Input, Progress};
 use fingerprint::Fingerprint;
