@@ -289,6 +289,33 @@ fn killed_at_random_moments_it_leaves_the_source_whole() {
 }
 
 #[test]
+fn what_is_edited_meanwhile_is_neither_measured_nor_overwritten() {
+    // Somebody makes the source faster by hand while the program as it was is being checked.
+    let check = "[ -e $TREE/edited ] || { touch $TREE/edited; sed -i 's/x\\[i\\] + x\\[i\\]/x[i] * TWICE/' $TREE/k.cu; }
+grep -q result=2 \"$ROCM_PERF_STDOUT\"
+";
+    let tried = |options: &[&str]| {
+        let folder = prepared();
+        std::fs::write(folder.path().join("check.sh"), check).expect("a checker");
+        let mut command = optimize(folder.path(), options);
+        let (output, session) = session(command.env("TREE", folder.path()), folder.path());
+        let source = std::fs::read_to_string(folder.path().join("k.cu")).expect("the source");
+        assert!(source.contains("* TWICE") && !source.contains("pragma"), "{source}");
+        (output, session)
+    };
+    let (output, session) = tried(&["--rule", "waves_per_eu", "--candidates", "1", "--pairs", "15"]);
+    assert_eq!(output.status.code(), Some(1), "the edit is no candidate's gain");
+    assert_eq!(session["candidates"][0]["status"], "not_faster");
+    let (output, _) = tried(&["--rule", "unroll", "--pairs", "15", "--apply"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        text(&output.stderr).contains("was changed while it was being optimised"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
 fn bad_input_is_named() {
     let folder = prepared();
     std::fs::write(folder.path().join("empty.cu"), "int main() {}\n").expect("a file");

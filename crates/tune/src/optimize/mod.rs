@@ -213,7 +213,8 @@ pub fn optimize(request: &OptimizeRequest, watch: &mut dyn FnMut(&str)) -> Resul
             target.evidence.add(&table, rows);
         }
     }
-    let original = read(&path)?;
+    // The text that was built and profiled: the file itself may have been edited since.
+    let original = read(&workspace.root(Side::Base).join(&relative))?;
     let mut current = Current { text: original.clone(), flags: Vec::new() };
     session.state = "trying";
     let mut random = Random::new(request.seed);
