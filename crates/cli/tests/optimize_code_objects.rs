@@ -2,41 +2,15 @@
 //! leave no room for waves are refused before they are run.
 
 mod common;
+mod device_code;
 mod optimize_lab;
 
 use std::path::Path;
-use std::process::Command;
 
 use common::rocm_perf;
+use device_code::{OPTIONS, clang};
 use optimize_lab::session;
 use serde_json::Value;
-
-fn clang() -> Option<&'static str> {
-    let names = ["clang-22", "clang-23", "clang-21", "clang"];
-    let can = |name: &&str| {
-        let folder = tempfile::tempdir().expect("a folder");
-        std::fs::write(folder.path().join("k.hip"), "").expect("a file");
-        let mut command = Command::new(name);
-        command.current_dir(folder.path()).args(OPTIONS).args(["k.hip", "-o", "k.co"]);
-        command.output().is_ok_and(|output| output.status.success())
-    };
-    let found = names.into_iter().find(can);
-    if found.is_none() {
-        eprintln!("skipped: no clang here that builds for gfx942");
-    }
-    found
-}
-
-const OPTIONS: [&str; 8] = [
-    "-x",
-    "hip",
-    "--cuda-device-only",
-    "--offload-arch=gfx942",
-    "--no-gpu-bundle-output",
-    "-nogpulib",
-    "-nogpuinc",
-    "-O3",
-];
 
 const SOURCE: &str = "#define __global__ __attribute__((global))
 #ifdef WIDE

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use crate::builds::Builds;
 use crate::journal::{Journal, JournalError, Journalled, Key, Owner};
 use crate::launch::{self, Skipped};
 use crate::measure::Measure;
@@ -85,8 +86,9 @@ pub fn autotune(request: &AutotuneRequest, watch: &mut dyn FnMut(&Progress)) -> 
     let owner = Owner { key: key(request), device: device(request.gpu), forced: request.forced };
     let mut journal = Journal::open(&request.out.join(JOURNAL), &owner)?;
     let stdout = request.out.join("last_stdout.txt");
+    let builds = Builds::new(request.space, request.commands, request.out);
     let mut target =
-        CommandTarget::new(request.space, request.commands, request.measure, stdout.clone(), arch);
+        CommandTarget::new(request.space, request.commands, request.measure, stdout.clone(), &builds, arch);
     let mut journalled =
         Journalled { target: &mut target, journal: &mut journal, space: request.space, reused: 0, made: 0 };
     let tuner = Tuner::new(request.space, &candidates, request.options.clone());
@@ -105,7 +107,9 @@ pub fn autotune(request: &AutotuneRequest, watch: &mut dyn FnMut(&Progress)) -> 
     };
     let damaged = journal.damaged;
     let tuned = Tuned { candidates, skipped, outcome, reused, made, damaged, importance };
-    write_best(request, &tuned)?;
+    let best = tuned.outcome.ranking.first().map(|&best| tuned.outcome.trials[best].candidate);
+    builds.keep_only(best.map(|best| tuned.candidates.get(best)));
+    write_best(request, &tuned, &builds)?;
     Ok(tuned)
 }
 
@@ -148,13 +152,13 @@ fn key(request: &AutotuneRequest) -> String {
 /// Files that the commands name. What a build writes is none of them: it differs between configurations.
 fn files(commands: &Commands) -> Vec<PathBuf> {
     let run = commands.run.fixed_words();
-    let program = run.first().map(|program| resolve(program));
+    let program = commands.run.program().map(|program| resolve(&program));
     let mut files: Vec<PathBuf> = Vec::new();
     if let Some(build) = &commands.build {
         let words = build.fixed_words();
         let made = |i: usize| i > 0 && words[i - 1] == "-o";
         files.extend((0..words.len()).filter(|&i| !made(i)).map(|i| resolve(&words[i])));
-        files.extend(run.iter().skip(1).map(|word| resolve(word)));
+        files.extend(run.iter().map(|word| resolve(word)));
         files.retain(|file| Some(file) != program.as_ref());
     } else {
         files.extend(run.iter().map(|word| resolve(word)));
@@ -180,16 +184,15 @@ fn resolve(word: &str) -> PathBuf {
     path.canonicalize().unwrap_or(path)
 }
 
-fn write_best(request: &AutotuneRequest, tuned: &Tuned) -> Result<(), AutotuneError> {
+fn write_best(request: &AutotuneRequest, tuned: &Tuned, builds: &Builds) -> Result<(), AutotuneError> {
     let Some(&best) = tuned.outcome.ranking.first() else { return Ok(()) };
     let trial = &tuned.outcome.trials[best];
     let levels = tuned.candidates.get(trial.candidate);
-    let settings = request.space.settings(levels);
     let best = json!({
         "parameters": request.space.to_json(levels),
-        "command": request.commands.run.words(&settings),
+        "command": builds.words(&request.commands.run, levels),
         "metric": request.measure.metric().name,
-        "value": tuned.outcome.scale.back(crate::tuner::mean(&trial.values, tuned.outcome.scale)),
+        "value": tuned.outcome.scale.centre(&trial.values),
         "values": trial.values,
         "device": device(request.gpu),
     });

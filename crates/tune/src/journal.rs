@@ -185,6 +185,12 @@ pub struct Journalled<'a> {
     pub made: usize,
 }
 
+impl Journalled<'_> {
+    fn is_known(&self, levels: &[u16]) -> bool {
+        self.journal.known.contains_key(&(self.space.to_json(levels).to_string(), 0))
+    }
+}
+
 impl Target for Journalled<'_> {
     fn run(&mut self, levels: &[u16], number: usize, limit: Limit) -> Run {
         let configuration = self.space.to_json(levels);
@@ -198,6 +204,17 @@ impl Target for Journalled<'_> {
         self.journal.known.insert(name, run.clone());
         self.made += 1;
         run
+    }
+
+    fn foresight(&self) -> usize {
+        self.target.foresight()
+    }
+
+    fn prepare(&mut self, next: &[&[u16]]) {
+        if next.first().is_some_and(|first| !self.is_known(first)) {
+            let new: Vec<&[u16]> = next.iter().copied().filter(|levels| !self.is_known(levels)).collect();
+            self.target.prepare(&new);
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 //! never the search.
 
 pub mod autotune;
+pub mod builds;
 pub mod importance;
 pub mod journal;
 pub mod launch;
@@ -15,6 +16,7 @@ mod lock;
 pub mod measure;
 pub mod optimize;
 pub mod process;
+pub mod progress;
 pub mod random;
 pub mod search;
 pub mod space;

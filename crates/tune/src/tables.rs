@@ -53,8 +53,7 @@ impl View<'_> {
 
     /// The centre of a trial's values, in the metric's unit.
     fn value(&self, trial: &Trial) -> f64 {
-        let scale = self.tuned.outcome.scale;
-        scale.back(mean(&trial.values, scale))
+        self.tuned.outcome.scale.centre(&trial.values)
     }
 
     fn cell(&self, value: f64) -> Value {
@@ -276,7 +275,10 @@ impl View<'_> {
         let equals = equals.filter(|&&place| self.is_equal(&outcome.trials[place]) == Some(true)).count();
         match (outcome.noise.freedom, equals) {
             (0, _) => notes.push(NOT_REPEATED.to_string() + ": the ranking may be noise"),
-            (_, 0) => notes.push("the best is better than all others beyond noise".into()),
+            (_, 0) if outcome.exhausted => {
+                notes.push("the best is better than all others beyond noise".into());
+            }
+            (_, 0) => notes.push("the best is better than all others that were tried beyond noise".into()),
             (_, 1) => notes.push("1 other configuration cannot be told from the best".into()),
             (_, n) => notes.push(format!("{n} other configurations cannot be told from the best")),
         }
@@ -295,9 +297,11 @@ impl View<'_> {
                 self.tuned.candidates.len()
             ));
         }
-        if outcome.exhausted {
-            notes.push("every configuration was tried".into());
-        }
+        let (tried, all) = (outcome.trials.len(), self.tuned.candidates.len());
+        notes.push(match outcome.exhausted {
+            true => "every configuration was tried".into(),
+            false => format!("{tried} of {all} configurations were tried"),
+        });
         if self.tuned.reused > 0 {
             let (reused, made) = (self.tuned.reused, self.tuned.made);
             notes.push(format!("{reused} runs were taken from the journal, {made} were made"));

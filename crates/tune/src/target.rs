@@ -1,14 +1,16 @@
 //! What `autotune` runs: build, run and check commands filled in from a configuration.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use hw::arch::Arch;
 
+use crate::builds::Builds;
 use crate::launch;
 use crate::measure::{Measure, Unmeasured};
 use crate::process::{self, How, Job};
-use crate::space::{Resource, Setting, Space};
+use crate::space::{Resource, Space};
 use crate::template::Template;
 use crate::tuner::{Limit, Run, Status, Target};
 
@@ -26,6 +28,8 @@ pub struct Commands {
     pub check: Option<Template>,
     /// Variables for all of them.
     pub env: Vec<(String, Template)>,
+    /// Builds that may run at the same time.
+    pub jobs: usize,
     /// Longest time of a build.
     pub build_timeout: Duration,
     /// Longest time of a check.
@@ -39,7 +43,11 @@ pub struct CommandTarget<'a> {
     measure: &'a dyn Measure,
     /// What a run printed, for the checker.
     stdout: PathBuf,
-    built: Option<Vec<u16>>,
+    builds: &'a Builds<'a>,
+    /// What came of builds that are still there.
+    built: HashMap<Vec<u16>, Result<(), String>>,
+    /// Seconds of builds that no run has been charged with.
+    owed: f64,
     /// The GPU, to see in built files what cannot be launched.
     arch: Option<&'static Arch>,
 }
@@ -51,53 +59,41 @@ impl<'a> CommandTarget<'a> {
         commands: &'a Commands,
         measure: &'a dyn Measure,
         stdout: PathBuf,
+        builds: &'a Builds<'a>,
         arch: Option<&'static Arch>,
     ) -> Self {
-        Self { space, commands, measure, stdout, built: None, arch }
+        Self { space, commands, measure, stdout, builds, built: HashMap::new(), owed: 0.0, arch }
     }
 
     /// Why what was built cannot be launched, where its code object tells.
-    fn problem_of_build(&self, levels: &[u16], settings: &[(&str, &Setting)]) -> Option<String> {
-        let words = self.commands.build.as_ref()?.words(settings);
+    fn problem_of_build(&self, levels: &[u16]) -> Option<String> {
+        let words = self.builds.plain_words(self.commands.build.as_ref()?, levels);
         let made = words.iter().skip_while(|word| *word != "-o").nth(1).cloned();
-        let made = made.or_else(|| self.commands.run.words(settings).first().cloned())?;
+        let made = made.or_else(|| self.builds.plain_words(&self.commands.run, levels).first().cloned())?;
         let threads = self.space.resources.amount(Resource::Threads, self.space, levels);
         launch::problem_of_build(made.as_ref(), self.arch?, threads)
     }
 
-    fn build(
-        &mut self,
-        levels: &[u16],
-        settings: &[(&str, &Setting)],
-        env: &[(String, String)],
-    ) -> Result<(), String> {
-        let Some(build) = &self.commands.build else { return Ok(()) };
-        if self.built.as_deref() == Some(levels) {
-            return Ok(());
+    fn build(&mut self, levels: &[u16]) -> Result<(), String> {
+        if let Some(result) = self.built.get(levels) {
+            return result.clone();
         }
-        self.built = None;
-        let words = build.words(settings);
-        let ended =
-            process::run(&Job { words: &words, env, folder: None, limit: self.commands.build_timeout });
-        if !ended.is_success() {
-            return Err(format!("the build {}", ended.explain()));
+        if !self.builds.are_apart() {
+            // It goes where the last one is.
+            self.built.clear();
         }
-        self.built = Some(levels.to_vec());
-        Ok(())
+        let result = self.builds.build(levels);
+        self.built.insert(levels.to_vec(), result.clone());
+        result
     }
 
-    fn check(
-        &self,
-        settings: &[(&str, &Setting)],
-        env: &[(String, String)],
-        stdout: &[u8],
-    ) -> Result<(), String> {
+    fn check(&self, levels: &[u16], env: &[(String, String)], stdout: &[u8]) -> Result<(), String> {
         let Some(check) = &self.commands.check else { return Ok(()) };
         std::fs::write(&self.stdout, stdout)
             .map_err(|error| format!("the output cannot be kept for the checker: {error}"))?;
         let mut env = env.to_vec();
         env.push((STDOUT_VARIABLE.into(), self.stdout.display().to_string()));
-        let words = check.words(settings);
+        let words = self.builds.words(check, levels);
         let ended =
             process::run(&Job { words: &words, env: &env, folder: None, limit: self.commands.check_timeout });
         if ended.is_success() { Ok(()) } else { Err(format!("the checker {}", ended.explain())) }
@@ -107,25 +103,24 @@ impl<'a> CommandTarget<'a> {
 impl Target for CommandTarget<'_> {
     fn run(&mut self, levels: &[u16], number: usize, limit: Limit) -> Run {
         let began = Instant::now();
-        let settings = self.space.settings(levels);
-        let fill = |(name, template): &(String, Template)| (name.clone(), template.words(&settings).concat());
-        let env: Vec<(String, String)> = self.commands.env.iter().map(fill).collect();
+        let before = std::mem::take(&mut self.owed);
+        let spent = || before + began.elapsed().as_secs_f64();
         let failed = |status, seconds: f64, detail: String| Run {
             status,
             value: None,
             seconds,
-            spent: began.elapsed().as_secs_f64(),
+            spent: spent(),
             detail,
         };
-        if let Err(detail) = self.build(levels, &settings, &env) {
+        if let Err(detail) = self.build(levels) {
             return failed(Status::BuildFailed, 0.0, detail);
         }
         if number == 0
-            && let Some(reason) = self.problem_of_build(levels, &settings)
+            && let Some(reason) = self.problem_of_build(levels)
         {
             return failed(Status::Skipped, 0.0, reason);
         }
-        let words = self.commands.run.words(&settings);
+        let (words, env) = (self.builds.words(&self.commands.run, levels), self.builds.env(levels));
         let job = Job { words: &words, env: &env, folder: None, limit: limit.time };
         let reading = match self.measure.measure(&job) {
             Ok(reading) => reading,
@@ -141,11 +136,27 @@ impl Target for CommandTarget<'_> {
         };
         let seconds = reading.wall.as_secs_f64();
         if number == 0
-            && let Err(detail) = self.check(&settings, &env, &reading.stdout)
+            && let Err(detail) = self.check(levels, &env, &reading.stdout)
         {
             return failed(Status::WrongResult, seconds, detail);
         }
-        let spent = began.elapsed().as_secs_f64();
-        Run { status: Status::Ok, value: Some(reading.value), seconds, spent, detail: String::new() }
+        Run { status: Status::Ok, value: Some(reading.value), seconds, spent: spent(), detail: String::new() }
+    }
+
+    fn foresight(&self) -> usize {
+        // Some of those foreseen are built already.
+        if self.builds.are_apart() && self.commands.jobs > 1 { 2 * self.commands.jobs } else { 0 }
+    }
+
+    /// Builds the next configuration, and beside it others that are likely to follow. Nothing is measured meanwhile.
+    fn prepare(&mut self, next: &[&[u16]]) {
+        let is_new = |levels: &&&[u16]| !self.built.contains_key(**levels);
+        if !next.first().is_some_and(|first| is_new(&first)) {
+            return;
+        }
+        let began = Instant::now();
+        let new: Vec<&[u16]> = next.iter().filter(is_new).take(self.commands.jobs).copied().collect();
+        self.built.extend(self.builds.build_together(&new));
+        self.owed += began.elapsed().as_secs_f64();
     }
 }

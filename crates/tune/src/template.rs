@@ -67,6 +67,9 @@ pub struct Template {
     shell: bool,
 }
 
+/// No command can hold it.
+const MARK: char = '\0';
+
 #[derive(Clone, Debug, PartialEq)]
 enum Piece {
     Text(String),
@@ -121,24 +124,28 @@ impl Template {
         pieces.filter_map(|piece| if let Piece::Parameter(p) = piece { Some(*p) } else { None }).collect()
     }
 
+    /// The program, where no parameter decides which it is.
+    pub fn program(&self) -> Option<String> {
+        self.marked_words().into_iter().next().filter(|word| !word.contains(MARK))
+    }
+
     /// Words without parameters, such as the program and its files; of a shell line, its words.
     pub fn fixed_words(&self) -> Vec<String> {
-        let mut fixed = Vec::new();
-        for word in &self.words {
-            let text: Option<String> = word
-                .iter()
-                .map(|piece| match piece {
-                    Piece::Text(text) => Some(text.as_str()),
-                    Piece::Parameter(_) => None,
-                })
-                .collect();
-            match text {
-                Some(text) if self.shell => fixed.extend(split(&text).unwrap_or_default()),
-                Some(text) => fixed.push(text),
-                None => {}
-            }
+        self.marked_words().into_iter().filter(|word| !word.contains(MARK)).collect()
+    }
+
+    /// All words, those of a shell line too, with a mark in the place of parameters.
+    fn marked_words(&self) -> Vec<String> {
+        let mark = |piece: &Piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Parameter(_) => MARK.to_string(),
+        };
+        let words = self.words.iter().map(|word| word.iter().map(mark).collect::<String>());
+        if self.shell {
+            words.flat_map(|line| split(&line).unwrap_or_default()).collect()
+        } else {
+            words.collect()
         }
-        fixed
     }
 }
 
@@ -254,5 +261,13 @@ mod tests {
         let template = Template::parse("t", &line, &NAMES, false).unwrap();
         assert_eq!(template.fixed_words(), ["python", "k.py", "--m", "--n=4"]);
         assert_eq!(template.parameters(), [0]);
+        assert_eq!(template.program().as_deref(), Some("python"));
+        // Of a shell line too, whatever stands between: the files it names decide results.
+        let line = CommandText::Line("./k data.bin --m {M} 'a {mode}' > x{M}".into());
+        let template = Template::parse("t", &line, &NAMES, true).unwrap();
+        assert_eq!(template.fixed_words(), ["./k", "data.bin", "--m", ">"]);
+        let line = CommandText::Line("./k_{M} data.bin".into());
+        let template = Template::parse("t", &line, &NAMES, false).unwrap();
+        assert_eq!((template.program(), template.fixed_words()), (None, vec!["data.bin".to_string()]));
     }
 }

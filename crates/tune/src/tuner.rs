@@ -73,6 +73,14 @@ pub struct Run {
 pub trait Target {
     /// Runs the configuration with these levels; none of it may take longer than `limit`.
     fn run(&mut self, levels: &[u16], number: usize, limit: Limit) -> Run;
+
+    /// How many configurations it wants to know ahead.
+    fn foresight(&self) -> usize {
+        0
+    }
+
+    /// Hears which configuration is run next, and which are likely to follow: what they need can be made together.
+    fn prepare(&mut self, _next: &[&[u16]]) {}
 }
 
 /// How long a run may take.
@@ -147,17 +155,18 @@ pub struct Trial {
 }
 
 /// How far the search is.
+#[derive(Clone, Debug)]
 pub struct Progress<'a> {
-    /// Trials so far, the current one included.
-    pub trials: &'a [Trial],
     /// Trials of the budget that are used.
     pub used: usize,
     /// Trials of the budget, or of the space where it is smaller.
     pub of: usize,
     /// Seconds spent, earlier sessions included.
     pub spent: f64,
-    /// The best trial so far.
-    pub best: Option<&'a Trial>,
+    /// Seconds to spend at most.
+    pub time: Option<f64>,
+    /// The best configuration so far and its value.
+    pub best: Option<(&'a [u16], f64)>,
 }
 
 /// What the search found.
@@ -207,6 +216,15 @@ impl Scale {
     pub fn back(self, seen: f64) -> f64 {
         let seen = if self.maximise { -seen } else { seen };
         if self.logarithmic { seen.exp() } else { seen }
+    }
+
+    /// The mean of values as models see them, in their own unit: for positive ones the geometric mean.
+    pub fn centre(self, values: &[f64]) -> f64 {
+        match values {
+            // Logarithms would cost them their last digits.
+            [first, rest @ ..] if rest.iter().all(|value| value == first) => *first,
+            _ => self.back(mean(values, self)),
+        }
     }
 }
 
@@ -262,7 +280,7 @@ impl<'a> Tuner<'a> {
         share.max(FEWEST_SEEDS).min(cap).min(most)
     }
 
-    /// Searches until the budget is spent; `watch` hears of every trial.
+    /// Searches until the budget is spent; `watch` hears of the beginning and of every trial.
     pub fn search(mut self, target: &mut dyn Target, watch: &mut dyn FnMut(&Progress)) -> Outcome {
         let seeds = self.seeds();
         let settings = Settings { seed: self.options.seed, seeds, prune_factor: self.options.prune_factor };
@@ -271,6 +289,7 @@ impl<'a> Tuner<'a> {
             self.space.has_defaults().then(|| self.candidates.position(&self.space.defaults())).flatten();
         let mut tried = vec![false; self.candidates.len()];
         let reserve = (self.options.budget.trials as f64 * PLAY_OFF_SHARE) as usize;
+        self.tell(watch);
         while self.used < self.options.budget.trials && !self.time_is_up() {
             if self.used + reserve >= self.options.budget.trials
                 && let Some(place) = self.rival()
@@ -292,6 +311,12 @@ impl<'a> Tuner<'a> {
             match strategy.next(&view) {
                 Some((candidate, phase)) => {
                     tried[candidate] = true;
+                    let ahead = target.foresight().min(self.options.budget.trials - self.used - 1);
+                    if ahead > 0 {
+                        let soon = strategy.soon(&self.features, &tried, ahead).into_iter();
+                        let next = std::iter::once(candidate).chain(soon);
+                        target.prepare(&next.map(|c| self.candidates.get(c)).collect::<Vec<_>>());
+                    }
                     self.trial(candidate, phase, target);
                 }
                 // Nothing is left to try; the rest of the budget may still tell who is best.
@@ -331,9 +356,12 @@ impl<'a> Tuner<'a> {
     }
 
     fn tell(&self, watch: &mut dyn FnMut(&Progress)) {
-        let best = self.best(self.scale()).map(|best| &self.trials[best]);
-        let of = self.most_trials().max(self.used);
-        watch(&Progress { trials: &self.trials, used: self.used, of, spent: self.spent, best });
+        let scale = self.scale();
+        let best = self.best(scale).map(|best| &self.trials[best]);
+        let best = best.map(|best| (self.candidates.get(best.candidate), scale.centre(&best.values)));
+        let (used, of) = (self.used, self.most_trials().max(self.used));
+        let time = self.options.budget.time.map(|time| time.as_secs_f64());
+        watch(&Progress { used, of, spent: self.spent, time, best });
     }
 
     /// Tries a configuration, again and again while it may be the best and noise leaves that open.

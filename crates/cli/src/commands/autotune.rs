@@ -10,6 +10,7 @@ use collect::run::{CollectRequest, Prepared};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use report::chart::SvgOptions;
 use tune::autotune::{AutotuneError, AutotuneRequest, autotune};
+use tune::builds::BUILD_FOLDER;
 use tune::journal::JournalError;
 use tune::measure::{Aggregate, DispatchTime, Measure, Printed, ProcessTime};
 use tune::search::Choice;
@@ -44,6 +45,11 @@ pub struct AutotuneArgs {
     /// Makes the program for a configuration before it is run
     #[arg(long, value_name = "COMMAND")]
     build_template: Option<String>,
+
+    /// Builds at the same time; the build and the command to measure then name {build_dir}, a folder of each
+    /// configuration's own. Measurements stay one by one
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    jobs: usize,
 
     /// Exits with 0 when a configuration's result is right; ROCM_PERF_STDOUT names a file with the run's output
     #[arg(long, value_name = "COMMAND")]
@@ -150,14 +156,20 @@ impl AutotuneArgs {
             gpu: gpu.as_deref(),
             forced: self.force,
         };
-        let mut live = Live::new(output, request.measure.metric().is_time);
-        let tuned = autotune(&request, &mut |progress| live.show(progress)).map_err(|error| match error {
-            AutotuneError::Space(error) => space_failure(&self.space, error),
-            AutotuneError::Journal(error @ JournalError::Device { .. }) => Failure::input(error.to_string())
-                .with_help("give another folder by `--out`, or `--force` to pass those runs over"),
-            other => Failure::input(other.to_string()),
-        })?;
-        live.finish();
+        let live = Live::new(output);
+        let is_time = request.measure.metric().is_time;
+        let tuned =
+            autotune(&request, &mut |progress| live.show(progress, &space, is_time)).map_err(|error| {
+                match error {
+                    AutotuneError::Space(error) => space_failure(&self.space, error),
+                    AutotuneError::Journal(error @ JournalError::Device { .. }) => {
+                        Failure::input(error.to_string())
+                            .with_help("give another folder by `--out`, or `--force` to pass those runs over")
+                    }
+                    other => Failure::input(other.to_string()),
+                }
+            })?;
+        drop(live);
         let mut report = tune::tables::autotune_report(&space, &measure.metric(), &request.options, &tuned);
         report.inputs.push(report::InputFact {
             path: self.space.display().to_string(),
@@ -225,6 +237,10 @@ impl AutotuneArgs {
 
     fn commands(&self, space: &Space) -> Result<Commands, Failure> {
         let names = space.names();
+        let is_built =
+            self.build_template.is_some() || space.commands.iter().any(|(name, _)| name == "build");
+        let folder = is_built.then_some(BUILD_FOLDER);
+        let known: Vec<&str> = names.iter().copied().chain(folder).collect();
         let template =
             |option: &str, typed: &Option<String>, key: &str| -> Result<Option<Template>, Failure> {
                 let in_file = space.commands.iter().find(|(name, _)| name == key);
@@ -233,7 +249,7 @@ impl AutotuneArgs {
                     (None, Some((name, text))) => (name.clone(), text.clone()),
                     (None, None) => return Ok(None),
                 };
-                Template::parse(&option, &text, &names, self.shell).map(Some).map_err(template_failure)
+                Template::parse(&option, &text, &known, self.shell).map(Some).map_err(template_failure)
             };
         let run = template("--cmd-template", &self.cmd_template, "run")?.ok_or_else(|| {
             Failure::input("there is no command to measure")
@@ -244,7 +260,7 @@ impl AutotuneArgs {
         let env = space.environment.iter().map(|(name, value)| {
             Ok((
                 name.clone(),
-                Template::word(&format!("env {name}"), value, &names).map_err(template_failure)?,
+                Template::word(&format!("env {name}"), value, &known).map_err(template_failure)?,
             ))
         });
         let env = env.collect::<Result<Vec<_>, Failure>>()?;
@@ -259,14 +275,48 @@ impl AutotuneArgs {
             ))
             .with_help(format!("put `{{{name}}}` into `--cmd-template`, or take it out of the space")));
         }
+        self.check_build_folder(space, &run, build.as_ref(), &env)?;
         Ok(Commands {
             run,
             build,
             check,
             env,
+            jobs: self.jobs,
             build_timeout: Duration::from_secs_f64(self.build_timeout.clamp(0.001, 1e9)),
             check_timeout: Duration::from_secs_f64(self.timeout(space).clamp(0.001, 1e9)),
         })
+    }
+
+    /// Builds side by side, and only they, need folders of their own; what runs must then come from there.
+    fn check_build_folder(
+        &self,
+        space: &Space,
+        run: &Template,
+        build: Option<&Template>,
+        env: &[(String, Template)],
+    ) -> Result<(), Failure> {
+        let names_it = |template: &Template| Commands::names_build_folder(space, template);
+        let help = "such as `hipcc … -o {build_dir}/gemm` and `{build_dir}/gemm`";
+        match build {
+            _ if self.jobs == 0 => Err(Failure::input("`--jobs 0` leaves nothing to build with")),
+            None if self.jobs > 1 => {
+                Err(Failure::input(format!("`--jobs {}` has nothing to build", self.jobs)).with_help(
+                    "give `--build-template`, or `build` in the space; measurements are made one by one",
+                ))
+            }
+            Some(build) if self.jobs > 1 && !names_it(build) => Err(Failure::input(format!(
+                "`--jobs {}` would build all configurations to the same place",
+                self.jobs
+            ))
+            .with_help(format!("build to `{{build_dir}}`, a folder of each configuration's own, {help}"))),
+            Some(build)
+                if names_it(build) && !names_it(run) && !env.iter().any(|(_, value)| names_it(value)) =>
+            {
+                Err(Failure::input("the build names `{build_dir}` and the command to measure does not")
+                    .with_help(format!("let it run what was built there, {help}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// What the options say is measured, or else the space.
@@ -348,42 +398,37 @@ pub fn write(path: &std::path::Path, bytes: &[u8]) -> Result<(), Failure> {
 }
 
 /// The line of progress on a terminal.
-struct Live {
-    bar: Option<ProgressBar>,
-    is_time: bool,
-}
+struct Live(Option<ProgressBar>);
 
 impl Live {
-    fn new(output: &OutputArgs, is_time: bool) -> Self {
+    fn new(output: &OutputArgs) -> Self {
         let shown = !output.quiet && !output.no_progress && std::io::stderr().is_terminal();
         let bar = shown.then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            if let Ok(style) = ProgressStyle::with_template("{prefix} {bar:20} {pos}/{len} {wide_msg}") {
+            if let Ok(style) =
+                ProgressStyle::with_template("tuning {bar:10} {pos}/{len} {elapsed}, {wide_msg}")
+            {
                 bar.set_style(style);
             }
-            bar.with_prefix("tuning")
+            // A run may take minutes: the clock shows that something goes on.
+            bar.enable_steady_tick(Duration::from_secs(1));
+            bar
         });
-        Self { bar, is_time }
+        Self(bar)
     }
 
-    fn show(&mut self, progress: &Progress) {
-        let Some(bar) = &self.bar else { return };
+    fn show(&self, progress: &Progress, space: &Space, is_time: bool) {
+        let Some(bar) = &self.0 else { return };
+        bar.set_message(progress.line(space, is_time));
         bar.set_length(progress.of as u64);
         bar.set_position(progress.used as u64);
-        let each = progress.spent / progress.used.max(1) as f64;
-        let left = each * progress.of.saturating_sub(progress.used) as f64;
-        let best = match progress.best {
-            None => "nothing worked yet".to_string(),
-            Some(best) => {
-                let mean = best.values.iter().sum::<f64>() / best.values.len().max(1) as f64;
-                if self.is_time { format!("best {:.4} ms", mean / 1e6) } else { format!("best {mean:.6}") }
-            }
-        };
-        bar.set_message(format!("{best}, {left:.0} s left"));
     }
+}
 
-    fn finish(&mut self) {
-        if let Some(bar) = self.bar.take() {
+/// Whatever ends the search, nothing of the line stays above the report or the error.
+impl Drop for Live {
+    fn drop(&mut self) {
+        if let Some(bar) = self.0.take() {
             bar.finish_and_clear();
         }
     }

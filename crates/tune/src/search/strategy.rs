@@ -75,6 +75,9 @@ pub trait Strategy {
     /// The next candidate, or none when there is nothing left that is worth a trial.
     fn next(&mut self, view: &View) -> Option<(usize, Phase)>;
 
+    /// Up to so many candidates that it is likely to give after the last one, likeliest first. Asking changes nothing.
+    fn soon(&self, features: &Features, tried: &[bool], count: usize) -> Vec<usize>;
+
     /// How good its model is, when it has one.
     fn quality(&self) -> Option<&Quality> {
         None
@@ -127,6 +130,10 @@ impl Strategy for Listed {
         }
         self.order.get(self.at).map(|&candidate| (candidate, Phase::Seed))
     }
+
+    fn soon(&self, _: &Features, tried: &[bool], count: usize) -> Vec<usize> {
+        self.order[self.at..].iter().copied().filter(|&c| !tried[c]).take(count).collect()
+    }
 }
 
 /// Below this quality of the model, every third trial explores.
@@ -135,6 +142,8 @@ pub const TRUSTED_R2: f64 = 0.75;
 const MOST_SCORED: usize = 20_000;
 /// Random candidates among which the next seed is the farthest from those before.
 const SEED_CHOICES: usize = 12;
+/// Candidates that are remembered beside the most promising one.
+const RUNNERS_UP: usize = 64;
 
 struct ModelBased {
     kinds: Vec<Kind>,
@@ -144,30 +153,19 @@ struct ModelBased {
     scales: Vec<(Kind, Scales)>,
     work_scales: Option<Scales>,
     given: usize,
+    /// The most promising after the one that was chosen, best first.
+    runners_up: Vec<usize>,
 }
 
 impl ModelBased {
     fn new(kinds: Vec<Kind>, settings: Settings, random: Random) -> Self {
-        Self { kinds, settings, random, model: None, scales: Vec::new(), work_scales: None, given: 0 }
+        let (scales, runners_up) = (Vec::new(), Vec::new());
+        Self { kinds, settings, random, model: None, scales, work_scales: None, given: 0, runners_up }
     }
 
-    /// The one of some random candidates that is farthest from all that were tried.
+    /// A candidate far from all that were tried.
     fn spread(&mut self, view: &View) -> Option<usize> {
-        let untried: Vec<usize> = (0..view.tried.len()).filter(|&c| !view.tried[c]).collect();
-        let tried: Vec<usize> = (0..view.tried.len()).filter(|&c| view.tried[c]).collect();
-        let mut best: Option<(f64, usize)> = None;
-        for _ in 0..SEED_CHOICES.min(untried.len()) {
-            let candidate = untried[self.random.below(untried.len())];
-            let row = view.features.plain(candidate);
-            let distance = |other: usize| -> f64 {
-                row.iter().zip(view.features.plain(other)).map(|(a, b)| (a - b) * (a - b)).sum()
-            };
-            let nearest = tried.iter().map(|&other| distance(other)).fold(f64::INFINITY, f64::min);
-            if best.is_none_or(|(farthest, _)| nearest > farthest) {
-                best = Some((nearest, candidate));
-            }
-        }
-        best.map(|(_, candidate)| candidate)
+        farthest(view.features, view.tried, &mut self.random)
     }
 
     /// Untried candidates to score: all, or a random part.
@@ -188,18 +186,21 @@ impl ModelBased {
         let lowest = view.samples.values.iter().copied().fold(f64::INFINITY, f64::min);
         let works = Works::learn(view, &mut self.work_scales, &mut self.random);
         let slack = if view.logarithmic { self.settings.prune_factor.ln() } else { f64::INFINITY };
-        let mut chosen: Option<(f64, usize)> = None;
+        let mut scored: Vec<(f64, usize)> = Vec::new();
         for candidate in self.open(view) {
             let (mean, spread) = model.predict(view.features, candidate);
             if mean > lowest + slack {
                 continue;
             }
             let score = expected_improvement(best - mean, spread) * works.chance(view.features, candidate);
-            if chosen.is_none_or(|(most, _)| score > most) {
-                chosen = Some((score, candidate));
-            }
+            scored.push((score, candidate));
         }
-        chosen.map(|(_, candidate)| candidate)
+        // Of equals the one that came first stays first.
+        scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut ranked = scored.into_iter().map(|(_, candidate)| candidate);
+        let chosen = ranked.next();
+        self.runners_up = ranked.take(RUNNERS_UP).collect();
+        chosen
     }
 }
 
@@ -228,9 +229,41 @@ impl Strategy for ModelBased {
         }
     }
 
+    fn soon(&self, features: &Features, tried: &[bool], count: usize) -> Vec<usize> {
+        // Seeds hang on nothing that is measured, so that they can be told for certain.
+        let seeds = self.settings.seeds.saturating_sub(self.given).min(count);
+        let (mut random, mut tried, mut soon) = (self.random.clone(), tried.to_vec(), Vec::new());
+        while soon.len() < seeds
+            && let Some(candidate) = farthest(features, &tried, &mut random)
+        {
+            tried[candidate] = true;
+            soon.push(candidate);
+        }
+        soon.extend(self.runners_up.iter().filter(|&&c| !tried[c]).take(count - soon.len()));
+        soon
+    }
+
     fn quality(&self) -> Option<&Quality> {
         self.model.as_ref().and_then(|model| model.quality.as_ref())
     }
+}
+
+/// The one of some random candidates that is farthest from all that were tried.
+fn farthest(features: &Features, is_tried: &[bool], random: &mut Random) -> Option<usize> {
+    let (tried, untried): (Vec<usize>, Vec<usize>) = (0..is_tried.len()).partition(|&c| is_tried[c]);
+    let mut best: Option<(f64, usize)> = None;
+    for _ in 0..SEED_CHOICES.min(untried.len()) {
+        let candidate = untried[random.below(untried.len())];
+        let row = features.plain(candidate);
+        let distance = |other: usize| -> f64 {
+            row.iter().zip(features.plain(other)).map(|(a, b)| (a - b) * (a - b)).sum()
+        };
+        let nearest = tried.iter().map(|&other| distance(other)).fold(f64::INFINITY, f64::min);
+        if best.is_none_or(|(farthest, _)| nearest > farthest) {
+            best = Some((nearest, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate)
 }
 
 /// How likely a configuration works at all, from those that did and did not.
