@@ -15,6 +15,7 @@ pub mod critical_path;
 pub mod explain;
 pub mod filters;
 mod fuse;
+mod gpu;
 mod info;
 pub mod names;
 mod nesting;

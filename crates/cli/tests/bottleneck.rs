@@ -4,17 +4,33 @@ mod common;
 
 use std::path::Path;
 
-use common::{json, rocm_perf};
+use common::{json, rocm_perf, shared_data};
+
+const COLUMNS: &str = "Correlation_Id,Dispatch_Id,Agent_Id,Queue_Id,Process_Id,Thread_Id,Grid_Size,Kernel_Id,Kernel_Name,Workgroup_Size,\
+    LDS_Block_Size,Scratch_Size,VGPR_Count,Accum_VGPR_Count,SGPR_Count,Counter_Name,Counter_Value,Start_Timestamp,End_Timestamp\n";
+
+fn gpu(folder: &Path, facts: &str) {
+    let columns =
+        "Node_Id,Logical_Node_Id,Agent_Type,Num_Xcc,Cu_Count,Max_Engine_Clk_Fcompute,Name,Product_Name";
+    std::fs::write(folder.join("run_agent_info.csv"), format!("{columns}\n1,1,GPU,{facts}\n")).unwrap();
+}
+
+/// The one row of a kernel of 1 ms with these counters.
+fn row_of(folder: &Path, grid: u64, vgpr: u32, counters: &[(&str, f64)]) -> serde_json::Value {
+    let mut table = String::from(COLUMNS);
+    for (counter, value) in counters {
+        table.push_str(&format!(
+            "1,1,1,1,7,7,{grid},1,k,256,0,0,{vgpr},0,16,{counter},{value},1000000,2000000\n"
+        ));
+    }
+    std::fs::write(folder.join("run_counter_collection.csv"), table).unwrap();
+    json("bottleneck", &[folder], &[])["tables"]["bottlenecks"][0].clone()
+}
 
 /// A copy kernel of 1 ms on an MI300X at 4.5 TB/s, with the counters of memory traffic alone.
 fn run(folder: &Path) {
-    let agents = "Node_Id,Logical_Node_Id,Agent_Type,Num_Xcc,Cu_Count,Max_Engine_Clk_Fcompute,Name,Product_Name\n\
-                  1,1,GPU,8,304,2100,gfx942,MI300X\n";
-    std::fs::write(folder.join("run_agent_info.csv"), agents).unwrap();
-    let mut table = String::from(
-        "Correlation_Id,Dispatch_Id,Agent_Id,Queue_Id,Process_Id,Thread_Id,Grid_Size,Kernel_Id,Kernel_Name,Workgroup_Size,\
-         LDS_Block_Size,Scratch_Size,VGPR_Count,Accum_VGPR_Count,SGPR_Count,Counter_Name,Counter_Value,Start_Timestamp,End_Timestamp\n",
-    );
+    gpu(folder, "8,304,2100,gfx942,MI300X");
+    let mut table = String::from(COLUMNS);
     for (counter, value) in [
         ("TCC_EA0_RDREQ_sum", 35_156_250u64),
         ("TCC_EA0_RDREQ_32B_sum", 0),
@@ -55,4 +71,42 @@ fn labels_and_what_is_missing_in_80_columns() {
         !missing.iter().any(|name| name.as_str().unwrap().starts_with("TCC_EA_")),
         "that is another GPU's spelling"
     );
+}
+
+/// One of the eight parts of an MI300X: a cycle of it is counted once, not eight times.
+#[test]
+fn a_partition_is_judged_by_its_own_share_of_the_gpu() {
+    let folder = tempfile::tempdir().unwrap();
+    gpu(folder.path(), "1,38,2100,gfx942,MI300X");
+    let counters = [
+        ("GRBM_GUI_ACTIVE", 2.1e6),
+        ("SQ_ACTIVE_INST_VALU", 0.7 * 38.0 * 2.1e6),
+        ("SQ_THREAD_CYCLES_VALU", 64.0 * 0.7 * 38.0 * 2.1e6),
+        ("SQ_VALU_MFMA_BUSY_CYCLES", 0.0),
+    ];
+    let row = row_of(folder.path(), 268_435_456, 8, &counters);
+    assert_eq!(row["label"], "vector throughput", "{row}");
+    assert!((row["figures"][0]["value"].as_f64().unwrap() - 70.0).abs() < 1e-6, "{row}");
+}
+
+/// 68 registers are none that the hardware gives out: they are 136, so three workgroups fit and not seven.
+#[test]
+fn halved_registers_of_gfx950_are_doubled_before_grids_are_judged() {
+    let folder = tempfile::tempdir().unwrap();
+    gpu(folder.path(), "8,256,2400,gfx950,MI355X");
+    let row = row_of(folder.path(), 4 * 256 * 256, 68, &[("SQ_WAVES", 4096.0)]);
+    assert_eq!(row["label"], "tail", "{row}");
+}
+
+/// Real workloads: a copy at 62 % of the bandwidth that was measured on its GPU, and one whose times were lost.
+#[test]
+fn measured_peaks_are_ceilings_and_lost_times_are_named() {
+    let Some(data) = shared_data().map(|data| data.join("rocprof_compute")) else { return };
+    let row = json("bottleneck", &[&data.join("vcopy_MI200")], &[])["tables"]["bottlenecks"][0].clone();
+    assert_eq!(row["label"], "memory bandwidth", "{row}");
+    let report = json("bottleneck", &[&data.join("vcopy_MI300X_A1")], &[]);
+    let row = &report["tables"]["bottlenecks"][0];
+    assert_eq!(row["label"], "not enough data");
+    assert!(row["missing_facts"].as_array().unwrap().contains(&"duration_ns".into()), "{row}");
+    assert!(report["notes"].to_string().contains("no duration"), "{}", report["notes"]);
 }

@@ -7,7 +7,7 @@ mod lab;
 use std::process::Output;
 
 use lab::{Lab, failed, succeeded};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn profile(lab: &Lab, folder: &std::path::Path, arguments: &[&str]) -> Output {
     let mut command = lab.rocm_perf();
@@ -107,6 +107,37 @@ fn without_the_profiler_only_the_process_is_timed() {
     assert_eq!(report["tables"]["runs"].as_array().unwrap().len(), 4);
     assert!(report["result"]["occupancy"].is_null());
     assert!(!folder.path().join(".rocpd_profile").exists());
+    let spread = &report["tables"]["totals"][0];
+    assert_eq!((&spread["metric"], &spread["runs"]), (&json!("time of the process"), &json!(4)));
+    let stopped =
+        failed(&profile(lab, folder.path(), &["--no-rocprof", "--timeout", "1", "--", "sleep", "60"]), 3);
+    assert!(stopped.contains("`sleep` was stopped after 1 s"), "{stopped}");
+}
+
+/// What earlier profiles left is replaced by a profile, not by an attempt at one.
+#[test]
+fn a_program_that_is_not_there_leaves_earlier_databases_alone() {
+    let Some(lab) = Lab::get() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    succeeded(&profile(lab, folder.path(), &["--runs", "1", "--", &lab.app("vector_add"), "1"]));
+    let kept = folder.path().join(".rocpd_profile/run-1");
+    assert!(kept.is_dir());
+    failed(&profile(lab, folder.path(), &["--", "./no-such-program"]), 2);
+    assert!(kept.is_dir());
+}
+
+/// All figures of one run are those of the run that stands for all.
+#[test]
+fn one_run_stands_for_all() {
+    let Some(lab) = Lab::get() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let report = succeeded(&profile(lab, folder.path(), &["--runs", "3", "--", &lab.app("vector_add"), "1"]));
+    let total = |table: &str, column: &str| -> i64 {
+        report["tables"][table].as_array().unwrap().iter().map(|row| row[column].as_i64().unwrap()).sum()
+    };
+    let median = (report["result"]["runtime_ms"].as_f64().unwrap() * 1e6).round() as i64;
+    assert_eq!(total("bottlenecks", "total_ns"), median);
+    assert_eq!(total("critical_kernels", "total_ns"), median);
 }
 
 #[test]

@@ -147,17 +147,31 @@ fn product_of<'a>(arch: &'a Arch, setup: &Setup) -> Option<&'a Product> {
     candidates.all(same).then_some(first)
 }
 
+/// XCCs of a device, where anything tells.
+pub fn xccs(arch: &Arch, setup: &Setup) -> Option<u32> {
+    let setup = &Setup { product: setup.product.filter(|name| !name.trim().is_empty()), ..setup.clone() };
+    let product = product_of(arch, setup);
+    let given = setup.xccs.filter(|&xccs| xccs > 0);
+    given.or_else(|| product.map(|_| xccs_of(product, setup, &mut Vec::new())))
+}
+
 /// XCCs of the logical device.
 fn xccs_of(product: Option<&Product>, setup: &Setup, absent: &mut Vec<String>) -> u32 {
     let whole = product.map_or(1, Product::total_xccs);
     if let Some(xccs) = setup.xccs.filter(|&xccs| xccs > 0) {
         return xccs;
     }
-    let Some(mode) = setup.compute_partition else { return whole };
+    // A partition has its share of the compute units.
+    let by_cus = || {
+        let (product, cus) = product.zip(setup.cus)?;
+        product.xccs.values().copied().find(|&xccs| product.cus * xccs == cus * product.total_xccs())
+    };
+    let Some(mode) = setup.compute_partition else { return by_cus().unwrap_or(whole) };
     let mode = mode.to_ascii_uppercase();
     match product.and_then(|product| product.xccs.get(mode.as_str())) {
         Some(&xccs) => xccs,
-        None if matches!(mode.as_str(), "SPX" | "NA" | "N/A" | "") => whole,
+        None if matches!(mode.as_str(), "NA" | "N/A" | "") => by_cus().unwrap_or(whole),
+        None if mode == "SPX" => whole,
         None => {
             absent.push(format!(
                 "the partition mode `{mode}` is not known for this GPU; peaks are those of the whole"
@@ -287,6 +301,14 @@ mod tests {
         );
         assert_eq!(part.device, "MI300X (gfx942) CPX NPS4");
         assert!(part.absent.is_empty());
+        // Compute units tell a partition where its mode is not recorded.
+        let by_cus = Setup { product: Some("MI300X"), cus: Some(38), ..Setup::default() };
+        assert_eq!(xccs(arch, &by_cus), Some(1));
+        assert_eq!(peaks(arch, &by_cus).bandwidth(Level::L2), part.bandwidth(Level::L2));
+        assert_eq!(xccs(arch, &Setup { cus: Some(304), ..by_cus.clone() }), Some(8));
+        assert_eq!(xccs(arch, &Setup { cus: Some(300), ..by_cus.clone() }), Some(8));
+        assert_eq!(xccs(arch, &Setup { xccs: Some(2), ..by_cus }), Some(2));
+        assert_eq!(xccs(arch, &Setup { product: Some("MI999"), ..Setup::default() }), None);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use trace::{AgentId, Map, StrId, Table, Trace};
 
 use super::verdict::{Figures, Verdict, judge_on};
+use crate::gpu::RecordedGpu;
+use crate::panels::Specs;
 
 /// Facts that figures may hold besides counters.
 pub const FACTS: &[&str] = &[
@@ -105,13 +107,18 @@ pub(crate) fn kernel_figures_where(trace: &Trace, wanted: impl Fn(usize) -> bool
             *tally.counters.entry(trace.strings.get(counter).to_string()).or_default() += value;
         }
     });
+    let gpus: Map<AgentId, Gpu> =
+        busy.keys().filter_map(|&agent| Some((agent, Gpu::of(trace, agent)?))).collect();
     let mut found: Vec<KernelFigures> = tallies
         .into_iter()
-        .map(|(name, tally)| KernelFigures {
-            name: trace.strings.get(name).to_string(),
-            total_ns: tally.total,
-            figures: figures(trace, &tally, busy.get(&tally.agent)),
-            arch: arch_of(trace, tally.agent).map(|arch| arch.facts.counters.clone()),
+        .map(|(name, tally)| {
+            let gpu = gpus.get(&tally.agent);
+            KernelFigures {
+                name: trace.strings.get(name).to_string(),
+                total_ns: tally.total,
+                figures: figures(trace, &tally, busy.get(&tally.agent), gpu),
+                arch: gpu.map(|gpu| gpu.arch.facts.counters.clone()),
+            }
         })
         .collect();
     found.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.name.cmp(&b.name)));
@@ -159,7 +166,42 @@ pub(crate) fn put_counter(figures: &mut Figures, name: &str, value: f64) {
     }
 }
 
-fn figures(trace: &Trace, tally: &Tally, busy: Option<&(i64, i64, i64)>) -> Figures {
+/// A GPU, and what rules may ask of it.
+struct Gpu {
+    arch: &'static hw::Arch,
+    facts: Vec<(&'static str, f64)>,
+    /// The profiler gave half the registers.
+    halved: bool,
+}
+
+impl Gpu {
+    fn of(trace: &Trace, agent: AgentId) -> Option<Self> {
+        let agent = trace.agents.get(agent.get()?)?;
+        let arch = hw::arch::find(trace.strings.get(agent.name))?;
+        let recorded = RecordedGpu::of(trace, &Specs::of(trace), Some(agent));
+        let setup = recorded.setup();
+        let product = setup.product.and_then(|name| arch.product(name));
+        let mut peaks = hw::peaks::peaks(arch, &setup);
+        // What was seen to be possible here is a better ceiling than a data sheet.
+        crate::roofline::take_measured(trace, &mut peaks);
+        let cus = setup.cus.or(product.map(|product| product.cus)).map(f64::from);
+        let per_second = |level| peaks.bandwidth(level).map(|rate| rate / 1e9);
+        let facts = [
+            ("simds", Some(f64::from(arch.facts.simds_per_cu))),
+            ("cus", cus),
+            ("xccs", hw::peaks::xccs(arch, &setup).map(f64::from)),
+            ("clock_mhz", setup.clock_mhz.or(product.map(|product| product.clock_mhz))),
+            ("peak_hbm_gbps", per_second(hw::Level::Hbm)),
+            ("peak_l2_gbps", per_second(hw::Level::L2)),
+            ("peak_l1_gbps", per_second(hw::Level::L1)),
+        ];
+        let known = |(name, value): (&'static str, Option<f64>)| Some((name, value?));
+        let facts = facts.into_iter().filter_map(known).collect();
+        Some(Self { arch, facts, halved: crate::occupancy::registers_are_halved(trace, arch) })
+    }
+}
+
+fn figures(trace: &Trace, tally: &Tally, busy: Option<&(i64, i64, i64)>, gpu: Option<&Gpu>) -> Figures {
     let mut figures = Figures::new();
     for (name, &value) in &tally.counters {
         put_counter(&mut figures, name, value);
@@ -169,9 +211,12 @@ fn figures(trace: &Trace, tally: &Tally, busy: Option<&(i64, i64, i64)>) -> Figu
             figures.insert(name.to_string(), value);
         }
     };
-    put("duration_ns", tally.total as f64);
     put("dispatches", tally.dispatches as f64);
-    put("mean_ns", tally.total as f64 / tally.dispatches.max(1) as f64);
+    // Some sources have no times, or rounded ones; that is not a kernel that takes none.
+    if tally.total > 0 {
+        put("duration_ns", tally.total as f64);
+        put("mean_ns", tally.total as f64 / tally.dispatches.max(1) as f64);
+    }
     // Reading counters makes kernels run one at a time: what lies between them says nothing then.
     let alone = !tally.counters.is_empty();
     if tally.gaps_known > 0 && !alone {
@@ -190,54 +235,36 @@ fn figures(trace: &Trace, tally: &Tally, busy: Option<&(i64, i64, i64)>) -> Figu
     if shape.scratch_bytes.get().is_some() {
         put("scratch_bytes", tally.scratch);
     }
-    let Some(agent) = tally.agent.get().map(|agent| &trace.agents[agent]) else { return figures };
-    let Some(arch) = arch_of(trace, tally.agent) else { return figures };
-    let product = trace.strings.get(agent.product);
-    let cus = agent.compute_units.get().and_then(|cus| u32::try_from(cus).ok()).filter(|cus| *cus > 0);
-    let setup = hw::peaks::Setup { product: Some(product), cus, ..Default::default() };
-    let peaks = hw::peaks::peaks(arch, &setup);
-    put("simds", f64::from(arch.facts.simds_per_cu));
-    if let Some(cus) = cus.or_else(|| arch.product(product).map(|product| product.cus)) {
-        put("cus", f64::from(cus));
-    }
-    if let Some(product) = arch.product(product) {
-        put("xccs", f64::from(product.total_xccs()));
-        put("clock_mhz", product.clock_mhz);
-    }
-    let levels =
-        [("peak_hbm_gbps", hw::Level::Hbm), ("peak_l2_gbps", hw::Level::L2), ("peak_l1_gbps", hw::Level::L1)];
-    for (name, level) in levels {
-        if let Some(rate) = peaks.bandwidth(level) {
-            put(name, rate / 1e9);
-        }
-    }
-    if let Some(resources) = resources(shape) {
-        let occupancy = hw::occupancy::theoretical(arch, &resources);
+    let Some(gpu) = gpu else { return figures };
+    gpu.facts.iter().for_each(|&(name, value)| put(name, value));
+    if let Some(resources) = resources(shape, gpu.halved) {
+        let occupancy = hw::occupancy::theoretical(gpu.arch, &resources);
         put("occupancy_pct", occupancy.percent());
         let per_cu = f64::from(occupancy.workgroups) / f64::from(occupancy.cus.max(1));
-        put("workgroups_per_cu", per_cu);
-        if let Some(cus) = cus.or_else(|| arch.product(product).map(|product| product.cus)) {
-            let rounds = tally.workgroups / (f64::from(cus) * per_cu);
-            // No launch recorded, no rounds.
-            if rounds > 0.0 {
-                put("tail_pct", 100.0 * (1.0 - rounds / rounds.ceil()));
-            }
-        }
+        put_workgroups(&mut figures, per_cu);
     }
     figures
 }
 
-fn arch_of(trace: &Trace, agent: AgentId) -> Option<&'static hw::Arch> {
-    let agent = &trace.agents[agent.get()?];
-    hw::arch::find(trace.strings.get(agent.name))
+/// Puts how many workgroups a compute unit holds, and with the launch what the last round of them leaves empty.
+pub(crate) fn put_workgroups(figures: &mut Figures, per_cu: f64) {
+    let known = |name: &str| figures.get(name).copied();
+    let rounds = known("workgroups").zip(known("cus")).map(|(all, cus)| all / (cus * per_cu));
+    figures.insert("workgroups_per_cu".to_owned(), per_cu);
+    // No launch recorded, no rounds.
+    if let Some(rounds) = rounds.filter(|rounds| rounds.is_finite() && *rounds > 0.0) {
+        figures.insert("tail_pct".to_owned(), 100.0 * (1.0 - rounds / rounds.ceil()));
+    }
 }
 
 /// What a launch takes of a compute unit; none where registers or the workgroup are not recorded.
-fn resources(shape: &trace::LaunchShape) -> Option<hw::occupancy::KernelResources> {
+fn resources(shape: &trace::LaunchShape, halved: bool) -> Option<hw::occupancy::KernelResources> {
     let whole = |value: trace::OptI64| value.get().and_then(|value| u32::try_from(value).ok());
+    let registers = (whole(shape.vgpr)?, whole(shape.agpr).unwrap_or(0));
+    let (vgpr, agpr) = if halved { crate::occupancy::restored(registers.0) } else { registers };
     Some(hw::occupancy::KernelResources {
-        vgpr: whole(shape.vgpr)?,
-        agpr: whole(shape.agpr).unwrap_or(0),
+        vgpr,
+        agpr,
         sgpr: whole(shape.sgpr).unwrap_or(0),
         lds_bytes: whole(shape.lds_bytes).unwrap_or(0),
         workgroup: shape.workgroup?.iter().product(),

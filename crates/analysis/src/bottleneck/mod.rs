@@ -17,7 +17,7 @@ use crate::statistics::percent;
 pub use figures::{FACTS, KernelFigures, kernel_figures};
 pub use verdict::{Applies, Evidence, Figures, Verdict, bottleneck_counters, judge, judge_on};
 
-pub(crate) use figures::{each_counter, kernel_figures_where, put_counter};
+pub(crate) use figures::{each_counter, kernel_figures_where, put_counter, put_workgroups};
 pub(crate) use verdict::value as formula_value;
 
 /// What a trace must be read with.
@@ -44,8 +44,28 @@ pub fn bottleneck_report(trace: &Trace, more: &[(String, Figures)]) -> report::R
             "gaps between kernels are not judged: they run one at a time while counters are read".into(),
         );
     }
+    report.notes.extend(not_told(&kernels));
     report.notes.extend(how_to_collect(&kernels, &missing));
     report
+}
+
+/// What keeps rates from being told, in words.
+fn not_told(kernels: &[KernelFigures]) -> Vec<String> {
+    let verdicts: Vec<Verdict> = kernels.iter().map(KernelFigures::judge).collect();
+    let timed = |name: &&str| name.ends_with("_ns");
+    let without = |lack: &dyn Fn(&Verdict) -> bool| verdicts.iter().filter(|verdict| lack(verdict)).count();
+    let no_time = without(&|verdict| verdict.lacks().iter().any(timed));
+    let no_gpu = without(&|verdict| !verdict.lacks().iter().all(timed));
+    let mut notes = Vec::new();
+    if no_time > 0 {
+        notes.push(format!("{no_time} kernels have no duration, so nothing that is a rate can be judged"));
+    }
+    if no_gpu > 0 {
+        notes.push(format!(
+            "the GPU of {no_gpu} kernels or its product is not known, so shares of its peaks cannot be judged"
+        ));
+    }
+    notes
 }
 
 /// Kernels below this share of the time are in the table only.
@@ -113,6 +133,7 @@ pub fn bottlenecks(kernels: &[KernelFigures]) -> (Table, Vec<String>) {
         Column::text("advice").detail(),
         Column::text("figures").data(),
         Column::text("missing").data(),
+        Column::text("missing_facts").data(),
     ];
     let mut table = Table::new("bottlenecks", "What bounds each kernel", columns);
     let whole: i64 = kernels.iter().map(|kernel| kernel.total_ns).sum();
@@ -135,6 +156,7 @@ pub fn bottlenecks(kernels: &[KernelFigures]) -> (Table, Vec<String>) {
             of_first(&|first| Value::from(first.advice)),
             of_first(&|first| Value::Json(evidence(first))),
             Value::Json(serde_json::json!(verdict.counters)),
+            Value::Json(serde_json::json!(verdict.lacks())),
         ]);
         missing.extend(verdict.counters);
     }
@@ -333,6 +355,23 @@ mod tests {
             }
             assert!(verdict.counters.iter().all(|name| bottleneck_counters(arch).contains(name)));
         }
+    }
+
+    #[test]
+    fn without_times_or_a_gpu_nothing_is_said_to_stand_out_or_not() {
+        for lacking in [["duration_ns", "mean_ns"], ["peak_hbm_gbps", "cus"]] {
+            let mut figures = busy(&[]);
+            figures.retain(|name, _| !lacking.contains(&name.as_str()));
+            let verdict = judge_on(&figures, Some("gfx942"));
+            assert_eq!(verdict.label(), "not enough data");
+            assert!(verdict.lacks().contains(&lacking[0]), "{:?}", verdict.facts);
+            let kernel = KernelFigures { figures, arch: Some("gfx942".into()), ..Default::default() };
+            assert_eq!(not_told(&[kernel]).len(), 1);
+        }
+        // What only other runs tell does not keep rates from being judged.
+        let mut counted = busy(&[]);
+        counted.retain(|name, _| !["gap_ns", "gpu_idle_pct"].contains(&name.as_str()));
+        assert_eq!(judge_on(&counted, Some("gfx942")).label(), "none stands out");
     }
 
     #[test]

@@ -50,6 +50,19 @@ impl Applies {
     }
 }
 
+/// Facts that any rate needs.
+const OF_SOURCE: [&str; 9] = [
+    "duration_ns",
+    "mean_ns",
+    "cus",
+    "xccs",
+    "simds",
+    "clock_mhz",
+    "peak_hbm_gbps",
+    "peak_l2_gbps",
+    "peak_l1_gbps",
+];
+
 /// What bounds a kernel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
@@ -64,11 +77,16 @@ pub struct Verdict {
 impl Verdict {
     /// The strongest label, or why there is none.
     pub fn label(&self) -> &'static str {
-        match (self.labels.first(), self.counters.is_empty()) {
+        match (self.labels.first(), self.counters.is_empty() && self.lacks().is_empty()) {
             (Some(first), _) => first.label,
             (None, false) => "not enough data",
             (None, true) => "none stands out",
         }
+    }
+
+    /// What the source itself should have told: times, and the GPU. Other runs tell the rest.
+    pub fn lacks(&self) -> Vec<&str> {
+        self.facts.iter().map(String::as_str).filter(|name| OF_SOURCE.contains(name)).collect()
     }
 }
 

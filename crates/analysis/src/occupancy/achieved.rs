@@ -8,6 +8,7 @@
 use trace::{AgentId, Map, Table, Trace};
 
 use super::recorded::{lds_of, workgroup_of};
+use crate::gpu::RecordedGpu;
 use crate::panels::Specs;
 
 /// Waves that were resident.
@@ -140,15 +141,13 @@ fn resident(
 ) -> Result<Resident, &'static str> {
     let agent = agent.get().and_then(|agent| trace.agents.get(agent)).ok_or("the GPU is not recorded")?;
     let arch = hw::arch::find(trace.strings.get(agent.name)).ok_or("the GPU is not known")?;
-    let product = arch.product(trace.strings.get(agent.product));
-    let recorded = agent.compute_units.get().map(|units| units as f64).filter(|units| *units > 0.0);
-    let units = specs.number("cu_per_gpu").or(recorded).or(product.map(|product| product.cus.into()));
-    let units = units.ok_or("how many compute units the GPU has is not known")?;
-    let facts: serde_json::Value = serde_json::from_str(trace.strings.get(agent.extra)).unwrap_or_default();
-    let recorded = facts["num_xcc"].as_f64().filter(|dies| *dies > 0.0);
+    let recorded = RecordedGpu::of(trace, specs, Some(agent));
+    let setup = recorded.setup();
+    let product = setup.product.and_then(|name| arch.product(name));
+    let units = setup.cus.or(product.map(|product| product.cus));
+    let units = units.map(f64::from).ok_or("how many compute units the GPU has is not known")?;
     let dies =
-        specs.number("num_xcd").or(recorded).or(product.map(|product| f64::from(product.total_xccs())));
-    let dies = dies.ok_or("how many XCCs the GPU has is not known")?;
+        hw::peaks::xccs(arch, &setup).map(f64::from).ok_or("how many XCCs the GPU has is not known")?;
     let sums = if levels.cycles > 0.0 || !arch.is_cdna() { levels } else { by_cycles };
     if sums.cycles <= 0.0 {
         return Err(if arch.is_cdna() {

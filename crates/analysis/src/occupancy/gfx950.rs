@@ -26,7 +26,7 @@ pub(super) fn judge(counts: impl IntoIterator<Item = (u32, u32)>) -> Verdict {
 }
 
 /// The registers behind a halved count; where the total exceeds what vector registers can be, the rest are others.
-pub(super) fn restored(vgpr: u32) -> (u32, u32) {
+pub(crate) fn restored(vgpr: u32) -> (u32, u32) {
     let total = vgpr.saturating_mul(2);
     let vector = total.min(256);
     (vector, total - vector)

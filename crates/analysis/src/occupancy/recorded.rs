@@ -10,6 +10,9 @@ use super::gfx950::{self, Verdict};
 use super::{CODE_OBJECT, OccupancyOptions, PROFILER, Subject};
 use crate::names;
 
+/// Where registers may be recorded wrong.
+const GFX950: &str = "gfx950";
+
 /// What makes kernels one row.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
@@ -77,10 +80,10 @@ pub(super) fn subjects(trace: &Trace, options: &OccupancyOptions) -> (Vec<Subjec
     let verdict = gfx950::judge(
         tallies
             .iter()
-            .filter(|(key, tally)| key.arch == "gfx950" && tally.from_code.is_none())
+            .filter(|(key, tally)| key.arch == GFX950 && tally.from_code.is_none())
             .filter_map(|(key, _)| Some((key.vgpr?, key.agpr.unwrap_or(0)))),
     );
-    let on_gfx950 = tallies.keys().any(|key| key.arch == "gfx950" && key.vgpr.is_some());
+    let on_gfx950 = tallies.keys().any(|key| key.arch == GFX950 && key.vgpr.is_some());
     match verdict {
         Verdict::Halved => notes.push(
             "the profiler gave half the registers of gfx950 kernels (a mistake of releases before mid-2026): vgpr is \
@@ -108,6 +111,24 @@ pub(super) fn subjects(trace: &Trace, options: &OccupancyOptions) -> (Vec<Subjec
         notes.push(format!("{found} of {} rows have their registers from the code object", subjects.len()));
     }
     (subjects, notes)
+}
+
+/// Whether the profiler gave half the registers of the kernels of a trace on a GPU.
+pub(crate) fn registers_are_halved(trace: &Trace, arch: &hw::Arch) -> bool {
+    if arch.name != GFX950 {
+        return false;
+    }
+    let on_arch = |agent: trace::AgentId| {
+        let agent = agent.get().and_then(|agent| trace.agents.get(agent));
+        agent.is_some_and(|agent| hw::arch::base_name(trace.strings.get(agent.name)) == GFX950)
+    };
+    let kernels = &trace.kernels;
+    let rows = (0..kernels.len()).filter(|&row| on_arch(kernels.agent[row]));
+    let counts = rows.filter_map(|row| {
+        let shape = trace.shapes.get(kernels.shape[row]);
+        Some((number(shape.vgpr)?, number(shape.agpr).unwrap_or(0)))
+    });
+    gfx950::judge(counts) == Verdict::Halved
 }
 
 type Launch = (trace::StrId, trace::ShapeId, trace::AgentId, trace::SymbolId);
@@ -189,7 +210,7 @@ fn subject(key: Key, tally: &Tally, verdict: Verdict, code: &Code) -> Subject {
         subject.wave_size = Some(kernel.wave_size).filter(|&size| size > 0);
         subject.cu_mode = kernel.cu_mode;
         subject.spills = kernel.vgpr_spills;
-    } else if subject.arch_name == "gfx950" && verdict == Verdict::Halved {
+    } else if subject.arch_name == GFX950 && verdict == Verdict::Halved {
         let restored = subject.vgpr.map(gfx950::restored);
         subject.vgpr = restored.map(|(vgpr, _)| vgpr);
         subject.agpr = restored.map(|(_, agpr)| agpr);

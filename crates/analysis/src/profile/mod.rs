@@ -10,7 +10,7 @@ use report::{Report, Table, Value};
 use trace::{Needs, ThreadTrace, Trace};
 
 use crate::base;
-use crate::bottleneck::{Figures, KernelFigures, bottlenecks, kernel_figures};
+use crate::bottleneck::{Figures, KernelFigures, bottlenecks, kernel_figures, put_workgroups};
 use crate::classify::Classifier;
 use crate::critical_path::{CriticalPathOptions, critical_path, critical_path_needs};
 use crate::occupancy::{OccupancyOptions, occupancy, occupancy_needs, resources};
@@ -18,20 +18,31 @@ use crate::roofline::{RooflineOptions, roofline, roofline_needs};
 use crate::stability::{RunTimes, Stability, stability_tables};
 use crate::{att, statistics::percent};
 
+pub use crate::stability::process_spread;
 pub use result::process_result;
 
 /// All that was recorded.
 pub struct Profiled<'a> {
     /// Times of each timing run, in order.
     pub runs: &'a [RunTimes],
-    /// The last timing run, read with [`timing_needs`].
+    /// The timing run that stands for all, read with [`timing_needs`].
     pub timing: &'a Trace,
     /// The run with counters, read with [`counter_needs`].
     pub counters: Option<&'a Trace>,
     /// Thread traces.
     pub thread_traces: &'a [ThreadTrace],
+    /// Whether thread traces were asked for, had or not.
+    pub traced: bool,
     /// Code of the program, whose register counts win over the profiler's.
     pub code: Option<&'a Contents>,
+}
+
+/// The run that stands for all: the one whose kernel times are nearest to the median, the first of equals.
+pub fn typical_run(runs: &[RunTimes]) -> Option<usize> {
+    let totals: Vec<f64> = runs.iter().map(|run| run.kernels_ns as f64).collect();
+    let median = Stability::of(&totals)?.median;
+    let off = |run: usize| (totals[run] - median).abs();
+    (0..runs.len()).min_by(|&one, &other| off(one).total_cmp(&off(other)))
 }
 
 /// What a timing run must be read with.
@@ -56,7 +67,7 @@ const ATT_TABLES: [&str; 2] = ["stalls", "instructions"];
 
 /// Everything about a program in one report.
 pub fn profile_report(profiled: &Profiled) -> Report {
-    let Profiled { runs, timing, counters, thread_traces, code } = *profiled;
+    let Profiled { runs, timing, counters, thread_traces, traced, code } = *profiled;
     let mut report = base::report("profile", timing);
     let mut kernels = figures(timing, counters, thread_traces);
     let totals: Vec<f64> = runs.iter().map(|run| run.kernels_ns as f64).collect();
@@ -96,13 +107,7 @@ pub fn profile_report(profiled: &Profiled) -> Report {
     }
     let (labels, missing) = bottlenecks(&kernels);
     report.tables.push(labels);
-    report.notes.extend(next_steps(
-        &kernels,
-        stability.as_ref(),
-        &missing,
-        counters.is_some(),
-        thread_traces,
-    ));
+    report.notes.extend(next_steps(&kernels, stability.as_ref(), &missing, counters.is_some(), traced));
     let parts = result::Parts {
         runs,
         timing,
@@ -153,12 +158,17 @@ fn figures(timing: &Trace, counters: Option<&Trace>, thread_traces: &[ThreadTrac
 
 /// The rules go by the occupancy that is shown: registers of the code object, not what the profiler made of them.
 fn take_occupancy(kernels: &mut [KernelFigures], table: &Table) {
-    let (Some(name), Some(percent)) = (table.column("name"), table.column("occupancy_pct")) else { return };
+    let Some(name) = table.column("name") else { return };
     for kernel in kernels {
         let shown = crate::names::demangle(&kernel.name);
         let row = table.rows.iter().find(|row| matches!(&row[name], Value::Text(text) if *text == shown));
-        if let Some(percent) = row.and_then(|row| row[percent].number()) {
+        let cell = |key: &str| row?[table.column(key)?].number();
+        if let Some(percent) = cell("occupancy_pct") {
             kernel.figures.insert("occupancy_pct".into(), percent);
+        }
+        let group = cell("workgroup").zip(cell("wave_size")).map(|(threads, wave)| (threads / wave).ceil());
+        if let Some((waves, group)) = cell("waves_per_cu").zip(group).filter(|(_, group)| *group > 0.0) {
+            put_workgroups(&mut kernel.figures, waves / group);
         }
     }
 }
@@ -168,7 +178,7 @@ fn next_steps(
     stability: Option<&Stability>,
     missing: &[String],
     counted: bool,
-    thread_traces: &[ThreadTrace],
+    traced: bool,
 ) -> Vec<String> {
     let mut steps = Vec::new();
     if let Some(label) = stability.and_then(|found| found.label).filter(|label| *label != "stable") {
@@ -190,8 +200,23 @@ fn next_steps(
     if !counted && !missing.is_empty() {
         steps.push("next: `--counters` collects what the roofline and the undecided rules need".into());
     }
-    if thread_traces.is_empty() && counted {
+    if !traced && counted {
         steps.push("next: `--att` shows which instructions waves wait for".into());
     }
     steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_the_first_nor_a_disturbed_run_stands_for_all() {
+        let run = |kernels_ns| RunTimes { kernels_ns, ..RunTimes::default() };
+        let of = |totals: &[i64]| typical_run(&totals.iter().map(|&total| run(total)).collect::<Vec<_>>());
+        assert_eq!(of(&[120, 100, 101, 99, 300]), Some(2));
+        assert_eq!(of(&[100, 100, 500]), Some(0));
+        assert_eq!(of(&[7]), Some(0));
+        assert_eq!(of(&[]), None);
+    }
 }

@@ -4,6 +4,7 @@ use hw::peaks::{Peaks, Setup, peaks};
 use hw::{Arch, DataType, Level, Pipe};
 use trace::{AgentKind, Trace};
 
+use crate::gpu::RecordedGpu;
 use crate::panels::Specs;
 
 /// How `ingest` marks peaks measured by rocprof-compute.
@@ -141,28 +142,27 @@ pub(super) fn of(trace: &Trace, options: &RooflineOptions) -> Device {
         notes.push(format!("{what}: operations, bytes and ceilings are left out; give --arch"));
         return Device { arch: String::new(), peaks: Peaks::default(), notes };
     };
-    let specs = Specs::of(trace);
-    let whole = |value: f64| (value > 0.0).then_some(value as u32);
-    let recorded_product = gpu.map_or("", |agent| trace.strings.get(agent.product));
-    let product = options.product.as_deref().or(specs.text("gpu_model")).unwrap_or(recorded_product);
-    let recorded_cus =
-        gpu.and_then(|agent| agent.compute_units.get()).and_then(|cus| u32::try_from(cus).ok());
+    let recorded = RecordedGpu::of(trace, &Specs::of(trace), gpu);
+    let recorded = recorded.setup();
+    // What is recorded of the XCCs is of the partition that was run on, not of one that is asked about.
+    let asked_partition = options.compute_partition.is_some() || options.cus.is_some();
     let setup = Setup {
-        product: Some(product),
-        compute_partition: options.compute_partition.as_deref().or(specs.text("compute_partition")),
-        memory_partition: options.memory_partition.as_deref().or(specs.text("memory_partition")),
-        cus: options
-            .cus
-            .or(specs.number("cu_per_gpu").and_then(whole))
-            .or(recorded_cus.filter(|&cus| cus > 0)),
-        xccs: specs.number("num_xcd").and_then(whole),
-        clock_mhz: options.clock_mhz.or(specs.number("max_sclk").filter(|mhz| *mhz > 0.0)),
+        product: options.product.as_deref().or(recorded.product),
+        compute_partition: options.compute_partition.as_deref().or(recorded.compute_partition),
+        memory_partition: options.memory_partition.as_deref().or(recorded.memory_partition),
+        cus: options.cus.or(recorded.cus),
+        xccs: recorded.xccs.filter(|_| !asked_partition),
+        clock_mhz: options.clock_mhz.or(recorded.clock_mhz),
         memory_gbps: options.memory_gbps,
     };
     let mut peaks = peaks(arch, &setup);
     match &options.peaks {
         PeakSource::DataSheet => {}
-        PeakSource::Measured => notes.extend(measured(trace, &mut peaks)),
+        PeakSource::Measured => {
+            if !take_measured(trace, &mut peaks) {
+                notes.push("no measured peaks are in this input; those of the data sheet are used".into());
+            }
+        }
         PeakSource::Given(given) => {
             for (name, rate) in given {
                 if let Some(named) = Named::parse(name) {
@@ -175,8 +175,8 @@ pub(super) fn of(trace: &Trace, options: &RooflineOptions) -> Device {
     Device { arch: arch.facts.counters.clone(), peaks, notes }
 }
 
-/// Takes over the peaks that rocprof-compute measured on the first device; says so if there are none.
-fn measured(trace: &Trace, peaks: &mut Peaks) -> Option<String> {
+/// Takes over the peaks that rocprof-compute measured on the first device; false if there are none.
+pub(crate) fn take_measured(trace: &Trace, peaks: &mut Peaks) -> bool {
     let mut found = false;
     for fact in &trace.metadata {
         let Some(rest) = trace.strings.get(fact.key).strip_prefix(MEASURED) else { continue };
@@ -187,7 +187,7 @@ fn measured(trace: &Trace, peaks: &mut Peaks) -> Option<String> {
             found = true;
         }
     }
-    (!found).then(|| "no measured peaks are in this input; those of the data sheet are used".to_owned())
+    found
 }
 
 /// What a column of `roofline.csv` measures.

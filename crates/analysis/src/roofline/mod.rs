@@ -27,6 +27,7 @@ use trace::{ArgNeeds, Needs, Trace};
 use crate::base;
 use crate::bottleneck::kernel_figures_where;
 
+pub(crate) use device::take_measured;
 pub use device::{BadPeaks, PeakSource, RooflineOptions};
 pub use formulas::roofline_counters;
 pub use joined::counted_sources;
@@ -86,7 +87,10 @@ pub fn roofline(trace: &Trace, options: &RooflineOptions) -> Report {
     ];
     // The tables of the contract are there even when they are empty.
     report.tables.retain(|table| !table.rows.is_empty() || table.name == "kernels");
-    if !models.ops.is_empty() {
+    if models.ops.is_empty() {
+        // What was counted needs no launch to be placed.
+        report.health.retain(|check| check.id != "coverage");
+    } else {
         // Without counters the models are all there is, and kernels would only name what is absent.
         let at = usize::from(any_counted);
         report.tables.insert(at, op_tables::ops(&models, joined.as_ref(), &device.peaks));

@@ -136,6 +136,14 @@ fn row(name: &str, values: &[f64]) -> Vec<Value> {
     ]
 }
 
+/// How runs of a process differ of which only the time on the clock is known.
+pub fn process_spread(seconds: &[f64]) -> Table {
+    let mut table = Table::new("totals", "How the runs differ", columns("metric"));
+    let values: Vec<f64> = seconds.iter().map(|seconds| seconds * 1e9).collect();
+    table.push(row("time of the process", &values));
+    table
+}
+
 fn totals(runs: &[RunTimes]) -> Table {
     let mut table = Table::new("totals", "How the runs differ", columns("metric"));
     for (name, metric) in METRICS {

@@ -4,16 +4,18 @@ mod code;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use analysis::profile::{Profiled, counter_needs, process_result, profile_report, timing_needs};
+use analysis::profile::{
+    Profiled, counter_needs, process_result, process_spread, profile_report, timing_needs, typical_run,
+};
 use analysis::stability::RunTimes;
 use clap::Args;
 use collect::presets::Preset;
 use collect::run::{CollectRequest, Events, Run};
 use report::{Column, Report, Table, Unit, Value};
 use trace::{Needs, ThreadTrace, Trace};
+use tune::process::{self, How, Job};
 
 use super::att::thread_traces;
 use crate::console::Console;
@@ -23,6 +25,8 @@ use crate::output::OutputArgs;
 
 /// Where runs are kept unless `--out` says otherwise.
 const FOLDER: &str = ".rocpd_profile";
+/// Longer than any run; the clock cannot be asked to wait for all time.
+const FOREVER: Duration = Duration::from_secs(1 << 30);
 /// What a timing run records: kernels and copies, and the calls that tell the critical path.
 const TRACES: [&str; 3] = ["kernel", "hip", "memory-copy"];
 
@@ -103,8 +107,10 @@ impl ProfileArgs {
         }
         let folder = self.out.clone().unwrap_or_else(|| FOLDER.into());
         let events = Console { quiet: output.quiet, output: self.debug };
-        make_room(&folder)?;
         let timing = Preset { formats: vec!["rocpd".into()], ..Preset::of("profile", &TRACES, &[]) };
+        // What is there already is not lost to a program or a profiler that is not.
+        collect::run::check(&self.request(&application, timing.clone(), None, &folder))?;
+        make_room(&folder)?;
         for number in 1..=self.warm_up {
             events.step(&format!("warm-up {number} of {}", self.warm_up));
             self.collect(
@@ -116,7 +122,8 @@ impl ProfileArgs {
             )?;
         }
         let mut runs: Vec<RunTimes> = Vec::new();
-        let mut last: Option<(Run, Trace)> = None;
+        let mut made: Vec<Run> = Vec::new();
+        let mut last: Option<Trace> = None;
         for number in 1..=self.runs {
             events.step(&format!("run {number} of {}", self.runs));
             let place = folder.join(format!("run-{number}"));
@@ -129,10 +136,22 @@ impl ProfileArgs {
                 ));
             };
             runs.push(times);
-            last = Some((run, trace));
+            made.push(run);
+            last = Some(trace);
         }
-        let Some((run, trace)) = last else { return Err(Failure::input("no run was made")) };
+        let (Some(typical), Some(last)) = (typical_run(&runs), last) else {
+            return Err(Failure::input("no run was made"));
+        };
+        let run = &made[typical];
+        // Only one trace is held at a time: they may be large.
+        let trace = if typical + 1 == made.len() { last } else { read(run, &timing_needs(), output)? };
         let mut notes = run.notes.clone();
+        if made.len() > 1 {
+            notes.push(format!(
+                "kernel times of one run, critical path and bottlenecks are those of run {}, the nearest to the median",
+                typical + 1
+            ));
+        }
         let counters = match self.counters {
             true => self.collect_counters(&application, &trace, &folder, &events, output, &mut notes)?,
             false => None,
@@ -146,6 +165,7 @@ impl ProfileArgs {
             timing: &trace,
             counters: counters.as_ref(),
             thread_traces: &traces,
+            traced: self.att,
             code: Some(&code.contents).filter(|code| !code.kernels.is_empty()),
         };
         let mut report = profile_report(&profiled);
@@ -158,6 +178,20 @@ impl ProfileArgs {
         output.show(report)
     }
 
+    fn request(
+        &self,
+        application: &[String],
+        preset: Preset,
+        arch: Option<&str>,
+        folder: &Path,
+    ) -> CollectRequest {
+        let mut request = CollectRequest::new(application.to_vec(), preset);
+        request.arch = arch.map(str::to_string);
+        request.folder = Some(folder.to_path_buf());
+        request.timeout = self.timeout.map(Duration::from_secs);
+        request
+    }
+
     fn collect(
         &self,
         application: &[String],
@@ -166,11 +200,7 @@ impl ProfileArgs {
         folder: &Path,
         events: &Console,
     ) -> Result<Run, Failure> {
-        let mut request = CollectRequest::new(application.to_vec(), preset);
-        request.arch = arch.map(str::to_string);
-        request.folder = Some(folder.to_path_buf());
-        request.timeout = self.timeout.map(Duration::from_secs);
-        let run = collect::run::run(&request, events)?;
+        let run = collect::run::run(&self.request(application, preset, arch, folder), events)?;
         if self.debug {
             run.passes.iter().for_each(|pass| eprintln!("{}", pass.command.join(" ")));
         }
@@ -199,7 +229,8 @@ impl ProfileArgs {
         let preset = Preset { formats: vec!["rocpd".into()], ..Preset::of("counters", &["kernel"], &names) };
         events.step("counters");
         let run = self.collect(application, preset, Some(&arch.name), &folder.join("counters"), events)?;
-        notes.extend(run.notes.iter().cloned());
+        // Times come from runs of their own here.
+        notes.extend(run.notes.iter().filter(|note| *note != collect::run::ONE_AT_A_TIME).cloned());
         Ok(Some(read(&run, &counter_needs(), output)?))
     }
 
@@ -234,24 +265,37 @@ impl ProfileArgs {
     }
 
     fn time_process(&self, application: &[String]) -> Result<Report, Failure> {
+        let limit = self.timeout.map_or(FOREVER, Duration::from_secs);
         let mut seconds = Vec::new();
         for number in 0..self.warm_up + self.runs {
-            let began = Instant::now();
-            let mut child = Command::new(&application[0]);
+            let ended = process::run(&Job { words: application, env: &[], folder: None, limit });
             // Standard output is for the report alone.
-            child.args(&application[1..]).stdin(Stdio::null()).stdout(Stdio::piped());
-            let done = child
-                .output()
-                .map_err(|error| Failure::input(format!("cannot run `{}`: {error}", application[0])))?;
             if self.debug {
-                let _ = std::io::stderr().write_all(&done.stdout);
+                let _ = std::io::stderr().write_all(&ended.stdout);
             }
-            let _ = std::io::stderr().write_all(&done.stderr);
-            if !done.status.success() {
-                return Err(Failure::tool(format!("`{}` failed: {}", application[0], done.status)));
+            let _ = std::io::stderr().write_all(&ended.stderr);
+            match &ended.how {
+                How::Exit(0) => {}
+                How::NotStarted(why) => {
+                    return Err(Failure::input(format!("cannot run `{}`: {why}", application[0])));
+                }
+                How::Limit => {
+                    return Err(Failure::tool(format!(
+                        "`{}` was stopped after {} s",
+                        application[0],
+                        limit.as_secs()
+                    ))
+                    .with_help("`--timeout` says how long a run may take"));
+                }
+                How::Exit(code) => {
+                    return Err(Failure::tool(format!("`{}` exited with {code}", application[0])));
+                }
+                How::Signal(signal) => {
+                    return Err(Failure::tool(format!("`{}` was killed by signal {signal}", application[0])));
+                }
             }
             if number >= self.warm_up {
-                seconds.push(began.elapsed().as_secs_f64());
+                seconds.push(ended.wall.as_secs_f64());
             }
         }
         let columns = vec![Column::int("run", Unit::None).key(), Column::int("wall_ns", Unit::Ns).key()];
@@ -259,9 +303,10 @@ impl ProfileArgs {
         for (number, seconds) in seconds.iter().enumerate() {
             table.push(vec![Value::from(number + 1), Value::Int((seconds * 1e9) as i64)]);
         }
+        let spread = process_spread(&seconds);
         Ok(Report {
             command: "profile".into(),
-            tables: vec![table],
+            tables: vec![spread, table],
             notes: vec![
                 "only the process was timed, start-up and host included: no kernel, no counter, no occupancy"
                     .into(),

@@ -297,13 +297,14 @@ impl<'a> Gatherer<'a> {
         }
         let counted = self.prepared.plan.passes.first().is_some_and(|pass| !pass.wanted.counters.is_empty());
         if counted {
-            self.note(
-                "kernels ran one at a time while counters were read: `--timing` adds a run without them"
-                    .into(),
-            );
+            self.note(ONE_AT_A_TIME.into());
         }
     }
 }
+
+/// What is said of every run with counters.
+pub const ONE_AT_A_TIME: &str =
+    "kernels ran one at a time while counters were read: `--timing` adds a run without them";
 
 /// The ranks that failed, when some did.
 pub(crate) fn failed_ranks(ranks: &[Status], expected: usize) -> Option<CollectError> {

@@ -19,6 +19,7 @@ mod time;
 
 pub use error::CollectError;
 pub use files::FileFact;
+pub use gather::ONE_AT_A_TIME;
 pub use interrupt::interrupt;
 pub use record::FILE;
 pub use request::{CollectRequest, LauncherChoice, PassCommand, Prepared, Tool};
@@ -120,6 +121,11 @@ impl Run {
     pub fn kernels(&self) -> usize {
         self.passes.first().map_or(0, |pass| pass.kernels)
     }
+}
+
+/// Whether a request can be run at all: its program and the profiler are there. Runs and writes nothing.
+pub fn check(request: &CollectRequest) -> Result<(), CollectError> {
+    Prepared::of(request)?.check_programs()
 }
 
 /// Collects: an error when nothing was run, else what came of it, failures included.
