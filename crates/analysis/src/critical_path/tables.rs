@@ -106,10 +106,12 @@ pub(super) fn path(trace: &Trace, path: &Path, all: bool) -> Table {
         Column::int("index", Unit::None).key(),
         Column::text("kind"),
         Column::text("name"),
-        Column::int("start_ns", Unit::Ns).detail(),
-        Column::int("end_ns", Unit::Ns).detail(),
+        Column::int("at_ns", Unit::Ns).normal(),
         Column::int("duration_ns", Unit::Ns).key(),
+        Column::int("start_ns", Unit::Ns).data(),
+        Column::int("end_ns", Unit::Ns).data(),
     ];
+    let begin = path.segments.first().map_or(0, |segment| segment.start);
     let mut table = Table::new("path", "The critical path in time order", columns);
     let most = Rules::built_in().limits.path_rows;
     let together = if all { 1 } else { path.segments.len().div_ceil(most).max(1) };
@@ -130,9 +132,10 @@ pub(super) fn path(trace: &Trace, path: &Path, all: bool) -> Table {
             Value::from(index),
             Value::from(most_time(run).name()),
             Value::Text(name),
+            Value::Int(first.start - begin),
+            Value::Int(last.end - first.start),
             Value::Int(first.start),
             Value::Int(last.end),
-            Value::Int(last.end - first.start),
         ]);
     }
     table

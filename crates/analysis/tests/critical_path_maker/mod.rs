@@ -241,6 +241,7 @@ pub fn check(report: &Report) {
         assert!(until.is_none_or(|until| until == start), "segment {row} begins where the one before ends");
         assert!(end > start);
         assert_eq!(int(path, row, "duration_ns"), end - start);
+        assert_eq!(int(path, row, "at_ns"), span);
         until = Some(end);
         span += end - start;
     }
