@@ -181,6 +181,17 @@ fn facts(t: &Trace) -> Vec<(&'static str, Vec<String>)> {
                 .collect(),
         ),
         (
+            "synchronisations",
+            t.syncs
+                .rows()
+                .map(|sync| {
+                    let stream = |id: trace::StreamId| id.get().map(|row| t.streams[row].id);
+                    let streams = (stream(sync.stream), stream(sync.waits_for));
+                    format!("{} {} {streams:?} {:?}", text(sync.kind), sync.start, sync.event)
+                })
+                .collect(),
+        ),
+        (
             "arguments of calls",
             t.args
                 .rows()

@@ -196,6 +196,30 @@ fn writers_names_and_packed_packets_are_kept_apart() {
 }
 
 #[test]
+fn counters_of_a_whole_process_are_no_counters_of_its_dispatches() {
+    let mut packets = opening();
+    let times = [note("begin_ns", 1_000_100), note("end_ns", 1_000_300), note("delta_ns", 200)];
+    let notes: Vec<Message> = times.into_iter().chain([note("SQ_WAVES", 1 << 40)]).collect();
+    packets.push(begin(1_000_100, 102, 2, 2, &notes).number(58, 6));
+    packets.push(end(1_000_300, 102).number(58, 6));
+    let trace = read_bytes(&file(&packets)).expect("a trace");
+    assert_eq!((trace.kernels.len(), trace.counters.len(), trace.args.len()), (1, 0, 0));
+    let told = trace.health.checks.iter().find(|check| check.message.contains("whole process"));
+    assert_eq!(told.and_then(|check| check.value), Some(1.0));
+}
+
+#[test]
+fn arguments_of_calls_stay_arguments_whatever_they_are_called() {
+    let mut packets = opening();
+    let arguments = [note("stream", 3), text_note("kind", "hipMemcpyHostToDevice"), note("size", 64)];
+    packets.push(begin(1_000_100, 101, 1, 1, &arguments).number(58, 6));
+    packets.push(end(1_000_300, 101).number(58, 6));
+    let trace = read_bytes(&file(&packets)).expect("a trace");
+    let names: Vec<&str> = trace.args.name.iter().map(|name| trace.strings.get(*name)).collect();
+    assert_eq!(names, ["stream", "kind", "size"]);
+}
+
+#[test]
 fn what_was_lost_is_told() {
     let mut packets = opening();
     packets.push(end(1, 101));

@@ -39,6 +39,9 @@ pub(super) const OWN: &[&str] = &[
     "dtype",
     "message_bytes",
     "message",
+    "sync_stream",
+    "sync_event",
+    "awaited_id",
 ];
 
 /// The id of one of these names.

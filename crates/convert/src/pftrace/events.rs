@@ -2,14 +2,14 @@
 
 use std::io::{self, Write};
 
-use trace::{AgentId, CounterId, Graph, LinkKind, Map, RowRef, StrId, StreamId, Table, Trace};
+use trace::{AgentId, CounterId, Graph, LinkKind, Map, ProcessId, RowRef, StrId, StreamId, Table, Trace};
 
 use super::annotations::{self, id};
 use super::names::Interned;
 use super::tracks::{Series, Tracks};
 use super::wire::{self, event, packet, trace_file};
 use super::{Options, Written};
-use crate::timeline::{InUse, Lanes, Near, Place, in_time_order};
+use crate::timeline::{InUse, Lanes, Near, Place, in_time_order, is_call};
 
 /// All packets are of one sequence and share its names.
 pub(super) const SEQUENCE: u64 = 1;
@@ -56,6 +56,8 @@ pub(super) struct Writer<'a, W: Write> {
     launches: Near,
     forward: Near,
     collectives: Map<RowRef, usize>,
+    /// Synchronisations that are calls, by process and correlation id.
+    calls: Map<(ProcessId, i64), usize>,
     /// Counter rows by dispatch, where they are not sorted so.
     counter_order: Option<Vec<u32>>,
     counters: Near,
@@ -95,6 +97,10 @@ impl<'a, W: Write> Writer<'a, W> {
             by_cause,
             launches: Near::default(),
             forward: Near::at(forward),
+            calls: (0..trace.syncs.len())
+                .filter(|&i| trace.syncs.correlation[i] != 0 && is_call(trace, i))
+                .map(|i| ((trace.syncs.process[i], trace.syncs.correlation[i]), i))
+                .collect(),
             collectives: trace.collectives.row.iter().enumerate().map(|(i, row)| (*row, i)).collect(),
             counter_order,
             counters: Near::default(),
@@ -256,11 +262,31 @@ impl<'a, W: Write> Writer<'a, W> {
             annotations::int(body, id!("ancestor_id"), regions.parent[row]);
         }
         annotations::some(body, id!("external_id"), regions.external[row]);
+        if !self.calls.is_empty() {
+            self.synchronises(row);
+        }
         if !self.by_cause.is_empty() {
             self.flows_from(row);
             self.flow_to_backward(row);
         }
         self.close(&slice, track);
+    }
+
+    /// What a call waits for or records, which its slice stands for too.
+    fn synchronises(&mut self, row: usize) {
+        let (trace, regions) = (self.trace, &self.trace.regions);
+        let Some(&i) = self.calls.get(&(regions.process[row], regions.correlation[row])) else { return };
+        let sync = trace.syncs.get(i);
+        if sync.kind != regions.name[row] {
+            return;
+        }
+        for (name, stream) in [(id!("sync_stream"), sync.stream), (id!("waits_for_stream"), sync.waits_for)] {
+            if let Some(stream) = stream.get() {
+                annotations::int(&mut self.body, name, trace.streams[stream].id);
+            }
+        }
+        annotations::some(&mut self.body, id!("sync_event"), sync.event);
+        annotations::some(&mut self.body, id!("awaited_id"), sync.awaited);
     }
 
     /// The flow that ends at a backward op. Links are sorted by (kind, to), so it is found there.

@@ -126,8 +126,7 @@ impl<'a> Lanes<'a> {
             }
             Table::Syncs => {
                 // Calls that synchronise are among the regions already.
-                let kind = trace.strings.get(trace.syncs.kind[row]);
-                if ["hip", "cuda", "cu"].iter().any(|api| kind.starts_with(api)) {
+                if is_call(trace, row) {
                     return None;
                 }
                 Place::Waits(trace.syncs.process[row], trace.syncs.stream[row])
@@ -141,6 +140,12 @@ impl<'a> Lanes<'a> {
         let by_queue = queue.is_some().then_some(Place::Queue(process, agent, queue));
         if self.by_queue { by_queue.or(by_stream) } else { by_stream.or(by_queue) }
     }
+}
+
+/// Whether a synchronisation is a host call.
+pub(crate) fn is_call(trace: &Trace, sync: usize) -> bool {
+    let kind = trace.strings.get(trace.syncs.kind[sync]);
+    ["hip", "cuda", "cu"].iter().any(|api| kind.starts_with(api))
 }
 
 /// The GPU that a copy is shown on: where it goes to, unless that is a host.

@@ -31,6 +31,9 @@ pub(super) enum Field {
     Message,
     Event,
     WaitsFor,
+    SyncStream,
+    SyncEvent,
+    Awaited,
     Collective,
     Group,
     GroupSize,
@@ -71,6 +74,9 @@ pub(super) const FIELDS: &[(Field, &[&str])] = &[
     (Field::Message, &["message"]),
     (Field::Event, &["event"]),
     (Field::WaitsFor, &["waits_for_stream"]),
+    (Field::SyncStream, &["sync_stream"]),
+    (Field::SyncEvent, &["sync_event"]),
+    (Field::Awaited, &["awaited_id"]),
     (Field::Collective, &["collective"]),
     (Field::Group, &["process_group"]),
     (Field::GroupSize, &["group_size"]),
@@ -82,7 +88,16 @@ pub(super) const FIELDS: &[(Field, &[&str])] = &[
 ];
 
 /// Fields that are columns of regions. All else is an argument there: `stream` and `kind` of a copy's call.
-pub(super) const OF_CALLS: &[Field] = &[Field::Correlation, Field::Parent, Field::External, Field::Times];
+pub(super) const OF_CALLS: &[Field] = &[
+    Field::Correlation,
+    Field::Parent,
+    Field::External,
+    Field::Times,
+    Field::SyncStream,
+    Field::SyncEvent,
+    Field::Awaited,
+    Field::WaitsFor,
+];
 
 /// Fields that are columns of samples.
 pub(super) const OF_SAMPLES: &[Field] = &[Field::Correlation, Field::Dispatch, Field::Message, Field::Times];

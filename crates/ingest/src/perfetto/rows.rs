@@ -383,7 +383,8 @@ impl<'n> Rows<'n> {
             end,
             process,
             thread: place.thread,
-            stream: self.stream(process, self.whole(slice, Field::Stream).or(place.stream), trace),
+            // The track tells; an argument of this name may be a number for all streams.
+            stream: self.stream(process, place.stream, trace),
             event: self.optional(slice, Field::Event),
             waits_for: self.stream(process, self.whole(slice, Field::WaitsFor), trace),
             ..Sync::default()
@@ -405,15 +406,19 @@ impl<'n> Rows<'n> {
             external: self.optional(slice, Field::External),
         };
         if self.needs.syncs && CallKind::of(trace.strings.get(region.name).as_bytes()) == CallKind::Sync {
-            trace.syncs.push(Sync {
+            let sync = Sync {
                 kind: region.name,
                 start: region.start,
                 end,
                 process: region.process,
                 thread: region.thread,
+                stream: self.stream(region.process, self.whole(slice, Field::SyncStream), trace),
+                event: self.optional(slice, Field::SyncEvent),
+                waits_for: self.stream(region.process, self.whole(slice, Field::WaitsFor), trace),
                 correlation: region.correlation,
-                ..Sync::default()
-            });
+                awaited: self.optional(slice, Field::Awaited),
+            };
+            trace.syncs.push(sync);
         }
         trace.regions.push(region);
         for (flow, ends) in slice.flows.iter().filter(|_| self.needs.forward_backward) {
