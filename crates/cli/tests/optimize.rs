@@ -102,6 +102,8 @@ fn the_rule_library_is_tried_one_by_one_and_applied_with_a_backup() {
     assert!(floor.as_f64().is_some_and(|floor| floor > 0.0), "{floor}");
     let shown = text(&output.stdout);
     assert!(shown.contains("accepted") && shown.contains("not_faster"), "{shown}");
+    let whole = format!("makes it {speedup:.3} times as fast");
+    assert!(shown.contains(&whole), "{shown}");
 }
 
 #[test]
@@ -286,6 +288,21 @@ fn killed_at_random_moments_it_leaves_the_source_whole() {
     let last = command().output().expect("it runs");
     assert!(last.status.success(), "no lock of a killed one is in its way");
     assert_eq!(std::fs::read_to_string(folder.path().join("k.cu")).expect("the source"), new);
+}
+
+#[test]
+fn nothing_of_an_earlier_session_is_taken_for_this_one() {
+    let folder = prepared();
+    let found = folder.path().join("rocm-perf-optimize");
+    let rule = |name, more: &[&str]| {
+        let options = [&["--rule", name, "--pairs", "15"], more].concat();
+        optimize(folder.path(), &options).output().expect("it runs").status.code()
+    };
+    assert_eq!(rule("unroll", &[]), Some(0));
+    assert!(found.join("accepted.diff").exists() && found.join("candidates/2").exists());
+    assert_eq!(rule("waves_per_eu", &["--candidates", "1"]), Some(1));
+    assert!(!found.join("accepted.diff").exists(), "nothing was accepted");
+    assert!(found.join("candidates/1").exists() && !found.join("candidates/2").exists());
 }
 
 #[test]

@@ -176,6 +176,7 @@ pub fn optimize(request: &OptimizeRequest, watch: &mut dyn FnMut(&str)) -> Resul
         return Err(OptimizeError::Unchecked);
     }
     let workspace = Workspace::make(&request.tree, request.out)?;
+    workspace::forget(request.out)?;
     let runner = Runner { request, workspace: &workspace };
     let mut session = Session { request: asked(request), state: "building", ..Session::default() };
     session.save(request.out)?;

@@ -83,6 +83,9 @@ fn kernels(session: &Session) -> Table {
 
 fn notes(session: &Session) -> Vec<String> {
     let mut notes = session.notes.clone();
+    if let Some(speedup) = session.speedup {
+        notes.push(format!("what was accepted makes it {speedup:.3} times as fast, by fresh runs"));
+    }
     if let Some(floor) = &session.noise_floor {
         notes.push(format!(
             "the program against itself differs by {:.1} %, as a whole by {:.1} %",

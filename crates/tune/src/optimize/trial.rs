@@ -110,6 +110,8 @@ impl Trial<'_> {
                     }
                 }
             }
+            let why = candidate.reason.lines().last().unwrap_or_default();
+            watch(&format!("{number}: {}: {why}", candidate.status.name()));
             (attempt.status, attempt.reason) = (candidate.status.name(), candidate.reason.clone());
             attempts.push(attempt);
             let audit = format!("{:#}\n", candidate.to_json());

@@ -56,6 +56,19 @@ fn file_error(path: &Path) -> impl Fn(io::Error) -> WorkspaceError + '_ {
     move |error| WorkspaceError::File { path: path.into(), error }
 }
 
+/// Removes what an earlier session found from its folder, so that nothing of it is taken for this one's. Backups stay.
+pub fn forget(out: &Path) -> Done<()> {
+    for name in ["candidates", "accepted.diff"] {
+        let path = out.join(name);
+        let gone = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        match gone {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(file_error(&path)(error)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// Two copies of a source tree.
 pub struct Workspace {
     tree: PathBuf,
