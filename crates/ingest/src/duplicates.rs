@@ -1,5 +1,6 @@
 //! One recording is read once, however often and under whatever names it is given.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -33,16 +34,19 @@ pub(crate) fn drop_copies(inputs: Vec<Found>, health: &mut Health) -> Vec<Found>
             report(health, format!("`{again}` holds the same recording as `{first}` and was read once"));
             continue;
         }
-        let same_run = run_of(input).and_then(|run| richest.get(&run));
-        if let Some(better) = same_run.or_else(|| pictured(&found, &others))
-            && *better != input.format
-        {
-            let message = format!(
-                "`{}` is the same run as the {} result beside it and was not read",
-                input.path.display(),
-                better.name()
+        let (path_shown, same_run) = (input.path.display(), run_of(input).and_then(|run| richest.get(&run)));
+        if let Some(better) = same_run.filter(|better| **better != input.format) {
+            let better = better.name();
+            report(
+                health,
+                format!("`{path_shown}` is the same run as the {better} result beside it and was not read"),
             );
-            report(health, message);
+            continue;
+        }
+        if pictured(&found, &others) {
+            let message = "is taken for a picture of the other traces in its folder and was not read; \
+                           name the file to read it";
+            report(health, format!("`{path_shown}` {message}"));
             continue;
         }
         paths.insert(path, kept.len());
@@ -72,26 +76,27 @@ fn run_of(input: &Input) -> Option<(PathBuf, String)> {
     let name = input.path.file_name()?.to_str()?;
     let prefix = match input.format {
         Format::Rocpd => name.strip_suffix("_results.db")?,
-        Format::Rocprofv3Json => [".json", ".json.gz", ".json.zst"]
+        // `convert --to chrome` names its files so too.
+        Format::Rocprofv3Json | Format::Torch => [".json", ".json.gz", ".json.zst"]
             .iter()
             .find_map(|e| name.strip_suffix(e))?
             .strip_suffix("_results")?,
         Format::Rocprofv3Csv => header::prefix(name).filter(|prefix| !prefix.is_empty())?,
-        Format::Torch | Format::Compute | Format::Rocprof | Format::Perfetto => return None,
+        Format::Compute | Format::Rocprof | Format::Perfetto => return None,
     };
     Some((input.path.parent().unwrap_or(Path::new("")).into(), prefix.into()))
 }
 
-/// What each folder holds besides Perfetto traces.
-fn others_by_folder(inputs: &[Found]) -> Map<PathBuf, Format> {
+/// Folders that hold something besides Perfetto traces.
+fn others_by_folder(inputs: &[Found]) -> HashSet<PathBuf> {
     let others = inputs.iter().map(|found| &found.input).filter(|input| input.format != Format::Perfetto);
-    others.filter_map(|input| Some((input.path.parent()?.into(), input.format))).collect()
+    others.filter_map(|input| Some(input.path.parent()?.into())).collect()
 }
 
-/// What a Perfetto trace that was met in a folder shows again: they are written beside what holds more.
-fn pictured<'a>(found: &Found, others: &'a Map<PathBuf, Format>) -> Option<&'a Format> {
+/// Whether a Perfetto trace was met in a folder with others: they are written beside what holds more.
+fn pictured(found: &Found, others: &HashSet<PathBuf>) -> bool {
     let met = !found.explicit && found.input.format == Format::Perfetto;
-    others.get(found.input.path.parent().filter(|_| met)?)
+    met && found.input.path.parent().is_some_and(|folder| others.contains(folder))
 }
 
 /// The format that tells most of each run.
@@ -99,7 +104,9 @@ fn richest_formats(inputs: &[Found]) -> Map<(PathBuf, String), Format> {
     let order = |format: Format| match format {
         Format::Rocpd => 0,
         Format::Rocprofv3Json => 1,
-        Format::Rocprofv3Csv | Format::Torch | Format::Compute | Format::Rocprof | Format::Perfetto => 2,
+        Format::Rocprofv3Csv | Format::Compute | Format::Rocprof | Format::Perfetto => 2,
+        // Made from one of the others when it has their name.
+        Format::Torch => 3,
     };
     let mut richest: Map<(PathBuf, String), Format> = Map::default();
     for found in inputs {
@@ -124,6 +131,30 @@ struct Contents {
 #[derive(Default)]
 pub(crate) struct Recordings {
     by_guid: Map<String, (Contents, PathBuf)>,
+    /// What was read, by its work: formats that keep no guid are told so.
+    by_work: Map<Work, (Format, PathBuf)>,
+}
+
+/// How much there is of GPU work, or of calls where there is none, and its first and last nanosecond. Two
+/// recordings never have all of it in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Work {
+    rows: usize,
+    span: (Ns, Ns),
+    length: Ns,
+}
+
+impl Work {
+    fn of(part: &Trace) -> Option<Self> {
+        let tables = [(&part.kernels.start, &part.kernels.end), (&part.regions.start, &part.regions.end)];
+        let (starts, ends) = tables.into_iter().find(|(starts, _)| !starts.is_empty())?;
+        let span = (*starts.iter().min()?, *ends.iter().max()?);
+        let length = starts
+            .iter()
+            .zip(ends)
+            .fold(0, |sum: Ns, (start, end)| sum.wrapping_add(end.wrapping_sub(*start)));
+        Some(Self { rows: starts.len(), span, length })
+    }
 }
 
 impl Recordings {
@@ -137,6 +168,22 @@ impl Recordings {
             let message = format!("`{again}` holds the same recording as `{first}` and was read once");
             report(&mut trace.health, message);
             return;
+        }
+        if let Some(work) = Work::of(&part) {
+            // The formats that runs are converted to; those of rocprofv3 are told by their names.
+            let converted = |format: Format| matches!(format, Format::Torch | Format::Perfetto);
+            let known = self.by_work.get(&work).filter(|(format, _)| {
+                *format != input.format && (converted(*format) || converted(input.format))
+            });
+            if let Some((format, first)) = known {
+                let (first, again, format) = (first.display(), input.path.display(), format.name());
+                let message = format!(
+                    "`{again}` holds the same recording as the {format} file `{first}` and was read once"
+                );
+                report(&mut trace.health, message);
+                return;
+            }
+            self.by_work.entry(work).or_insert_with(|| (input.format, input.path.clone()));
         }
         for (guid, holds) in contents {
             match self.by_guid.get(&guid) {

@@ -257,6 +257,20 @@ fn a_picture_beside_a_database_is_not_counted_twice() {
     assert_eq!(trace.kernels.len(), 2, "files that the user names are read");
 }
 
+#[test]
+fn a_run_in_another_format_under_another_name_is_read_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut packets = opening();
+    packets.push(begin(1_000, 102, 2, 2, &[]).number(58, 6));
+    packets.push(end(3_000, 102).number(58, 6));
+    let (picture, json) = (folder.path().join("x.pftrace"), folder.path().join("other.json"));
+    std::fs::write(&picture, file(&packets)).expect("a file");
+    std::fs::write(&json, br#"{"baseTimeNanoseconds":0,"traceEvents":[{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":2,"args":{"device":0,"stream":7}}]}"#).expect("a file");
+    let trace = read(&[json, picture], &Needs::summary(), &Progress::default()).expect("a trace");
+    assert_eq!((trace.sources.len(), trace.kernels.len()), (1, 1));
+    assert!(trace.health.checks.iter().any(|check| check.id == "duplicate_input"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
