@@ -126,6 +126,20 @@ fn a_program_that_is_not_there_leaves_earlier_databases_alone() {
     assert!(kept.is_dir());
 }
 
+/// Some GPUs have no counters that are known; the rest of the report stands.
+#[test]
+fn a_gpu_without_counters_is_profiled_without() {
+    let Some(lab) = Lab::get() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = lab.rocm_perf();
+    command.env("STAND_IN_ARCH", "gfx1201").current_dir(folder.path());
+    command.args(["profile", "--json", "--runs", "1", "--counters", "--"]);
+    let report = succeeded(&command.args([&lab.app("vector_add"), "1"]).output().unwrap());
+    assert!(report["result"]["runtime_ms"].as_f64().unwrap() > 0.0);
+    assert!(report["result"]["roofline"].is_null());
+    assert!(report["notes"].to_string().contains("no counters"), "{}", report["notes"]);
+}
+
 /// All figures of one run are those of the run that stands for all.
 #[test]
 fn one_run_stands_for_all() {

@@ -102,11 +102,11 @@ fn how_to_collect(kernels: &[KernelFigures], missing: &[String]) -> Option<Strin
     if missing.is_empty() {
         return None;
     }
-    let arch = kernels.iter().find_map(|kernel| kernel.arch.as_deref());
-    let passes = arch.and_then(|arch| {
-        let names: Vec<&str> = missing.iter().map(String::as_str).collect();
-        hw::passes::plan(arch, &names).ok().map(|plan| plan.passes.len())
-    });
+    let Some(arch) = kernels.iter().find_map(|kernel| kernel.arch.as_deref()) else {
+        return Some("which counters would tell more depends on the GPU, which is not known".into());
+    };
+    let names: Vec<&str> = missing.iter().map(String::as_str).collect();
+    let passes = hw::passes::plan(arch, &names).ok().map(|plan| plan.passes.len());
     let times = match passes {
         Some(1) => " in one pass".to_owned(),
         Some(passes) => format!(" in {passes} passes"),
@@ -372,6 +372,20 @@ mod tests {
         let mut counted = busy(&[]);
         counted.retain(|name, _| !["gap_ns", "gpu_idle_pct"].contains(&name.as_str()));
         assert_eq!(judge_on(&counted, Some("gfx942")).label(), "none stands out");
+    }
+
+    #[test]
+    fn nobody_is_told_to_collect_what_no_gpu_has() {
+        let of = |arch: Option<&str>| {
+            let arch = arch.map(str::to_owned);
+            let kernels =
+                [KernelFigures { figures: figures(&[("mean_ns", 1e6)]), arch, ..Default::default() }];
+            let (_, missing) = bottlenecks(&kernels);
+            how_to_collect(&kernels, &missing).unwrap()
+        };
+        assert!(of(Some("gfx942")).contains("rocm-perf collect --counters"));
+        // Counters of all GPUs at once are those of none.
+        assert!(!of(None).contains("collect --counters"));
     }
 
     #[test]

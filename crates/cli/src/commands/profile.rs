@@ -228,7 +228,16 @@ impl ProfileArgs {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let preset = Preset { formats: vec!["rocpd".into()], ..Preset::of("counters", &["kernel"], &names) };
         events.step("counters");
-        let run = self.collect(application, preset, Some(&arch.name), &folder.join("counters"), events)?;
+        let run = match self.collect(application, preset, Some(&arch.name), &folder.join("counters"), events)
+        {
+            Ok(run) => run,
+            // The runs that were timed are worth their report without counters too.
+            Err(failure) => {
+                let help = failure.help().map(|help| format!("; {help}")).unwrap_or_default();
+                notes.push(format!("no counters: {}{help}", failure.message()));
+                return Ok(None);
+            }
+        };
         // Times come from runs of their own here.
         notes.extend(run.notes.iter().filter(|note| *note != collect::run::ONE_AT_A_TIME).cloned());
         Ok(Some(read(&run, &counter_needs(), output)?))
