@@ -101,12 +101,16 @@ pub fn place(work: &Work, total_ns: i64, peaks: &Peaks) -> Placed {
             placed.level_pct.insert(level, 100.0 * bytes / seconds / peak);
         }
     }
-    let compute = placed.compute_pct.map(|share| (Bound::Compute, share));
+    // That nothing was computed is near no ceiling.
+    let compute =
+        placed.compute_pct.filter(|_| placed.compute_peak.is_some() || !placed.level_pct.is_empty());
+    let compute = compute.map(|share| (Bound::Compute, share));
     let levels = placed.level_pct.iter().map(|(&level, &share)| (Bound::Memory(level), share));
     placed.nearest = compute.into_iter().chain(levels).max_by(|a, b| a.1.total_cmp(&b.1));
     if let Some((bound, share)) = placed.nearest {
         // What is near a ceiling is bound by it whatever else was not counted; to be far from all, all must be known.
         let complete = work.missing_flops.is_empty()
+            && work.missing_bytes.is_empty()
             && placed.compute_pct.is_some()
             && placed.level_pct.contains_key(&Level::Hbm);
         if share >= BOUND_PCT {
@@ -205,7 +209,12 @@ mod tests {
         assert_eq!(lacking.total_flops(), Err(vec!["SQ_INSTS_VALU_MFMA_MOPS_F8".into()]));
         lacking.bytes.insert(Level::Hbm, 5e9);
         assert_eq!(place(&lacking, 1_000_000, &mi300x()).bound, Some(Bound::Memory(Level::Hbm)));
+        // It may be bound by a level that was not counted.
+        let mut lacking = work(1e9, 1e8);
+        lacking.missing_bytes.insert(Level::Lds, vec!["SQ_LDS_IDX_ACTIVE".into()]);
+        assert_eq!(place(&lacking, 1_000_000, &mi300x()).bound, None);
         assert_eq!(place(&work(1e9, 1e8), 0, &mi300x()), Placed::default());
+        assert_eq!(place(&work(0.0, 1e8), 1_000_000, &Peaks::default()).nearest, None);
     }
 
     proptest! {

@@ -108,7 +108,9 @@ pub(super) fn bound(row: &Row) -> Value {
             return Value::absent("the source has no duration");
         }
         let mut missing = row.work.total_flops().err().unwrap_or_default();
-        missing.extend(row.work.level(Level::Hbm).err().unwrap_or_default());
+        missing.extend(row.work.missing_bytes.values().flatten().cloned());
+        missing.sort();
+        missing.dedup();
         return absent(&missing);
     };
     let word = word(bound);
