@@ -150,7 +150,7 @@ fn stability(found: &Stability) -> Json {
         "stddev_ms": found.stddev.map(ms),
         "cv": found.cv,
         "classification": found.label,
-        "outliers": found.outliers,
+        "outliers": found.outliers.iter().map(|run| run + 1).collect::<Vec<_>>(),
         "drift_pct": found.drift.map(|drift| drift.change_pct),
         "bimodal": found.modes.is_some(),
     })

@@ -110,14 +110,21 @@ fn columns(first: &str) -> Vec<Column> {
     ]
 }
 
+/// A row of values of all runs.
 fn row(name: &str, values: &[f64]) -> Vec<Value> {
+    row_of(name, values, &(0..values.len()).collect::<Vec<_>>())
+}
+
+/// A row of values of some runs, given by their places.
+fn row_of(name: &str, values: &[f64], runs: &[usize]) -> Vec<Value> {
     const ONE: &str = "one run tells no spread";
     let whole = |value: f64| Value::Int(value.round() as i64);
-    let Some(found) = Stability::of(values) else {
+    let Some(mut found) = Stability::of(values) else {
         let mut row = vec![Value::from(name), Value::from(0usize)];
         row.extend((0..10).map(|_| Value::absent("no run has a value")));
         return row;
     };
+    found.outliers.iter_mut().for_each(|place| *place = runs.get(*place).copied().unwrap_or(*place));
     let (low, high) = found.median_ci.map_or((None, None), |(low, high)| (Some(low), Some(high)));
     let optional = |value: Option<f64>, why: &str| value.map_or_else(|| Value::absent(why), whole);
     vec![
@@ -166,8 +173,9 @@ fn kernels(runs: &[RunTimes]) -> Table {
     rows.sort_by(|a, b| total(&b.1).total_cmp(&total(&a.1)).then_with(|| a.0.cmp(b.0)));
     for (name, values) in rows {
         // A kernel that a run did not launch has no time there, not zero.
-        let present: Vec<f64> = values.iter().flatten().copied().collect();
-        table.push(row(name, &present));
+        let present = values.iter().enumerate().filter_map(|(run, value)| Some((run, (*value)?)));
+        let (runs, present): (Vec<usize>, Vec<f64>) = present.unzip();
+        table.push(row_of(name, &present, &runs));
     }
     table
 }
@@ -191,4 +199,22 @@ fn list(runs: &[RunTimes]) -> Table {
         ]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outlier_is_called_by_its_run_where_a_kernel_is_not_in_all() {
+        let run = |ns: Option<i64>| RunTimes {
+            by_kernel: ns.map(|ns| ("k".to_owned(), 1, ns)).into_iter().collect(),
+            ..RunTimes::default()
+        };
+        let times = [None, Some(100), Some(101), Some(102), Some(101), Some(400), Some(100)];
+        let table = kernels(&times.map(run));
+        let cell = |key: &str| table.rows[0][table.column(key).unwrap()].clone();
+        assert_eq!(cell("runs"), Value::Int(6));
+        assert_eq!(cell("remarks"), Value::Text("outlier run 6".into()));
+    }
 }
