@@ -233,6 +233,9 @@ fn bad_input_is_named() {
 #[test]
 fn a_program_that_never_works_is_an_error_with_its_own_words() {
     let folder = prepared();
+    assert!(autotune(folder.path(), &["--trials", "3"]).output().expect("it runs").status.success());
+    let found = ["best.json", "search.svg"].map(|name| folder.path().join("rocm-perf-autotune").join(name));
+    assert!(found.iter().all(|path| path.exists()));
     std::fs::write(folder.path().join("program.sh"), "echo no such device >&2; exit 4").expect("a program");
     let output = autotune(folder.path(), &["--trials", "3"]).output().expect("it runs");
     assert_eq!(output.status.code(), Some(3));
@@ -241,6 +244,7 @@ fn a_program_that_never_works_is_an_error_with_its_own_words() {
         said.contains("none of 3 configurations gave a value") && said.contains("no such device"),
         "{said}"
     );
+    assert!(found.iter().all(|path| !path.exists()), "what worked before is not the best of this search");
 }
 
 #[test]

@@ -74,6 +74,9 @@ pub const JOURNAL: &str = "journal.jsonl";
 /// The best configuration's name in the folder of results.
 pub const BEST: &str = "best.json";
 
+/// The name of the search's picture in the folder of results.
+pub const PICTURE: &str = "search.svg";
+
 /// Searches, or goes on with a search that was interrupted.
 pub fn autotune(request: &AutotuneRequest, watch: &mut dyn FnMut(&Progress)) -> Result<Tuned, AutotuneError> {
     let arch = request.gpu.and_then(hw::arch::find);
@@ -185,7 +188,11 @@ fn resolve(word: &str) -> PathBuf {
 }
 
 fn write_best(request: &AutotuneRequest, tuned: &Tuned, builds: &Builds) -> Result<(), AutotuneError> {
-    let Some(&best) = tuned.outcome.ranking.first() else { return Ok(()) };
+    let Some(&best) = tuned.outcome.ranking.first() else {
+        // What an earlier search found is not this one's.
+        [BEST, PICTURE].iter().for_each(|name| drop(std::fs::remove_file(request.out.join(name))));
+        return Ok(());
+    };
     let trial = &tuned.outcome.trials[best];
     let levels = tuned.candidates.get(trial.candidate);
     let best = json!({

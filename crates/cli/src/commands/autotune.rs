@@ -83,7 +83,7 @@ pub struct AutotuneArgs {
     #[arg(long, value_name = "N")]
     trials: Option<usize>,
 
-    /// Stop after this time, in minutes
+    /// Stop after this time, in minutes, where `--trials` are not used up before
     #[arg(long, value_name = "M")]
     minutes: Option<f64>,
 
@@ -180,7 +180,7 @@ impl AutotuneArgs {
         if tuned.outcome.ranking.is_empty() {
             return Err(self.nothing_worked(&tuned.outcome.trials));
         }
-        let picture = self.out.join("search.svg");
+        let picture = self.out.join(tune::autotune::PICTURE);
         for chart in &report.charts {
             write(&picture, chart.svg(&SvgOptions::default()).as_bytes())?;
         }
