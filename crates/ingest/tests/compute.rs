@@ -112,9 +112,28 @@ fn results_of_the_legacy_profiler_are_kernels_with_counters() {
         })
         .collect();
     assert_eq!(counted, [("SQ_WAVES", 64.0), ("SQ_WAVES", 1.0)], "times are no counters");
+    assert_eq!(trace.strings.get(trace.kernels.name[0]), "gemm(float*, int)", "as other tools name it");
+    assert!(trace.health.checks.iter().all(|check| check.status != trace::Status::Fail), "nothing is wrong");
     let shape = trace.shapes.get(trace.kernels.shape[0]);
     assert_eq!(
         (shape.grid, shape.workgroup, shape.lds_bytes.get()),
         (Some([4096, 1, 1]), Some([256, 1, 1]), Some(1024))
+    );
+}
+
+#[test]
+fn legacy_results_without_times_and_with_the_columns_of_old_releases_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("input.csv");
+    let table = "Index,KernelName,gpu-id,queue-id,queue-index,pid,tid,grd,wgr,lds,scr,vgpr,sgpr,fbar,sig,obj,SQ_WAVES\n\
+        0,\"gemm.kd\",0,0,0,77,78,4096,256,1024,0,32,16,0,0x0,0x7f,64\n";
+    std::fs::write(&path, table).unwrap();
+    let trace = read(&[path], &Needs { counters: true, ..Needs::summary() }, &Progress::default()).unwrap();
+    let kinds: Vec<&str> = trace.counter_kinds.iter().map(|kind| trace.strings.get(kind.name)).collect();
+    assert_eq!((kinds, trace.strings.get(trace.kernels.name[0])), (vec!["SQ_WAVES"], "gemm"));
+    assert_eq!(trace.shapes.get(trace.kernels.shape[0]).vgpr.get(), Some(32));
+    assert!(
+        trace.health.checks.iter().any(|check| check.id == "durations"),
+        "that there are no times is said"
     );
 }

@@ -40,10 +40,11 @@ pub(crate) fn is_workload_table(path: &Path, line: &[u8]) -> bool {
     Part::of(path).is_some() && Header::of(&columns(line)).is_dispatches()
 }
 
-/// Whether this first line is that of the legacy rocprof's results, with times.
+/// Whether this first line is that of the legacy rocprof's results: with times, or with counters alone.
 pub(crate) fn is_legacy_table(line: &[u8]) -> bool {
     let names: Vec<String> = columns(line).iter().map(|name| name.to_ascii_lowercase()).collect();
-    ["kernelname", "beginns", "endns"].iter().all(|name| names.iter().any(|known| known == name))
+    let has = |wanted: [&str; 3]| wanted.iter().all(|name| names.iter().any(|known| known == name));
+    has(["kernelname", "beginns", "endns"]) || has(["kernelname", "gpu-id", "grd"])
 }
 
 /// The workload's folder and its tables, given one of them.

@@ -30,7 +30,7 @@ const FIELDS: &[(Field, &[&str])] = &[
     (Field::Workgroup, &["workgroup_size", "wgr"]),
     (Field::Lds, &["lds_per_workgroup", "lds"]),
     (Field::Scratch, &["scratch_per_workitem", "scr"]),
-    (Field::Vgpr, &["arch_vgpr"]),
+    (Field::Vgpr, &["arch_vgpr", "vgpr"]),
     (Field::Agpr, &["accum_vgpr"]),
     (Field::Sgpr, &["sgpr"]),
     (Field::Start, &["start_timestamp", "beginns"]),
@@ -42,6 +42,7 @@ const FIELDS: &[(Field, &[&str])] = &[
 /// Columns that are neither identity that we use nor counters.
 const OTHERS: &[&str] = &[
     "wave_size",
+    "fbar",
     "obj",
     "sig",
     "queue-id",

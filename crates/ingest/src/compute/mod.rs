@@ -100,8 +100,17 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
         };
         return Err(Error::Damaged { path: input.path.clone(), format, why });
     }
-    let facts = facts::sysinfo(&input.path, &mut trace, source);
-    facts::roofline(&input.path, &mut trace, source);
+    let facts = match input.format {
+        Format::Rocprof => {
+            let message = "the legacy rocprof does not say which GPU it ran on: what hangs on that is absent";
+            trace.health.report("gpu", Status::Warn, None, message.to_string());
+            Vec::new()
+        }
+        _ => {
+            facts::roofline(&input.path, &mut trace, source);
+            facts::sysinfo(&input.path, &mut trace, source)
+        }
+    };
     let fact = |key: &str| facts.iter().find(|(k, _)| k == key).map_or("", |(_, value)| value.as_str());
     let guid = trace.strings.intern(&format!("compute-{identity:016x}"));
     let hostname = trace.strings.intern(fact("hostname"));
@@ -111,6 +120,9 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     let compute_units = fact("cu_per_gpu").parse().map_or(OptI64::NONE, OptI64::some);
     let gpu = Agent { process, kind: AgentKind::Gpu, name, product, compute_units, ..Agent::default() };
     push_kernels(&main, process, &gpu, &mut trace);
+    if input.format == Format::Rocprof {
+        name_functions(&mut trace);
+    }
     if needs.counter_columns {
         push_columns(main, &levels, &mut trace);
     } else if needs.counters {
@@ -177,6 +189,21 @@ fn push_kernels(main: &Table, process: ProcessId, gpu: &Agent, trace: &mut Trace
             main.dispatches.len()
         );
         trace.health.report("durations", Status::Warn, Some(without_time as f64), message);
+    }
+}
+
+/// Gives kernels the names that every other tool gives them: the legacy rocprof names their descriptors.
+fn name_functions(trace: &mut Trace) {
+    let mut known: Map<StrId, StrId> = Map::default();
+    for name in &mut trace.kernels.name {
+        *name = *known.entry(*name).or_insert_with(|| {
+            let text = trace.strings.get(*name);
+            let bare = [" [clone .kd]", " (.kd)", ".kd"].iter().find_map(|end| text.strip_suffix(end));
+            match bare.map(str::to_owned) {
+                Some(bare) => trace.strings.intern(&bare),
+                None => *name,
+            }
+        });
     }
 }
 
