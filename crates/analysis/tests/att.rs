@@ -154,3 +154,15 @@ fn what_is_no_thread_trace_is_not_found() {
     let error = ingest::att::read(&broken).unwrap_err().to_string();
     assert!(error.contains("code.json") && error.contains("thread trace"), "{error}");
 }
+
+#[test]
+fn only_a_trace_with_sums_and_no_waves_is_said_to_have_sums_alone() {
+    let noted = |hits: i64| {
+        let line =
+            trace::CodeLine { isa: "s_waitcnt vmcnt(0)".into(), hits, latency: hits, ..Default::default() };
+        let traced = trace::ThreadTrace { kernels: vec!["k".into()], code: vec![line], ..Default::default() };
+        thread_trace_report(&[traced]).notes.iter().any(|note| note.contains("only sums"))
+    };
+    assert!(noted(4));
+    assert!(!noted(0), "no wave was traced, which is said as such");
+}

@@ -39,7 +39,11 @@ pub fn thread_trace_report(traces: &[ThreadTrace]) -> Report {
     ];
     report.tables.retain(|table| !table.rows.is_empty());
     report.notes.push("cycles are shader clocks of the traced waves; tracing slows a kernel down, so take no times from them".into());
-    if charged.iter().any(|charged| !charged.from_waves) {
+    // A trace that no wave reached has no sums either.
+    let only_sums = |(trace, charged): (&ThreadTrace, &Charged)| {
+        !charged.from_waves && trace.code.iter().any(|line| line.hits > 0)
+    };
+    if traces.iter().zip(&charged).any(only_sums) {
         report.notes.push(
             "only sums over waves are there: waits are told by unit, not charged to the load they wait for"
                 .into(),
