@@ -181,14 +181,22 @@ fn files_that_commands_name_decide_results_wherever_parameters_stand() {
     let space = r#"{"N": [1, 2, 3]}"#;
     let run = "echo ran >> log; echo t=$(($1 + $(cat $2)))";
     let ran = |folder: &Path| std::fs::read_to_string(folder.join("log")).unwrap_or_default().lines().count();
-    let cases: [&[&str]; 2] = [
+    let cases: [&[&str]; 3] = [
+        // What follows the file that is made is read.
+        &[
+            "--build-template",
+            "sh build.sh -o run{N}.sh data.txt",
+            "--cmd-template",
+            "./run{N}.sh {N} run{N}.sh.txt",
+        ],
         &["--shell", "--cmd-template", "sh run.sh {N} data.txt"],
         // The program hangs on a parameter, and what follows it is no program.
         &["--build-template", "cp run.sh run{N}.sh", "--cmd-template", "./run{N}.sh {N} data.txt"],
     ];
     for options in cases {
-        let folder =
-            folder(&[("space.json", space), ("data.txt", "100"), ("run.sh", &format!("#!/bin/sh\n{run}"))]);
+        let run = format!("#!/bin/sh\n{run}");
+        let build = ("build.sh", "cp run.sh $2; cp $3 $2.txt");
+        let folder = folder(&[("space.json", space), ("data.txt", "100"), ("run.sh", &run), build]);
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(folder.path().join("run.sh"), mode).expect("a program");
         let options = [options, &["--json"]].concat();

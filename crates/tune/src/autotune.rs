@@ -158,9 +158,7 @@ fn files(commands: &Commands) -> Vec<PathBuf> {
     let program = commands.run.program().map(|program| resolve(&program));
     let mut files: Vec<PathBuf> = Vec::new();
     if let Some(build) = &commands.build {
-        let words = build.fixed_words();
-        let made = |i: usize| i > 0 && words[i - 1] == "-o";
-        files.extend((0..words.len()).filter(|&i| !made(i)).map(|i| resolve(&words[i])));
+        files.extend(build.words_read().iter().map(|word| resolve(word)));
         files.extend(run.iter().map(|word| resolve(word)));
         files.retain(|file| Some(file) != program.as_ref());
     } else {

@@ -134,6 +134,13 @@ impl Template {
         self.marked_words().into_iter().filter(|word| !word.contains(MARK)).collect()
     }
 
+    /// The same without what `-o` names: it is made, not read.
+    pub fn words_read(&self) -> Vec<String> {
+        let words = self.marked_words();
+        let is_read = |i: &usize| !words[*i].contains(MARK) && (*i == 0 || words[*i - 1] != "-o");
+        (0..words.len()).filter(is_read).map(|i| words[i].clone()).collect()
+    }
+
     /// All words, those of a shell line too, with a mark in the place of parameters.
     fn marked_words(&self) -> Vec<String> {
         let mark = |piece: &Piece| match piece {
@@ -266,6 +273,12 @@ mod tests {
         let line = CommandText::Line("./k data.bin --m {M} 'a {mode}' > x{M}".into());
         let template = Template::parse("t", &line, &NAMES, true).unwrap();
         assert_eq!(template.fixed_words(), ["./k", "data.bin", "--m", ">"]);
+        let line = CommandText::Line("cc -o k.o -c k.c && cc -o k_{M} k.o main.c".into());
+        for shell in [false, true] {
+            let template = Template::parse("t", &line, &NAMES, shell).unwrap();
+            let read = ["cc", "-o", "-c", "k.c", "&&", "cc", "-o", "k.o", "main.c"];
+            assert_eq!(template.words_read(), read);
+        }
         let line = CommandText::Line("./k_{M} data.bin".into());
         let template = Template::parse("t", &line, &NAMES, false).unwrap();
         assert_eq!((template.program(), template.fixed_words()), (None, vec!["data.bin".to_string()]));
