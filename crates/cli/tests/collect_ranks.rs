@@ -275,7 +275,7 @@ fn a_dry_run_prints_the_job_and_makes_nothing() {
     let mut command = lab.rocm_perf();
     command
         .current_dir(folder.path())
-        .args(["collect", "--preset", "compute", "--arch", "gfx942", "--slurm"]);
+        .args(["collect", "--preset", "compute", "--arch", "gfx942", "--slurm", "--monitor", "power"]);
     command.args([
         "--nodes",
         "2",
@@ -289,7 +289,8 @@ fn a_dry_run_prints_the_job_and_makes_nothing() {
     ]);
     let output =
         command.args(["--out", "run", "--", "python", "train.py", "--note", "it's"]).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && told.contains("power is not watched in jobs"), "{told}");
     let text = String::from_utf8(output.stdout).unwrap();
     let here = folder.path().canonicalize().unwrap().display().to_string();
     let bin = lab.stand_ins.bin().display().to_string();

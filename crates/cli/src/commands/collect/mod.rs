@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use collect::command::Mode;
 use collect::presets::{self, Document, Preset};
 use collect::profiler::Profiler;
-use collect::run::{CollectError, CollectRequest, LauncherChoice, Prepared, Run, Tool};
+use collect::run::{CollectError, CollectRequest, Events, LauncherChoice, Prepared, Run, Tool};
 use collect::slurm;
 use report::{Column, HealthCheck, HealthStatus, InputFact, Report, Table, Unit, Value};
 use serde_json::{Map, json};
@@ -161,10 +161,14 @@ enum ModeName {
 impl CollectArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         let request = self.request()?;
+        let events = Console { quiet: output.quiet, output: !output.quiet };
+        if self.slurm.slurm && !request.preset.monitors.is_empty() {
+            let monitors = request.preset.monitors.join(", ");
+            events.warn(&format!("{monitors} is not watched in jobs: the run will hold no samples of it"));
+        }
         if self.dry_run {
             return self.show(&request, output);
         }
-        let events = Console { quiet: output.quiet, output: !output.quiet };
         let run = if self.slurm.slurm {
             let prepared = prepared_anywhere(&request)?;
             slurm::run(&request, &prepared, &events)?
