@@ -17,6 +17,18 @@ fn text(path: &Path) -> &str {
 }
 
 #[test]
+fn events_of_one_rank_order_nothing_on_another() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (inputs, target) = (folder.path().join("ranks"), folder.path().join("merged.db"));
+    synth(&inputs, &["--scenario", "exposed-communication", "--to", "rocpd"]);
+    assert!(files(&inputs, ".db").len() > 1);
+    json("merge", &[&inputs], &["--out", text(&target)]);
+    let findings = |input: &Path| json("explain", &[input], &[])["findings"].clone();
+    assert!(findings(&inputs).as_array().is_some_and(|rows| !rows.is_empty()));
+    assert_eq!(findings(&target), findings(&inputs));
+}
+
+#[test]
 fn the_merged_file_says_what_the_folder_says() {
     let folder = tempfile::tempdir().expect("a folder");
     let inputs = folder.path().join("ranks");

@@ -69,7 +69,7 @@ impl Gathered {
         let numbered = device.streams.iter().enumerate().filter(|(_, lineup)| lineup.stream.is_some());
         let streams = numbered.map(|(number, lineup)| (lineup.stream.0, number as u32)).collect();
         let mut gathered = Self { syncs: Vec::new(), by_correlation: Map::default(), streams };
-        let Some(source) = source_of(trace, device) else { return gathered };
+        let Some(recording) = recording_of(trace, device) else { return gathered };
         let rules = Rules::built_in();
         let mut kinds: Vec<Option<Option<SyncKind>>> = vec![None; trace.strings.len()];
         let mut kind_of =
@@ -78,7 +78,7 @@ impl Gathered {
         for row in 0..regions.len() {
             let Some(kind) = kind_of(regions.name[row]) else { continue };
             let process = regions.process[row].get();
-            if process.is_some_and(|process| trace.processes[process].source == source) {
+            if process.is_some_and(|process| recording == recording_at(trace, process)) {
                 gathered.add(Sync {
                     kind,
                     name: regions.name[row],
@@ -99,7 +99,7 @@ impl Gathered {
         for row in 0..syncs.len() {
             let Some(kind) = kind_of(syncs.kind[row]) else { continue };
             let process = syncs.process[row].get();
-            if process.is_some_and(|process| trace.processes[process].source == source) {
+            if process.is_some_and(|process| recording == recording_at(trace, process)) {
                 let stream = gathered.streams.get(&syncs.stream[row].0).copied();
                 let sync = Sync {
                     kind,
@@ -270,7 +270,12 @@ enum Step {
     Sync(u32),
 }
 
-fn source_of(trace: &Trace, device: &Device) -> Option<SourceId> {
-    let process = device.process(trace)?.get()?;
-    Some(trace.processes[process].source)
+/// The recording of a device's process: events and correlation ids mean nothing beyond it, and a merged
+/// database holds many.
+fn recording_of(trace: &Trace, device: &Device) -> Option<(SourceId, StrId)> {
+    Some(recording_at(trace, device.process(trace)?.get()?))
+}
+
+fn recording_at(trace: &Trace, process: usize) -> (SourceId, StrId) {
+    (trace.processes[process].source, trace.processes[process].guid)
 }
