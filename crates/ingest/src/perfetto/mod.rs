@@ -246,7 +246,11 @@ impl<'n> Reader<'n> {
             ("damaged_rows", self.timeless, "events have no usable time and were left out"),
             ("unfinished", endless as u64, "slices never end and were left out"),
             ("unfinished", self.unbegun, "slices end that never began: their start is lost"),
-            ("damaged_rows", self.rows.totals, "dispatches have counters of the whole process, as rocprofv3 writes them into Perfetto traces: left out"),
+            (
+                "damaged_rows",
+                self.rows.totals,
+                "dispatches have counters, but sums over the whole process: they were left out",
+            ),
             ("lost_events", lost, "times the writer lost packets: its buffer was full"),
         ];
         for (id, count, what) in checks.into_iter().filter(|(_, count, _)| *count > 0) {
