@@ -33,6 +33,9 @@ fn a_failed_check_is_exit_code_1_with_the_report_on_stdout() {
     assert!(profiler["fix"].as_str().unwrap().contains("rocprofiler-sdk"), "{profiler}");
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(message.starts_with("error: this machine cannot profile yet: GPU driver, GPUs, "), "{message}");
+    let shown = rocm_perf().arg("doctor").arg("--root").arg(root.path()).output().unwrap();
+    let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(text.contains(&format!("Checks ({})", checks.len())), "all of the list is shown: {text}");
 }
 
 #[test]

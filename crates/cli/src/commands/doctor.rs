@@ -36,6 +36,8 @@ impl DoctorArgs {
             None => this,
         };
         let checks = examine(&machine);
+        // A checklist is of use only as a whole.
+        let output = &OutputArgs { limit: output.limit.or(Some(0)), ..output.clone() };
         output.show(report(&checks))?;
         let failed: Vec<&str> = checks
             .iter()
