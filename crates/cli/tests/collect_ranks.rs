@@ -273,9 +273,16 @@ fn a_dry_run_prints_the_job_and_makes_nothing() {
     let Some(lab) = Lab::get() else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut command = lab.rocm_perf();
-    command
-        .current_dir(folder.path())
-        .args(["collect", "--preset", "compute", "--arch", "gfx942", "--slurm", "--monitor", "power"]);
+    command.current_dir(folder.path()).args([
+        "collect",
+        "--preset",
+        "compute",
+        "--arch",
+        "gfx942",
+        "--slurm",
+        "--monitor",
+        "power",
+    ]);
     command.args([
         "--nodes",
         "2",
