@@ -53,9 +53,10 @@ impl Failure {
         &self.message
     }
 
-    /// What to do, if there is anything.
-    pub fn help(&self) -> Option<&str> {
-        self.help.as_deref()
+    /// All of it on one line, for a note of a report that stands without what failed.
+    pub fn note(&self) -> String {
+        let help = self.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
+        format!("{}{help}", self.message)
     }
 
     /// Prints it and gives the exit code.

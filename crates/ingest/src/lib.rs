@@ -13,6 +13,7 @@ mod bytes;
 pub mod compute;
 mod detect;
 mod duplicates;
+mod entities;
 mod error;
 mod inputs;
 mod join;

@@ -174,13 +174,11 @@ fn files(commands: &Commands) -> Vec<PathBuf> {
 /// A word as a path; a program without a slash is looked for where a shell would.
 fn resolve(word: &str) -> PathBuf {
     let path = PathBuf::from(word);
-    if !word.contains('/') && !path.is_file() {
-        let folders = std::env::var_os("PATH").unwrap_or_default();
-        if let Some(found) =
-            std::env::split_paths(&folders).map(|folder| folder.join(word)).find(|p| p.is_file())
-        {
-            return found;
-        }
+    if !word.contains('/')
+        && !path.is_file()
+        && let Some(found) = collect::profiler::on_path(word)
+    {
+        return found;
     }
     path.canonicalize().unwrap_or(path)
 }

@@ -6,30 +6,30 @@ use super::verdict::{Figures, Verdict, judge_on};
 use crate::gpu::RecordedGpu;
 use crate::panels::Specs;
 
-/// Facts that figures may hold besides counters.
-pub const FACTS: &[&str] = &[
-    "duration_ns",
-    "dispatches",
-    "mean_ns",
-    "gap_ns",
-    "gpu_idle_pct",
-    "workgroups",
-    "workgroups_per_cu",
-    "occupancy_pct",
-    "scratch_bytes",
-    "cus",
-    "xccs",
-    "simds",
-    "clock_mhz",
-    "peak_hbm_gbps",
-    "peak_l2_gbps",
-    "peak_l1_gbps",
-    "tail_pct",
-    "att_stall_pct",
-    "att_memory_wait_pct",
-    "att_barrier_pct",
-    "att_fetch_pct",
-    "att_lds_wait_pct",
+/// Facts that figures may hold besides counters, and whether every source should tell them: times, and the GPU.
+pub const FACTS: &[(&str, bool)] = &[
+    ("duration_ns", true),
+    ("dispatches", false),
+    ("mean_ns", true),
+    ("gap_ns", false),
+    ("gpu_idle_pct", false),
+    ("workgroups", false),
+    ("workgroups_per_cu", false),
+    ("occupancy_pct", false),
+    ("scratch_bytes", false),
+    ("cus", true),
+    ("xccs", true),
+    ("simds", true),
+    ("clock_mhz", true),
+    ("peak_hbm_gbps", true),
+    ("peak_l2_gbps", true),
+    ("peak_l1_gbps", true),
+    ("tail_pct", false),
+    ("att_stall_pct", false),
+    ("att_memory_wait_pct", false),
+    ("att_barrier_pct", false),
+    ("att_fetch_pct", false),
+    ("att_lds_wait_pct", false),
 ];
 
 /// All dispatches of one name.

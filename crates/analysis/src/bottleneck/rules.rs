@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn every_name_is_a_counter_a_fact_or_a_feature_above() {
         let rules = Rules::built_in();
-        let mut known: HashSet<&str> = FACTS.iter().copied().collect();
+        let mut known: HashSet<&str> = FACTS.iter().map(|(name, _)| *name).collect();
         let check = |known: &HashSet<&str>, expression: &Expression| {
             expression.names(&mut |name, _| {
                 let counter = name.starts_with(|c: char| c.is_ascii_uppercase());

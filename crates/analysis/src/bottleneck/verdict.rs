@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::figures::FACTS;
 use super::rules::{Condition, Rules};
 use crate::panels::expression::{Expression, Operator};
 
@@ -50,19 +51,6 @@ impl Applies {
     }
 }
 
-/// Facts that any rate needs.
-const OF_SOURCE: [&str; 9] = [
-    "duration_ns",
-    "mean_ns",
-    "cus",
-    "xccs",
-    "simds",
-    "clock_mhz",
-    "peak_hbm_gbps",
-    "peak_l2_gbps",
-    "peak_l1_gbps",
-];
-
 /// What bounds a kernel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
@@ -86,7 +74,7 @@ impl Verdict {
 
     /// What the source itself should have told: times, and the GPU. Other runs tell the rest.
     pub fn lacks(&self) -> Vec<&str> {
-        self.facts.iter().map(String::as_str).filter(|name| OF_SOURCE.contains(name)).collect()
+        self.facts.iter().map(String::as_str).filter(|name| FACTS.contains(&(*name, true))).collect()
     }
 }
 

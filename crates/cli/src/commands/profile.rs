@@ -233,8 +233,7 @@ impl ProfileArgs {
             Ok(run) => run,
             // The runs that were timed are worth their report without counters too.
             Err(failure) => {
-                let help = failure.help().map(|help| format!("; {help}")).unwrap_or_default();
-                notes.push(format!("no counters: {}{help}", failure.message()));
+                notes.push(format!("no counters: {}", failure.note()));
                 return Ok(None);
             }
         };
@@ -266,8 +265,7 @@ impl ProfileArgs {
             }
             // A thread trace needs a decoder that is installed by itself; the rest of the profile stands without it.
             Err(failure) => {
-                let help = failure.help().map(|help| format!("; {help}")).unwrap_or_default();
-                notes.push(format!("no thread trace: {}{help}", failure.message()));
+                notes.push(format!("no thread trace: {}", failure.note()));
             }
         }
         Ok(traces)

@@ -55,6 +55,15 @@ fn version_of_name(path: &Path) -> Option<Version> {
     Version::parse(path.file_name()?.to_str()?.strip_prefix("rocm-")?)
 }
 
+/// A program as a shell finds it: by its path where it has one, else in the folders of `PATH`.
+pub fn on_path(word: &str) -> Option<PathBuf> {
+    if word.contains('/') {
+        return Some(word.into());
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).map(|folder| folder.join(word)).find(|path| is_program(path))
+}
+
 /// Whether a path is a file that may be run.
 pub fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;

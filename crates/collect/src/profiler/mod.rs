@@ -3,7 +3,7 @@
 mod find;
 
 pub(crate) use find::reason;
-pub use find::{Places, find, find_systems, is_program};
+pub use find::{Places, find, find_systems, is_program, on_path};
 
 use std::path::PathBuf;
 

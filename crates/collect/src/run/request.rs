@@ -282,8 +282,7 @@ fn check_program(word: &str) -> Result<(), CollectError> {
             Ok(_) => Ok(()),
         };
     }
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    if std::env::split_paths(&folders).any(|folder| is_program(&folder.join(word))) {
+    if profiler::on_path(word).is_some() {
         return Ok(());
     }
     let here =

@@ -3,12 +3,12 @@
 use trace::{
     AgentId, AgentKind, Arg, Collective, CopyKind, Counter, CounterId, CounterKind, Graph, Kernel,
     KernelSymbol, LaunchShape, Link, LinkKind, Map, MemoryAllocation, MemoryCopy, Needs, Ns, OptI64,
-    ProcessId, Queue, QueueId, Region, RowRef, Sample, StrId, Stream, StreamId, SymbolId, Sync, Table,
-    ThreadId, Trace,
+    ProcessId, QueueId, Region, RowRef, Sample, StrId, StreamId, Sync, Table, ThreadId, Trace,
 };
 
 use super::annotations::{FIELDS, Field, Note, OF_CALLS, OF_ROCPROFV3, OF_SAMPLES};
 use super::tracks::{Place, Tracks};
+use crate::entities::Entities;
 use crate::rocprofv3::words;
 use crate::torch::CallKind;
 
@@ -64,9 +64,7 @@ pub(super) struct Rows<'n> {
     kinds: Map<StrId, Of>,
     calls: Map<StrId, StrId>,
     fields: Map<StrId, Field>,
-    streams: Map<(ProcessId, i64), StreamId>,
-    queues: Map<(ProcessId, i64), QueueId>,
-    symbols: Map<(ProcessId, i64), SymbolId>,
+    entities: Entities,
     /// Annotations of dispatches that are counters, and their units.
     counters: Map<StrId, StrId>,
     counter_kinds: Map<(ProcessId, AgentId, StrId), CounterId>,
@@ -92,9 +90,7 @@ impl<'n> Rows<'n> {
                 .flat_map(|(field, names)| names.iter().map(move |name| (name, *field)))
                 .map(|(name, field)| (intern(name), field))
                 .collect(),
-            streams: Map::default(),
-            queues: Map::default(),
-            symbols: Map::default(),
+            entities: Entities::default(),
             counters: Map::default(),
             counter_kinds: Map::default(),
             frame: intern("python_function"),
@@ -184,16 +180,16 @@ impl<'n> Rows<'n> {
         }
     }
 
-    fn stream(&mut self, process: ProcessId, id: Option<i64>, trace: &mut Trace) -> StreamId {
-        let Some(id) = id else { return StreamId::NONE };
-        let new = || trace.add_stream(Stream { process, id, ..Stream::default() });
-        *self.streams.entry((process, id)).or_insert_with(new)
+    /// The stream that a row names, or its track.
+    fn stream(&mut self, slice: &Slice, place: &Place, trace: &mut Trace) -> StreamId {
+        let id = self.whole(slice, Field::Stream).or(place.stream);
+        self.entities.stream(trace, place.process, id)
     }
 
-    fn queue(&mut self, process: ProcessId, id: Option<i64>, trace: &mut Trace) -> QueueId {
-        let Some(id) = id else { return QueueId::NONE };
-        let new = || trace.add_queue(Queue { process, id, ..Queue::default() });
-        *self.queues.entry((process, id)).or_insert_with(new)
+    /// The queue that a row names, or its track.
+    fn queue(&mut self, slice: &Slice, place: &Place, trace: &mut Trace) -> QueueId {
+        let id = self.whole(slice, Field::Queue).or(place.queue);
+        self.entities.queue(trace, place.process, id)
     }
 
     fn kernel(&mut self, slice: &Slice, end: Ns, place: &Place, tracks: &mut Tracks, trace: &mut Trace) {
@@ -207,10 +203,8 @@ impl<'n> Rows<'n> {
             agpr: self.optional(slice, Field::Agpr),
             sgpr: self.optional(slice, Field::Sgpr),
         };
-        let symbol = self.whole(slice, Field::Symbol).map_or(SymbolId::NONE, |id| {
-            let facts = KernelSymbol { process, id, display_name: slice.name, ..KernelSymbol::default() };
-            *self.symbols.entry((process, id)).or_insert_with(|| trace.add_symbol(facts))
-        });
+        let facts = || KernelSymbol { display_name: slice.name, ..KernelSymbol::default() };
+        let symbol = self.entities.symbol(trace, process, self.whole(slice, Field::Symbol), facts);
         let replayed = self.text(slice, Field::Graph);
         let kernel = Kernel {
             name: slice.name,
@@ -219,8 +213,8 @@ impl<'n> Rows<'n> {
             process,
             thread: self.thread(slice, place, tracks, trace),
             agent: self.agent_or(slice, place, tracks, trace),
-            queue: self.queue(process, self.whole(slice, Field::Queue).or(place.queue), trace),
-            stream: self.stream(process, self.whole(slice, Field::Stream).or(place.stream), trace),
+            queue: self.queue(slice, place, trace),
+            stream: self.stream(slice, place, trace),
             correlation: self.whole(slice, Field::Correlation).unwrap_or(0),
             external: self.optional(slice, Field::External),
             dispatch: self.optional(slice, Field::Dispatch),
@@ -330,8 +324,8 @@ impl<'n> Rows<'n> {
             thread: self.thread(slice, place, tracks, trace),
             src: self.agent(slice, Field::Source, process, tracks, trace),
             dst: self.agent(slice, Field::Target, process, tracks, trace),
-            queue: self.queue(process, self.whole(slice, Field::Queue).or(place.queue), trace),
-            stream: self.stream(process, self.whole(slice, Field::Stream).or(place.stream), trace),
+            queue: self.queue(slice, place, trace),
+            stream: self.stream(slice, place, trace),
             correlation: self.whole(slice, Field::Correlation).unwrap_or(0),
             external: self.optional(slice, Field::External),
             ..MemoryCopy::default()
@@ -384,9 +378,9 @@ impl<'n> Rows<'n> {
             process,
             thread: place.thread,
             // The track tells; an argument of this name may be a number for all streams.
-            stream: self.stream(process, place.stream, trace),
+            stream: self.entities.stream(trace, process, place.stream),
             event: self.optional(slice, Field::Event),
-            waits_for: self.stream(process, self.whole(slice, Field::WaitsFor), trace),
+            waits_for: self.entities.stream(trace, process, self.whole(slice, Field::WaitsFor)),
             ..Sync::default()
         };
         trace.syncs.push(row);
@@ -412,9 +406,9 @@ impl<'n> Rows<'n> {
                 end,
                 process: region.process,
                 thread: region.thread,
-                stream: self.stream(region.process, self.whole(slice, Field::SyncStream), trace),
+                stream: self.entities.stream(trace, region.process, self.whole(slice, Field::SyncStream)),
                 event: self.optional(slice, Field::SyncEvent),
-                waits_for: self.stream(region.process, self.whole(slice, Field::WaitsFor), trace),
+                waits_for: self.entities.stream(trace, region.process, self.whole(slice, Field::WaitsFor)),
                 correlation: region.correlation,
                 awaited: self.optional(slice, Field::Awaited),
             };

@@ -182,8 +182,8 @@ impl Tracks {
         }
         for track in chain.iter().filter(|track| track.process.is_none() && !track.is_thread()) {
             let words: Vec<&str> = words(&track.name).collect();
-            place.stream = place.stream.or_else(|| number_after(&words, &["stream"]));
-            place.queue = place.queue.or_else(|| number_after(&words, &["queue"]));
+            place.stream = place.stream.or_else(|| number_after(&words, "stream"));
+            place.queue = place.queue.or_else(|| number_after(&words, "queue"));
             if !place.agent.is_some() {
                 place.agent = self.labelled(process, &track.name, &track.about, trace);
             }
@@ -304,10 +304,10 @@ struct Device<'a> {
 impl<'a> Device<'a> {
     fn of(label: &'a str) -> Option<Self> {
         let words: Vec<&str> = words(label).collect();
-        let mut absolute = number_after(&words, &["agent"]);
+        let mut absolute = number_after(&words, "agent");
         let mut of_kind = [("gpu", AgentKind::Gpu), ("cpu", AgentKind::Cpu), ("nic", AgentKind::Nic)]
             .into_iter()
-            .find_map(|(word, kind)| Some((kind, Some(number_after(&words, &[word])?))));
+            .find_map(|(word, kind)| Some((kind, Some(number_after(&words, word)?))));
         // Our own labels have no brackets, and one number only where the source had only one: that among all.
         if let (Some((kind, number)), None, true) = (of_kind, absolute, own_number(label).is_some()) {
             (of_kind, absolute) = (Some((kind, None)), number);
@@ -369,12 +369,9 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split([' ', '-', '[', ']', '(', ')', ':', ',']).filter(|word| !word.is_empty())
 }
 
-/// The number right after one of these words.
-fn number_after(words: &[&str], of: &[&str]) -> Option<i64> {
-    words.windows(2).find_map(|pair| {
-        let [word, number] = *pair else { return None };
-        of.iter().any(|of| word.eq_ignore_ascii_case(of)).then(|| number.parse().ok()).flatten()
-    })
+/// The number right after a word.
+fn number_after(words: &[&str], of: &str) -> Option<i64> {
+    words.windows(2).find_map(|pair| pair[1].parse().ok().filter(|_| pair[0].eq_ignore_ascii_case(of)))
 }
 
 /// The number in a label of our own, and what is after it: `GPU 0 AMD Instinct MI300X [Agent 4]`.
@@ -422,6 +419,6 @@ mod tests {
         let agent = &trace.agents[of_lane.get().expect("a row")];
         assert_eq!(trace.strings.get(agent.product), "AMD Radeon Graphics");
         let split: Vec<&str> = words("COMPUTE Agent [4] QUEUE [12] GPU").collect();
-        assert_eq!(number_after(&split, &["queue"]), Some(12));
+        assert_eq!(number_after(&split, "queue"), Some(12));
     }
 }

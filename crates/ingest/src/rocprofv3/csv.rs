@@ -23,7 +23,7 @@ use self::header::Kind;
 use self::processes::Processes;
 use self::split::{Layout, Rows};
 use crate::bytes::{Whole, read_whole};
-use crate::rocprofv3::entities::Entities;
+use crate::entities::Entities;
 use crate::{Error, Input, Progress};
 
 /// A file of the set, opened.

@@ -25,7 +25,7 @@ use self::record::records;
 use self::sections::Sections;
 use self::symbols::Symbols;
 use crate::bytes::read_whole;
-use crate::rocprofv3::entities::Entities;
+use crate::entities::Entities;
 use crate::{Error, Input, Progress};
 
 /// Reads one JSON result (plain, gzip or zstd).

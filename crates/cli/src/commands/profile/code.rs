@@ -27,7 +27,7 @@ pub fn find(
     given: &[PathBuf],
 ) -> Result<ProgramCode, Failure> {
     let mut found = ProgramCode::default();
-    if let Some(path) = on_path(program) {
+    if let Some(path) = collect::profiler::on_path(program) {
         found.look(&path, None);
     }
     for loaded in loaded_from(databases) {
@@ -67,15 +67,6 @@ fn read_part(path: &Path, offset: u64, size: u64) -> std::io::Result<Result<Cont
     let mut bytes = vec![0; usize::try_from(there).unwrap_or(0)];
     file.read_exact_at(&mut bytes, offset)?;
     Ok(code_object::contents(&bytes))
-}
-
-/// The program as the shell would find it.
-fn on_path(program: &str) -> Option<PathBuf> {
-    if program.contains('/') {
-        return Some(program.into());
-    }
-    let folders = std::env::var_os("PATH")?;
-    std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
 /// A file that code was loaded from; offset and bytes of the part, where they are known.

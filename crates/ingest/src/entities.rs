@@ -7,7 +7,7 @@ use trace::{
 
 /// What rows refer to by number.
 #[derive(Default)]
-pub(super) struct Entities {
+pub(crate) struct Entities {
     threads: Map<(ProcessId, i64), ThreadId>,
     queues: Map<(ProcessId, i64), QueueId>,
     streams: Map<(ProcessId, i64), StreamId>,
