@@ -19,7 +19,7 @@ fn main() -> ExitCode {
             return;
         }
         tune::process::stop_running();
-        convert::output::remove_partial_files();
+        files::remove_partial_files();
         collect::capture::stop_running_profiles();
         std::process::exit(130);
     };

@@ -196,3 +196,34 @@ fn perfetto_traces_are_read_back() {
     assert!(coverage(&runs).is_some());
     assert_eq!(coverage(&out), coverage(&runs), "kernels are linked to their launches");
 }
+
+#[test]
+fn an_otf2_archive_never_replaces_a_folder_that_holds_the_input_or_foreign_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = database(&folder.path().join("made"));
+    let run_folder = folder.path().join("run");
+    std::fs::create_dir(&run_folder).expect("a folder");
+    let input = run_folder.join("a.db");
+    std::fs::copy(&database, &input).expect("a copy");
+    std::fs::write(run_folder.join("notes.txt"), b"mine").expect("a file");
+    let anchor = folder.path().join("run.otf2").display().to_string();
+    let refused = |input: &Path, why: &str| {
+        let output = run(&["convert", &input.to_string_lossy(), "--to", "otf2", "--out", &anchor, "--force"]);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        assert!(errors.contains(why), "{errors}");
+        assert!(run_folder.join("notes.txt").exists());
+    };
+    refused(&input, "holds the input");
+    assert!(input.exists());
+    std::fs::remove_file(&input).expect("removed");
+    refused(&database, "did not write the folder");
+    assert_eq!(names(&run_folder), ["notes.txt"]);
+    // One of ours may be replaced, until something else lies in it.
+    std::fs::remove_dir_all(&run_folder).expect("removed");
+    for _ in 0..2 {
+        stdout(&["convert", &database.to_string_lossy(), "--to", "otf2", "--out", &anchor, "--force"]);
+    }
+    std::fs::write(run_folder.join("notes.txt"), b"mine").expect("a file");
+    refused(&database, "notes.txt");
+}

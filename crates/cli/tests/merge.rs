@@ -158,3 +158,25 @@ fn what_lies_beside_the_databases_is_told_of() {
     assert!(checks.contains("torch.json") && checks.contains("killed_results.db"), "{checks}");
     assert!(out.path().join("merged.db").exists());
 }
+
+#[test]
+fn a_package_never_replaces_its_own_input_or_foreign_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let inputs = folder.path().join("ranks");
+    ranks(&inputs);
+    let package = folder.path().join("pk");
+    stdout(&["merge", text(&inputs), "--package", text(&package)]);
+    stdout(&["merge", text(&inputs), "--package", text(&package), "--force"]);
+    let before = files(&package, ".db").len();
+    let refused = |input: &Path, why: &str| {
+        let output = run(&["merge", text(input), "--package", text(&package), "--force"]);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        assert!(errors.contains(why), "{errors}");
+        assert_eq!(files(&package, ".db").len(), before);
+    };
+    refused(&package, "holds the input");
+    std::fs::write(package.join("notes.txt"), "mine").expect("a file");
+    refused(&inputs, "notes.txt");
+    assert!(package.join("notes.txt").exists());
+}

@@ -1,11 +1,10 @@
 //! Writers: a [`trace::Trace`] becomes a file of any supported format.
 //!
 //! One folder or file per format. Every writer writes beside its target and renames at the end, so that
-//! nobody ever finds half a file ([`output::OutputFile`]).
+//! nobody ever finds half a file ([`files::OutputFile`]).
 
 pub mod merge;
 pub mod otf2;
-pub mod output;
 pub mod parquet;
 pub mod perfetto_fix;
 pub mod perfetto_ui;

@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use convert::output::OutputFile;
 use convert::rocprofv3::{csv, json};
 use convert::{rocpd, torch};
+use files::OutputFile;
 
 use crate::Error;
 use crate::emit::Emitter;

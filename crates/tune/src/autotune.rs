@@ -201,7 +201,7 @@ fn write_best(request: &AutotuneRequest, tuned: &Tuned, builds: &Builds) -> Resu
     });
     let path = request.out.join(BEST);
     let write = || {
-        let mut file = convert::output::OutputFile::create(&path)?;
+        let mut file = files::OutputFile::create(&path)?;
         std::io::Write::write_all(&mut file, format!("{best:#}\n").as_bytes())?;
         file.commit()
     };

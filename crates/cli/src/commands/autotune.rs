@@ -390,7 +390,7 @@ fn template_failure(error: TemplateError) -> Failure {
 /// Writes a file whole or not at all.
 pub fn write(path: &std::path::Path, bytes: &[u8]) -> Result<(), Failure> {
     let written = || {
-        let mut file = convert::output::OutputFile::create(path)?;
+        let mut file = files::OutputFile::create(path)?;
         file.write_all(bytes)?;
         file.commit()
     };

@@ -203,13 +203,22 @@ impl Job {
         }
     }
 
-    /// Refuses to replace what is there, and inputs in any case.
+    /// Refuses to replace what is there, and in any case inputs, folders with inputs and folders of other people.
     fn check(&self, inputs: &[PathBuf], force: bool) -> Result<(), Failure> {
-        let real = |path: &Path| path.canonicalize().ok();
+        let elsewhere = "choose another place with `--out`";
         for file in self.files().iter().filter(|file| file.exists()) {
-            if inputs.iter().any(|input| real(input) == real(file)) {
-                return Err(Failure::input(format!("`{}` is the input", file.display()))
-                    .with_help("choose another place with `--out`"));
+            if let Some(input) = inputs.iter().find(|input| is_within(input, file)) {
+                let what = if is_within(file, input) { "is" } else { "holds" };
+                return Err(Failure::input(format!(
+                    "`{}` {what} the input `{}`",
+                    file.display(),
+                    input.display()
+                ))
+                .with_help(elsewhere));
+            }
+            if force && file.is_dir() {
+                files::check_replaceable(file)
+                    .map_err(|error| Failure::input(error.to_string()).with_help(elsewhere))?;
             }
             if !force {
                 return Err(Failure::input(format!("`{}` is there already", file.display()))
@@ -261,6 +270,14 @@ impl Job {
                 Ok(one(written.bytes))
             }
         }
+    }
+}
+
+/// Whether a file is the target or lies in it.
+pub(super) fn is_within(path: &Path, target: &Path) -> bool {
+    match (path.canonicalize(), target.canonicalize()) {
+        (Ok(path), Ok(target)) => path.starts_with(target),
+        _ => false,
     }
 }
 

@@ -10,6 +10,7 @@ use ingest::Format;
 use report::{Column, InputFact, Report, Table, Unit, Value};
 use trace::{Health, Status};
 
+use crate::commands::convert::is_within;
 use crate::failure::Failure;
 use crate::input::{PathArgs, with_progress};
 use crate::output::OutputArgs;
@@ -76,6 +77,11 @@ impl MergeArgs {
         if target.exists() && !self.force {
             return Err(Failure::input(format!("`{}` is there already", target.display()))
                 .with_help("choose another place with `--out`, or replace it with `--force`"));
+        }
+        if self.package.is_some() {
+            files::check_replaceable(&target).map_err(|error| {
+                Failure::input(error.to_string()).with_help("choose another place with `--package`")
+            })?;
         }
         let mut health = Health::default();
         let inputs = databases(&self.input.paths()?, &target, &mut health)?;
@@ -167,6 +173,10 @@ fn databases(paths: &[PathBuf], target: &Path, health: &mut Health) -> Result<Ve
         }
         if is_package(path) {
             let (found, _) = ingest::find_usable_inputs(&files_of_package(path)?)?;
+            if let Some(input) = found.iter().find(|input| is_within(&input.path, target)) {
+                let message = format!("`{}` holds the input `{}`", target.display(), input.path.display());
+                return Err(Failure::input(message).with_help("choose another place with `--package`"));
+            }
             databases.extend(found.into_iter().map(only_database).collect::<Result<Vec<_>, _>>()?);
         } else if path.is_dir() {
             let (found, unusable) = ingest::find_usable_inputs(std::slice::from_ref(path))?;
@@ -214,14 +224,6 @@ fn not_a_database(input: &ingest::Input) -> Failure {
     let path = input.path.display();
     Failure::input(format!("`{path}` is {}, and merge joins rocpd databases", input.format.name()))
         .with_help(format!("first `rocm-perf convert {path} --to rocpd`"))
-}
-
-/// Whether a file is the target or lies in it.
-fn is_within(path: &Path, target: &Path) -> bool {
-    match (path.canonicalize(), target.canonicalize()) {
-        (Ok(path), Ok(target)) => path.starts_with(target),
-        _ => false,
-    }
 }
 
 fn recordings(recordings: &[Recording]) -> Table {

@@ -5,9 +5,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clap::Args;
-use convert::output::OutputFolder;
 use convert::perfetto_ui::{Ended, Offer, PORT, PUBLIC_UI, origin};
 use convert::pftrace;
+use files::TemporaryFolder;
 use report::{Column, Report, Table, Unit, Value};
 use trace::Needs;
 
@@ -67,14 +67,14 @@ impl OpenArgs {
             return Err(Failure::input(message).with_help("other ports are for a UI of your own: `--ui URL`"));
         }
         let trace = self.input.read(&Needs::everything(), output)?;
-        // Never given its name: it goes away with this command, interrupted or not.
+        // Goes away with this command, interrupted or not.
         let folder = std::env::temp_dir().join("rocm-perf-open");
         let cannot = |path: &std::path::Path, error: std::io::Error| {
             Failure::input(format!("cannot write `{}`: {error}", path.display()))
                 .with_help("`TMPDIR` names a folder with more room")
         };
-        let folder = OutputFolder::create(&folder).map_err(|error| cannot(&folder, error))?;
-        let file = folder.partial().join(&name);
+        let folder = TemporaryFolder::beside(&folder).map_err(|error| cannot(&folder, error))?;
+        let file = folder.path().join(&name);
         let options = pftrace::Options { gzip: false, by_queue: self.group_by_queue };
         let written = pftrace::write(&trace, &file, &options).map_err(|error| cannot(&file, error))?;
         let inputs = input_facts(&trace);

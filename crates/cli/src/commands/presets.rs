@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use collect::presets::{self, Preset};
 use collect::profiler::{self, Places, Profiler};
 use collect::run::{CollectRequest, LauncherChoice, Prepared};
-use convert::output::OutputFile;
+use files::OutputFile;
 use report::{Column, Report, Table, Unit, Value};
 
 use super::panels::choose_counters;

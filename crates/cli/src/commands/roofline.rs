@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use analysis::{PeakSource, RooflineOptions};
 use clap::Args;
-use convert::output::OutputFile;
+use files::OutputFile;
 use report::chart::SvgOptions;
 use report::{Report, render};
 use trace::{Source, Trace};

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use convert::output::OutputFile;
+use files::OutputFile;
 
 use super::server::{Facts, Server};
 use super::{Error, Options, Site, Stage, complete};

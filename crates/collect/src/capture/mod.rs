@@ -22,7 +22,7 @@ pub use options::{Framework, Lengths, Options, Role, Site, Stage, Workload};
 pub use running::stop_running_profiles;
 pub use server::Facts;
 
-use files::Watch;
+use self::files::Watch;
 use server::Server;
 use workload::{Plan, Prompts, Scope};
 

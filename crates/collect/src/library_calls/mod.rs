@@ -18,7 +18,7 @@ pub use lines::{LIBRARIES, Library};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use convert::output::OutputFile;
+use files::OutputFile;
 use std::io::Write;
 
 /// The file of counted calls, as madengine names it.

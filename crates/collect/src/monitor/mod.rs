@@ -24,7 +24,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use files::Files;
+use self::files::Files;
 
 /// What amd-smi costs: a process per sample.
 const SLOWEST: Duration = Duration::from_secs(1);

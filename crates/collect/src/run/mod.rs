@@ -17,14 +17,14 @@ mod recordings;
 mod request;
 mod time;
 
+pub use self::files::FileFact;
 pub use error::CollectError;
-pub use files::FileFact;
 pub use gather::ONE_AT_A_TIME;
 pub use interrupt::interrupt;
 pub use record::FILE;
 pub use request::{CollectRequest, LauncherChoice, PassCommand, Prepared, Tool};
 
-pub(crate) use files::{folder_error, make_folder};
+pub(crate) use self::files::{folder_error, make_folder};
 pub(crate) use gather::{Gatherer, failed_ranks};
 pub(crate) use interrupt::{Guard, is_interrupted};
 

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::SystemTime;
 
-use convert::output::OutputFile;
+use files::OutputFile;
 use serde_json::{Map, Value, json};
 
 use super::error::CollectError;

@@ -27,12 +27,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rusqlite::{Connection, ErrorCode};
 use trace::{Health, Map, Status};
 
-use crate::output::OutputFile;
 use crate::rocpd::recordings::{qualified, quoted, texts};
 use crate::rocpd::schema::{self, SchemaVersion};
 use crate::rocpd::set_aside::SetAside;
 use crate::rocpd::views::known;
 use contents::{Contents, Object, Table, contents};
+use files::OutputFile;
 pub use package::{PackageOptions, files_of_package, is_package, package};
 use plan::{Planned, SOURCE};
 use union::Unions;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use trace::Health;
 
 use super::{Error, Input, Merged, Options, plan_inputs, write};
-use crate::output::{OutputFile, OutputFolder};
 use crate::rocpd::address::companions;
+use files::{OutputFile, OutputFolder};
 
 /// Name of the list of files.
 const INDEX: &str = "index.yaml";

@@ -6,15 +6,15 @@ use rusqlite::Connection;
 use trace::{Health, Status};
 
 use super::Error;
-use crate::output::OutputFolder;
 use crate::rocpd::address::{companions, uri};
+use files::TemporaryFolder;
 
 /// A database and the address under which SQLite attaches it.
 pub(super) struct Source {
     pub path: PathBuf,
     uri: String,
     /// Where it was copied to because its journal or log must be played back first; goes away with this.
-    _copy: Option<OutputFolder>,
+    _copy: Option<TemporaryFolder>,
 }
 
 impl Source {
@@ -29,8 +29,9 @@ impl Source {
         let failed = |e: std::io::Error| Error::input(path, &e);
         let name = path.file_name().unwrap_or_default();
         // Inputs of several folders have equal names.
-        let copy = OutputFolder::create(&target.with_file_name(format!("input-{number}"))).map_err(failed)?;
-        let folder = copy.partial().to_path_buf();
+        let copy =
+            TemporaryFolder::beside(&target.with_file_name(format!("input-{number}"))).map_err(failed)?;
+        let folder = copy.path().to_path_buf();
         for original in companions.iter().map(PathBuf::as_path).chain([path]) {
             let copied = folder.join(original.file_name().unwrap_or_default());
             std::fs::copy(original, copied).map_err(failed)?;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use trace::Trace;
 
-use crate::output::{OutputFile, OutputFolder};
+use files::{OutputFile, OutputFolder};
 
 use definitions::Definitions;
 use record::{CHUNK, END};

@@ -16,7 +16,7 @@ use trace::{Map, Trace};
 
 use super::columns::{Column, TextOf, Values};
 use super::tables::Table;
-use crate::output::OutputFile;
+use files::OutputFile;
 
 /// Rows of a row group: what readers take as one piece of work.
 const GROUP: usize = 1 << 19;

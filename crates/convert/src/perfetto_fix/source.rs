@@ -9,7 +9,7 @@ use flate2::bufread::MultiGzDecoder;
 use flate2::write::GzEncoder;
 
 use super::Error;
-use crate::output::OutputFile;
+use files::OutputFile;
 
 /// Bytes read or written at once.
 const BLOCK: usize = 256 * 1024;

@@ -24,7 +24,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use trace::Trace;
 
-use crate::output::OutputFile;
+use files::OutputFile;
 
 /// How a trace is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

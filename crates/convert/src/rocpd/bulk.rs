@@ -14,7 +14,7 @@ use super::recordings::united;
 use super::schema::{self, SchemaVersion, TableDef};
 use super::set_aside::SetAside;
 use super::{Error, Flavour, Options, Written, views};
-use crate::output::OutputFile;
+use files::OutputFile;
 
 /// Tables that are written page by page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

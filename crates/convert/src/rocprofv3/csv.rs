@@ -7,7 +7,7 @@ use trace::{CounterId, RowRef, StrId, Table, Trace};
 
 use super::cells::{self, Cell, Columns, Row};
 use super::words;
-use crate::output::OutputFile;
+use files::OutputFile;
 
 /// Whose columns the files have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

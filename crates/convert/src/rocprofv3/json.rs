@@ -6,8 +6,8 @@ use std::path::Path;
 use trace::{AgentKind, CounterId, Map, OptI64, ProcessId, StrId, Table, Trace};
 
 use super::words::{self, DOMAINS};
-use crate::output::OutputFile;
 use crate::torch::{float, int, string};
+use files::OutputFile;
 
 /// Kinds of records by their number in rocprofiler-sdk 1.0; operations are numbered per kind.
 const KINDS: [&str; 18] = [

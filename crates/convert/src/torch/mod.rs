@@ -15,8 +15,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use trace::Trace;
 
-use crate::output::OutputFile;
 pub(crate) use bytes::{float, int, string};
+use files::OutputFile;
 
 use bytes::Text;
 use events::Numbering;

@@ -221,7 +221,7 @@ pub fn timing(proof: &Proof) -> Json {
 
 /// Writes a file whole.
 pub fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = convert::output::OutputFile::create(path)?;
+    let mut file = files::OutputFile::create(path)?;
     file.write_all(bytes)?;
     file.commit()
 }

@@ -191,7 +191,7 @@ pub fn apply(path: &Path, original: &str, text: &str, backups: &Path) -> Done<Pa
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let backup = backups.join(format!("{name}.{}", &hash(original.as_bytes())[..12]));
     let durable = |target: &Path, bytes: &[u8]| -> io::Result<()> {
-        let mut file = convert::output::OutputFile::create(target)?;
+        let mut file = files::OutputFile::create(target)?;
         if let Ok(facts) = fs::metadata(path) {
             fs::set_permissions(file.partial(), facts.permissions())?;
         }

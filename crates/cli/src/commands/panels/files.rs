@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use analysis::panels::{PanelsOptions, panels};
-use convert::output::OutputFile;
+use files::OutputFile;
 use report::chart::SvgOptions;
 use report::{Column, Report, Table, Unit, Value, render};
 use trace::Trace;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use convert::output::OutputFile;
+use files::OutputFile;
 use report::chart::SvgOptions;
 use report::{Chart, Document, render};
 

@@ -6,8 +6,8 @@ use std::path::{Component, Path, PathBuf};
 use analysis::stages::Stage;
 use analysis::triage::{Artifact, TARGET_ARCH, Told, ToldProgram, framework_named};
 use clap::Args;
-use convert::output::OutputFile;
 use convert::perfetto_fix;
+use files::OutputFile;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 

@@ -11,8 +11,8 @@ static PARTIAL: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// A file written beside its target and renamed into place by [`OutputFile::commit`]; dropped without it,
 /// it leaves nothing behind.
 pub struct OutputFile {
-    target: PathBuf,
-    partial: PathBuf,
+    pub(crate) target: PathBuf,
+    pub(crate) partial: PathBuf,
     file: Option<File>,
 }
 
@@ -73,34 +73,8 @@ impl Drop for OutputFile {
     }
 }
 
-/// A folder filled beside its target and renamed into place by [`OutputFolder::commit`]; dropped without it,
-/// it leaves nothing behind.
-pub struct OutputFolder {
-    output: OutputFile,
-}
-
-impl OutputFolder {
-    /// Makes an empty partial folder beside `target`.
-    pub fn create(target: &Path) -> io::Result<Self> {
-        let output = OutputFile::reserve(target)?;
-        remove(output.partial());
-        std::fs::create_dir(output.partial())?;
-        Ok(Self { output })
-    }
-
-    /// Where the files go until `commit`.
-    pub fn partial(&self) -> &Path {
-        self.output.partial()
-    }
-
-    /// Gives the folder its name, in place of one that had it. Its files are durable already.
-    pub fn commit(self) -> io::Result<()> {
-        remove(&self.output.target);
-        std::fs::rename(&self.output.partial, &self.output.target)
-    }
-}
-
-fn remove(path: &Path) {
+/// Removes a partial file or folder; only ever called on names that this process made up.
+pub(crate) fn remove(path: &Path) {
     let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
 }
 

@@ -1,0 +1,240 @@
+//! Output folders: filled beside their target, then renamed into place.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::output::{OutputFile, remove};
+
+/// Lists the files of a folder that this program wrote, one relative path a line. A folder is replaced only if this
+/// file is there and lists everything in it.
+pub const MARKER: &str = ".rocm-perf-folder";
+
+/// A folder filled beside its target and renamed into place by [`OutputFolder::commit`]; dropped without it,
+/// it leaves nothing behind.
+pub struct OutputFolder {
+    output: OutputFile,
+}
+
+impl OutputFolder {
+    /// Makes an empty partial folder beside `target`; fails if a folder is there that must not be replaced.
+    pub fn create(target: &Path) -> io::Result<Self> {
+        check_replaceable(target)?;
+        Ok(Self { output: empty_folder(target)? })
+    }
+
+    /// Where the files go until `commit`.
+    pub fn partial(&self) -> &Path {
+        self.output.partial()
+    }
+
+    /// Gives the folder its name, in place of an earlier one of ours. Its files are durable already.
+    pub fn commit(self) -> io::Result<()> {
+        let (partial, target) = (&self.output.partial, &self.output.target);
+        let mut files = contents(partial)?;
+        files.retain(|path| path != Path::new(MARKER));
+        let lines: String = files.iter().map(|path| format!("{}\n", path.display())).collect();
+        fs::write(partial.join(MARKER), lines)?;
+        let Some(old) = check_replaceable(target)? else { return fs::rename(partial, target) };
+        // Set aside first: if the new folder cannot take its name, the old one gets it back.
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        let aside = target.with_file_name(format!(".{name}.{}.replaced", std::process::id()));
+        fs::rename(target, &aside)?;
+        if let Err(error) = fs::rename(partial, target) {
+            let _ = fs::rename(&aside, target);
+            return Err(error);
+        }
+        remove_listed(&aside, &old);
+        Ok(())
+    }
+}
+
+/// A folder of this process alone, made beside `near`; it goes away when dropped, or when the program is interrupted.
+pub struct TemporaryFolder {
+    output: OutputFile,
+}
+
+impl TemporaryFolder {
+    /// Makes an empty folder beside `near`, whether or not something has that name.
+    pub fn beside(near: &Path) -> io::Result<Self> {
+        Ok(Self { output: empty_folder(near)? })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.output.partial()
+    }
+}
+
+fn empty_folder(near: &Path) -> io::Result<OutputFile> {
+    let output = OutputFile::reserve(near)?;
+    remove(output.partial());
+    fs::create_dir(output.partial())?;
+    Ok(output)
+}
+
+/// Whether an output folder may take this name: nothing is there (`None`), or a folder that this program wrote and that
+/// holds nothing else (its files). Anything else is an error that says what is in the way.
+pub fn check_replaceable(target: &Path) -> io::Result<Option<Vec<PathBuf>>> {
+    let refuse = |why: String| Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+    match fs::symlink_metadata(target) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+        Ok(facts) if !facts.is_dir() => {
+            return refuse(format!(
+                "`{}` is not a folder; move it away or choose another name",
+                target.display()
+            ));
+        }
+        Ok(_) => {}
+    }
+    let found = contents(target)?;
+    if found.is_empty() && fs::read_dir(target)?.next().is_none() {
+        return Ok(Some(Vec::new()));
+    }
+    let Ok(marker) = fs::read_to_string(target.join(MARKER)) else {
+        return refuse(format!(
+            "rocm-perf did not write the folder `{}`, so it is not replaced; move it away or choose another name",
+            target.display()
+        ));
+    };
+    let ours: Vec<&Path> = marker.lines().map(Path::new).chain([Path::new(MARKER)]).collect();
+    match found.iter().find(|path| !ours.contains(&path.as_path())) {
+        Some(other) => refuse(format!(
+            "`{}` is not from rocm-perf, so its folder is not replaced; move it away or choose another name",
+            target.join(other).display()
+        )),
+        None => Ok(Some(found)),
+    }
+}
+
+/// All files below a folder, as relative paths in order; links are files, and so is an empty folder.
+fn contents(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    fn walk(base: &Path, below: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
+        for entry in fs::read_dir(base.join(below))? {
+            let entry = entry?;
+            let path = below.join(entry.file_name());
+            if entry.file_type()?.is_dir() && fs::read_dir(entry.path())?.next().is_some() {
+                walk(base, &path, found)?;
+            } else {
+                found.push(path);
+            }
+        }
+        Ok(())
+    }
+    let mut found = Vec::new();
+    walk(folder, Path::new(""), &mut found)?;
+    found.sort();
+    Ok(found)
+}
+
+/// Removes these files and the folders that they leave empty, never what else has appeared meanwhile.
+fn remove_listed(folder: &Path, files: &[PathBuf]) {
+    for file in files {
+        let path = folder.join(file);
+        let _ =
+            if path.is_dir() && !path.is_symlink() { fs::remove_dir(&path) } else { fs::remove_file(&path) };
+        let mut parent = path.parent();
+        while let Some(empty) = parent.filter(|parent| *parent != folder && fs::remove_dir(parent).is_ok()) {
+            parent = empty.parent();
+        }
+    }
+    let _ = fs::remove_dir(folder);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(target: &Path, names: &[&str]) -> io::Result<()> {
+        let folder = OutputFolder::create(target)?;
+        for name in names {
+            let path = folder.partial().join(name);
+            fs::create_dir_all(path.parent().unwrap())?;
+            fs::write(path, name)?;
+        }
+        folder.commit()
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        contents(folder).unwrap().iter().map(|path| path.display().to_string()).collect()
+    }
+
+    #[test]
+    fn a_folder_of_ours_is_replaced_whole() {
+        let place = tempfile::tempdir().unwrap();
+        let target = place.path().join("run");
+        write(&target, &["a.evt", "deep/er/b.evt"]).unwrap();
+        write(&target, &["c.evt"]).unwrap();
+        assert_eq!(names(&target), [MARKER, "c.evt"]);
+        assert_eq!(
+            names(place.path()),
+            [format!("run/{MARKER}"), "run/c.evt".into()],
+            "nothing is left beside it"
+        );
+    }
+
+    #[test]
+    fn an_empty_folder_is_replaced() {
+        let place = tempfile::tempdir().unwrap();
+        let target = place.path().join("run");
+        fs::create_dir(&target).unwrap();
+        write(&target, &["a"]).unwrap();
+        assert_eq!(names(&target), [MARKER, "a"]);
+    }
+
+    #[test]
+    fn a_folder_that_someone_else_made_is_never_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let target = place.path().join("run");
+        fs::create_dir(&target).unwrap();
+        fs::write(target.join("notes.txt"), "mine").unwrap();
+        let error = write(&target, &["a"]).unwrap_err();
+        assert!(error.to_string().contains("did not write the folder"), "{error}");
+        assert_eq!(names(place.path()), ["run/notes.txt"]);
+    }
+
+    #[test]
+    fn a_folder_of_ours_with_a_foreign_file_is_never_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let target = place.path().join("run");
+        for foreign in ["notes.txt", "deep/notes.txt"] {
+            write(&target, &["a"]).unwrap();
+            let foreign = target.join(foreign);
+            fs::create_dir_all(foreign.parent().unwrap()).unwrap();
+            fs::write(&foreign, "mine").unwrap();
+            let error = write(&target, &["b"]).unwrap_err();
+            assert!(error.to_string().contains("notes.txt"), "{error}");
+            assert_eq!(fs::read_to_string(&foreign).unwrap(), "mine");
+            assert!(target.join("a").exists());
+            fs::remove_file(foreign).unwrap();
+            let _ = fs::remove_dir(target.join("deep"));
+        }
+    }
+
+    #[test]
+    fn a_file_that_appears_while_the_folder_is_written_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let target = place.path().join("run");
+        write(&target, &["a"]).unwrap();
+        let folder = OutputFolder::create(&target).unwrap();
+        fs::write(folder.partial().join("b"), "b").unwrap();
+        fs::write(target.join("late.txt"), "mine").unwrap();
+        assert!(folder.commit().is_err());
+        assert_eq!(names(place.path()), [format!("run/{MARKER}"), "run/a".into(), "run/late.txt".into()]);
+    }
+
+    #[test]
+    fn a_file_or_link_of_that_name_is_not_replaced_by_a_folder() {
+        let place = tempfile::tempdir().unwrap();
+        let target = place.path().join("run");
+        fs::write(&target, "a file").unwrap();
+        assert!(write(&target, &["a"]).is_err());
+        fs::remove_file(&target).unwrap();
+        let elsewhere = place.path().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &target).unwrap();
+        assert!(write(&target, &["a"]).is_err());
+        assert!(elsewhere.is_dir() && target.is_symlink());
+    }
+}
