@@ -28,6 +28,8 @@ impl Severity {
 pub struct Finding {
     /// Stable name of the rule.
     pub id: String,
+    /// Tells it from other findings of the rule; the same trace gives the same key.
+    pub key: String,
     /// How much it matters.
     pub severity: Severity,
     /// One line.
@@ -36,6 +38,12 @@ pub struct Finding {
     pub evidence: Vec<(String, crate::Value)>,
     /// Most that could be won, in critical-path time; absent when it cannot be told.
     pub gain_ceiling_ns: Option<i64>,
+    /// How much of that is time in which the GPU works.
+    pub gain_gpu_ns: Option<i64>,
+    /// How much of that is time in which the GPU waits for the host.
+    pub gain_host_ns: Option<i64>,
     /// What to do.
     pub recommendation: String,
+    /// The command that looks closer; empty where there is none.
+    pub next: String,
 }

@@ -102,6 +102,23 @@ fn widths(table: &Table, natural: &[usize], shown: &[usize], width: usize) -> Ve
     shown.iter().map(|&c| (c, given[c])).collect()
 }
 
+/// Lines of at most `width` columns, broken between words; a longer word has a line of its own.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("never empty");
+        if !line.is_empty() && line.width() + 1 + word.width() > width {
+            lines.push(word.to_string());
+            continue;
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines
+}
+
 /// Text cut in the middle to `width` characters: both ends of a kernel name tell something.
 pub fn shorten(text: &str, width: usize) -> String {
     if text.width() <= width {

@@ -25,12 +25,14 @@ mod layout;
 mod number;
 pub mod render;
 mod table;
+mod verdict;
 
 pub use chart::Chart;
 pub use document::{Document, Figure, Found, Part, Section};
 pub use finding::{Finding, Severity};
 pub use number::show;
 pub use table::{Column, Importance, Table, Unit, Value};
+pub use verdict::{ArchMatch, BoundBy, Cost, Verdict};
 
 /// One input as the report names it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -90,6 +92,8 @@ pub struct Report {
     pub inputs: Vec<InputFact>,
     /// How healthy it was.
     pub health: Vec<HealthCheck>,
+    /// The answer, before all tables.
+    pub verdict: Option<Verdict>,
     /// Tables in the order to show them.
     pub tables: Vec<Table>,
     /// Findings, most important first.

@@ -46,6 +46,7 @@ fn document() -> Document {
         evidence: vec![("idle_ns".into(), Value::Int(5_000_000))],
         gain_ceiling_ns: Some(5_000_000),
         recommendation: "launch earlier".into(),
+        ..Finding::default()
     };
     let health = HealthCheck {
         id: "truncated".into(),

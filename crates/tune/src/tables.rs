@@ -336,6 +336,7 @@ impl View<'_> {
             ],
             gain_ceiling_ns: None,
             recommendation: "raise `--trials`, or add `derived` features that explain the metric".into(),
+            ..Finding::default()
         }
     }
 

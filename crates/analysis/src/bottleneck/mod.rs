@@ -92,6 +92,7 @@ fn findings(kernels: &[KernelFigures]) -> Vec<Finding> {
                 .collect(),
             gain_ceiling_ns: first.gain_ns,
             recommendation: first.advice.to_owned(),
+            ..Finding::default()
         })
     };
     kernels.iter().filter(told).filter_map(finding).take(MOST).collect()

@@ -58,6 +58,7 @@ impl Draft {
             evidence,
             gain_ceiling_ns: Some(self.gain),
             recommendation: self.recommendation,
+            ..Finding::default()
         }
     }
 }

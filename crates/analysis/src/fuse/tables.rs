@@ -166,7 +166,15 @@ impl Row {
             format!("{} runs as separate kernels in {} ({count} times)", one.fusion.title, one.stage.name());
         let recommendation = format!("use {}; {}", one.path.fused, one.path.switch);
         let gain_ceiling_ns = Some(one.sum(|saving| saving.ceiling_ns));
-        Finding { id: "fusable-chain".into(), severity, title, evidence, gain_ceiling_ns, recommendation }
+        Finding {
+            id: "fusable-chain".into(),
+            severity,
+            title,
+            evidence,
+            gain_ceiling_ns,
+            recommendation,
+            ..Finding::default()
+        }
     }
 }
 

@@ -65,7 +65,6 @@ pub(super) fn advise(files: &[(InputFact, Contents)], report: &mut Report) {
             recommendation: format!(
                 "it was compiled for workgroups of up to {most} threads, which leaves few registers for each; say \
                  what it is launched with: __launch_bounds__(256)"
-            ),
-        });
+            ), ..Finding::default() });
     }
 }

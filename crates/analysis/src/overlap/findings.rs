@@ -111,6 +111,7 @@ fn finding(context: &Context, devices: &[Analysed], found: &Opportunity) -> Find
         evidence,
         gain_ceiling_ns: Some(found.gain),
         recommendation: format!("{}: {reason}", found.decision().recommendation),
+        ..Finding::default()
     }
 }
 

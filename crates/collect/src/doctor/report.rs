@@ -43,6 +43,7 @@ pub fn report(checks: &[Check]) -> Report {
         ],
         gain_ceiling_ns: None,
         recommendation: format!("{}\n    $ {}", check.why, check.fix),
+        ..Finding::default()
     };
     Report {
         command: "doctor".into(),

@@ -42,6 +42,9 @@ impl Serialize for Object<'_> {
             .map(|i| json!({ "path": i.path, "format": i.format, "bytes": i.bytes, "rank": i.rank }));
         object.serialize_entry("inputs", &inputs.collect::<Vec<_>>())?;
         object.serialize_entry("health", &health(report))?;
+        if let Some(verdict) = &report.verdict {
+            object.serialize_entry("verdict", &verdict.json())?;
+        }
         object.serialize_entry("tables", &Tables(&report.tables))?;
         object.serialize_entry("findings", &report.findings.iter().map(finding).collect::<Vec<_>>())?;
         if let Some(result) = &report.result {
@@ -76,11 +79,16 @@ fn finding(finding: &Finding) -> Json {
         .collect();
     json!({
         "id": finding.id,
+        "rule": finding.id,
+        "key": if finding.key.is_empty() { Json::Null } else { json!(finding.key) },
         "severity": finding.severity.name(),
         "title": finding.title,
         "evidence": evidence,
         "gain_ceiling_ns": finding.gain_ceiling_ns,
+        "gain_gpu_ns": finding.gain_gpu_ns,
+        "gain_host_ns": finding.gain_host_ns,
         "recommendation": finding.recommendation,
+        "next": if finding.next.is_empty() { Json::Null } else { json!(finding.next) },
     })
 }
 

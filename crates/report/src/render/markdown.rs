@@ -8,6 +8,9 @@ use crate::{HealthStatus, Report, Table, layout};
 pub fn markdown(report: &Report) -> String {
     let mut text = String::new();
     _ = writeln!(text, "# rocm-perf {}\n", report.command);
+    if let Some(verdict) = &report.verdict {
+        _ = writeln!(text, "**{}**\n", verdict.text);
+    }
     for input in &report.inputs {
         _ = writeln!(text, "- `{}` ({})", input.path, input.format);
     }

@@ -13,6 +13,9 @@ pub fn markdown_document(
     picture: &dyn Fn(&str) -> Option<String>,
 ) -> String {
     let mut text = format!("# {}\n\n{}\n", plain(&document.title), plain(&document.subtitle));
+    if let Some(verdict) = &document.report.verdict {
+        _ = write!(text, "\n**{}**\n", plain(&verdict.text));
+    }
     if !document.figures.is_empty() {
         text.push_str("\n| figure | value | |\n| --- | ---: | --- |\n");
         for figure in &document.figures {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::{Finding, HealthCheck, HealthStatus, Report, Table, Unit, Value, layout, number};
+use crate::{Finding, HealthCheck, HealthStatus, Report, Table, Unit, Value, Verdict, layout, number};
 
 /// How wide the terminal is and whether it shows colours.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +23,9 @@ const YELLOW: &str = "33";
 /// The report as text.
 pub fn terminal(report: &Report, options: &TerminalOptions) -> String {
     let mut text = String::new();
+    if let Some(verdict) = &report.verdict {
+        draw_verdict(&mut text, verdict, options);
+    }
     for table in &report.tables {
         draw(&mut text, table, options);
     }
@@ -34,6 +37,18 @@ pub fn terminal(report: &Report, options: &TerminalOptions) -> String {
         _ = writeln!(text, "{}", paint(note, DIM, options.color));
     }
     text
+}
+
+fn draw_verdict(text: &mut String, verdict: &Verdict, options: &TerminalOptions) {
+    for line in layout::wrap(&verdict.text, options.width) {
+        _ = writeln!(text, "{}", paint(&line, BOLD, options.color));
+    }
+    for why in &verdict.why_not {
+        for line in layout::wrap(&format!("do not trust this: {why}"), options.width) {
+            _ = writeln!(text, "{}", paint(&line, YELLOW, options.color));
+        }
+    }
+    text.push('\n');
 }
 
 fn draw(text: &mut String, table: &Table, options: &TerminalOptions) {
@@ -105,10 +120,20 @@ fn draw_finding(text: &mut String, finding: &Finding, options: &TerminalOptions)
     let title = paint(&finding.title, BOLD, options.color);
     _ = writeln!(text, "[{}] {title}", finding.severity.name());
     if let Some(gain) = finding.gain_ceiling_ns {
-        _ = writeln!(text, "    up to {} to win", number::show(&Value::Int(gain), Unit::Ns));
+        let shown = |ns: i64| number::show(&Value::Int(ns), Unit::Ns);
+        let parts = match (finding.gain_gpu_ns, finding.gain_host_ns) {
+            (Some(gpu), Some(host)) if gpu > 0 && host > 0 => {
+                format!(" ({} of GPU work, {} of waiting for the host)", shown(gpu), shown(host))
+            }
+            (Some(0), Some(_)) => " (the GPU waits for the host)".into(),
+            _ => String::new(),
+        };
+        _ = writeln!(text, "    saves up to {}{parts}", shown(gain));
     }
-    if !finding.recommendation.is_empty() {
-        _ = writeln!(text, "    {}", finding.recommendation);
+    for line in [&finding.recommendation, &finding.next].into_iter().filter(|line| !line.is_empty()) {
+        for line in layout::wrap(line, options.width.saturating_sub(4)) {
+            _ = writeln!(text, "    {line}");
+        }
     }
     text.push('\n');
 }

@@ -154,6 +154,7 @@ impl SqlRule {
                 gain_ceiling_ns: gain.and_then(|column| cells[column].number()).map(|ns| ns.round() as i64),
                 evidence: columns.iter().cloned().zip(cells).collect(),
                 recommendation: self.recommendation.clone(),
+                ..Finding::default()
             });
         }
         let note = match rows_seen.saturating_sub(MOST_ROWS) {

@@ -34,6 +34,9 @@ pub fn html(document: &Document) -> String {
         _ = write!(page, "<a href=\"#{}\">{}</a>", escape(&section.id), escape(&section.title));
     }
     page.push_str("<span></span><button id=\"theme\" type=\"button\" title=\"light or dark\">◐</button></div></nav>\n<main>\n");
+    if let Some(verdict) = &document.report.verdict {
+        parts::verdict(&mut page, verdict);
+    }
     parts::figures(&mut page, &document.figures);
     parts::problems(&mut page, &document.report.health);
     for (section, found) in &outline {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::chart::escape;
 use crate::document::Figure;
-use crate::{Finding, HealthCheck, HealthStatus, Report, Unit, Value, number};
+use crate::{Finding, HealthCheck, HealthStatus, Report, Unit, Value, Verdict, number};
 
 /// Words for people: what stands between backticks was typed or is to be typed.
 pub fn prose(text: &str) -> String {
@@ -70,6 +70,13 @@ pub fn problems(page: &mut String, checks: &[HealthCheck]) {
     page.push_str("</ul>\n");
 }
 
+pub fn verdict(page: &mut String, verdict: &Verdict) {
+    _ = writeln!(page, "<p class=\"verdict\">{}</p>", prose(&verdict.text));
+    for why in &verdict.why_not {
+        _ = writeln!(page, "<p class=\"lead\">Do not trust this: {}</p>", prose(why));
+    }
+}
+
 pub fn findings(page: &mut String, findings: &[Finding]) {
     page.push_str("<ol class=\"findings\">\n");
     for finding in findings {
@@ -81,7 +88,7 @@ pub fn findings(page: &mut String, findings: &[Finding]) {
         );
         if let Some(gain) = finding.gain_ceiling_ns {
             let gain = number::show(&Value::Int(gain), Unit::Ns);
-            _ = write!(page, "<p class=\"gain\">up to <b>{}</b> to win</p>", escape(&gain));
+            _ = write!(page, "<p class=\"gain\">saves up to <b>{}</b></p>", escape(&gain));
         }
         if !finding.recommendation.is_empty() {
             _ = write!(page, "<p>{}</p>", prose(&finding.recommendation));

@@ -25,6 +25,10 @@ const EVIDENCE: usize = 8;
 pub fn flow(document: &Document, rows: usize) -> Result<Sheets, RenderError> {
     let mut sheets = Sheets::new();
     head(&mut sheets, document);
+    if let Some(verdict) = &document.report.verdict {
+        sheets.space(8.0);
+        sheets.paragraph(&verdict.text, Type::new(11.0, Ink::Text).bold(), LEFT);
+    }
     for (section, parts) in document.outline() {
         sheets.space(22.0);
         // A heading is never the last thing of a page.
