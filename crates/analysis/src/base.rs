@@ -1,6 +1,7 @@
-//! What every report starts with: the inputs and their health.
+//! What reports have in common: the inputs, their health, and how a GPU is named in a row.
 
-use report::{HealthCheck, HealthStatus, InputFact, Report};
+use model::lanes::Lane;
+use report::{HealthCheck, HealthStatus, InputFact, Report, Value};
 use trace::{Health, Status, Trace};
 
 /// An empty report of `command` on `trace`.
@@ -32,4 +33,14 @@ pub fn health(health: &Health) -> Vec<HealthCheck> {
         message: check.message.clone(),
     };
     health.checks.iter().map(check).collect()
+}
+
+/// The rank of a GPU as a cell.
+pub(crate) fn rank_of(lane: &Lane) -> Value {
+    Value::int_or(lane.rank.map(i64::from), "the input does not tell its rank")
+}
+
+/// The device of a GPU as a cell.
+pub(crate) fn agent_of(trace: &Trace, lane: &Lane) -> Value {
+    Value::int_or(lane.agent_index(trace), "the input does not tell the device")
 }

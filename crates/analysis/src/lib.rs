@@ -4,12 +4,10 @@
 //! is bounded by the rows it keeps, never by the size of the input file.
 
 pub mod att;
-pub mod attribution;
 mod base;
 pub mod bottleneck;
 mod breakdown;
 mod charts;
-mod classify;
 pub mod compare;
 pub mod critical_path;
 pub mod explain;
@@ -17,15 +15,12 @@ pub mod filters;
 mod fuse;
 mod gpu;
 mod info;
-pub mod names;
-mod nesting;
 mod occupancy;
 mod overlap;
 pub mod panels;
 pub mod profile;
 pub mod roofline;
 pub mod stability;
-pub mod stages;
 mod statistics;
 mod summary;
 pub mod triage;
@@ -34,7 +29,6 @@ mod words;
 pub use base::health;
 pub use breakdown::{BreakdownOptions, breakdown};
 pub use charts::charts;
-pub use classify::{Category, Class, Classes, Classifier, Kind, Platform, RulesError};
 pub use critical_path::{
     CriticalPath, CriticalPathError, CriticalPathOptions, WhatIf, WhatIfError, critical_path,
     critical_path_needs,

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use model::classify::{Classes, Classifier};
 use report::{Report, Value};
-use rocm_perf_analysis::{BreakdownOptions, Classes, Classifier, breakdown};
+use rocm_perf_analysis::{BreakdownOptions, breakdown};
 use trace::{Needs, Trace};
 
 /// The folder of real traces, when it is there.

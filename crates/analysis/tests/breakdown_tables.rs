@@ -1,7 +1,8 @@
 //! The tables of `breakdown` on a small run whose every number can be checked by hand.
 
+use model::classify::{Classes, Classifier};
 use report::{Report, Table, render};
-use rocm_perf_analysis::{BreakdownOptions, Classes, Classifier, breakdown};
+use rocm_perf_analysis::{BreakdownOptions, breakdown};
 use trace::{
     Agent, AgentId, AgentKind, CopyKind, Kernel, MemoryCopy, OptI64, Process, ProcessId, Region, RowRef,
     Source, Trace,

@@ -9,7 +9,8 @@ use std::path::Path;
 
 use critical_path_maker::{check, int, segments, span, table, text};
 use ingest::Progress;
-use rocm_perf_analysis::{Classifier, CriticalPath, CriticalPathOptions, critical_path, critical_path_needs};
+use model::classify::Classifier;
+use rocm_perf_analysis::{CriticalPath, CriticalPathOptions, critical_path, critical_path_needs};
 use trace::Trace;
 
 fn read(name: &str) -> Option<Trace> {

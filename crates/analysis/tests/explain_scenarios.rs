@@ -1,8 +1,8 @@
 //! `explain` on simulated runs: every injected truth is found by its rule, and a clean run has nothing to find.
 
-use analysis::Classifier;
 use analysis::explain::{RULES, explain, explain_needs};
-use analysis::triage::Context;
+use model::Run;
+use model::classify::Classifier;
 use report::{Finding, Report, Value};
 use rocm_perf_analysis as analysis;
 use synth::{
@@ -42,7 +42,7 @@ fn run(scenario: &str, seed: u64, dialect: Dialect) -> Simulation {
 }
 
 fn explained(trace: &Trace) -> Report {
-    let context = Context::new(trace, None, &Classifier::builtin(), 1.0).unwrap();
+    let context = Run::new(trace, None, &Classifier::builtin(), 1.0).unwrap();
     explain(&context, &[])
 }
 

@@ -5,10 +5,11 @@ mod fuse_maker;
 use std::collections::BTreeMap;
 
 use fuse_maker::{Maker, Sample, ids, number, samples, separator};
+use model::Run;
+use model::classify::{Category, Classes, Classifier};
 use proptest::prelude::*;
 use report::Severity;
-use rocm_perf_analysis::triage::Context;
-use rocm_perf_analysis::{Category, Classes, Classifier, Fuse, fuse};
+use rocm_perf_analysis::{Fuse, fuse};
 use synth::{Options, Scenario, simulate};
 use trace::{RowRef, Trace};
 
@@ -19,7 +20,7 @@ fn simulated(name: &str) -> (Trace, synth::Truth) {
 }
 
 fn found_in(trace: &Trace, min_share_pct: f64) -> Fuse {
-    fuse(&Context::new(trace, None, &Classifier::builtin(), min_share_pct).unwrap())
+    fuse(&Run::new(trace, None, &Classifier::builtin(), min_share_pct).unwrap())
 }
 
 #[test]

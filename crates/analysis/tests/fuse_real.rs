@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 
 use fuse_maker::{ids, number, text};
 use ingest::Progress;
-use rocm_perf_analysis::triage::Context;
-use rocm_perf_analysis::{Category, Classifier, Fuse, attribution, fuse};
+use model::Run;
+use model::attribution;
+use model::classify::{Category, Classifier};
+use rocm_perf_analysis::{Fuse, fuse};
 use trace::Trace;
 
 fn shared(path: &str) -> PathBuf {
@@ -42,7 +44,7 @@ fn is_main(category: Category) -> bool {
 /// Checks what must hold of every trace, and gives the ids of its rows with how many instances each has.
 fn check(path: &str, mapping: Option<&Trace>) -> Option<(Fuse, BTreeMap<String, usize>)> {
     let trace = read(path)?;
-    let context = Context::new(&trace, mapping, &Classifier::builtin(), 1.0).unwrap();
+    let context = Run::new(&trace, mapping, &Classifier::builtin(), 1.0).unwrap();
     let found = fuse(&context);
     // Related time is that of the kernels beside the main ones, added up anew.
     let mut related: BTreeMap<&str, i64> = BTreeMap::new();

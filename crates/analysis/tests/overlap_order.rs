@@ -1,7 +1,8 @@
 //! `overlap` on small traces made by hand: what order is recorded decides the risk.
 
-use analysis::triage::Context;
-use analysis::{Classifier, Overlap, overlap, overlap_report};
+use analysis::{Overlap, overlap, overlap_report};
+use model::Run;
+use model::classify::Classifier;
 use proptest::prelude::*;
 use report::{Table, Value};
 use rocm_perf_analysis as analysis;
@@ -135,7 +136,7 @@ impl Built {
 
     fn overlap(&mut self) -> Overlap {
         self.trace.finish();
-        overlap(&Context::new(&self.trace, None, &Classifier::builtin(), 0.0).unwrap())
+        overlap(&Run::new(&self.trace, None, &Classifier::builtin(), 0.0).unwrap())
     }
 }
 
@@ -320,7 +321,7 @@ proptest! {
             };
         }
         built.trace.finish();
-        let context = Context::new(&built.trace, None, &Classifier::builtin(), 0.0).unwrap();
+        let context = Run::new(&built.trace, None, &Classifier::builtin(), 0.0).unwrap();
         let report = overlap_report(&context);
         let table = report.table("overlap_opportunities").unwrap();
         let (mut exposed, mut busy, mut overlapped) = ([0i64; 4], 0, 0);

@@ -1,7 +1,8 @@
 //! `overlap` on simulated runs whose truth is known.
 
-use analysis::triage::Context;
-use analysis::{Classifier, overlap, overlap_report};
+use analysis::{overlap, overlap_report};
+use model::Run;
+use model::classify::Classifier;
 use report::{Report, Table, Value};
 use rocm_perf_analysis as analysis;
 use synth::{Dialect, Options, Scenario, Simulation, simulate};
@@ -14,8 +15,8 @@ fn quick(scenario: &str) -> Simulation {
     run(scenario, Options { steps: Some(3), ..Options::default() })
 }
 
-fn with_context<T>(trace: &trace::Trace, min_share: f64, then: impl FnOnce(&Context) -> T) -> T {
-    then(&Context::new(trace, None, &Classifier::builtin(), min_share).unwrap())
+fn with_context<T>(trace: &trace::Trace, min_share: f64, then: impl FnOnce(&Run) -> T) -> T {
+    then(&Run::new(trace, None, &Classifier::builtin(), min_share).unwrap())
 }
 
 fn report(trace: &trace::Trace) -> Report {

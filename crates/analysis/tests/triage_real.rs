@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ingest::Progress;
+use model::attribution;
+use model::classify::Classifier;
+use model::{Run, Selection};
 use report::{Report, Table, Value};
-use rocm_perf_analysis::triage::{self, Architecture, Context, Selection, triage as triage_of};
-use rocm_perf_analysis::{Classifier, attribution};
+use rocm_perf_analysis::triage::{self, Architecture, triage as triage_of};
 use trace::Needs;
 
 fn data() -> Option<PathBuf> {
@@ -33,7 +35,7 @@ fn report(data: &Path, trace: &str, mapping: Option<&str>) -> (Report, Architect
     };
     let trace = read(trace, triage::needs());
     let mapping = mapping.map(|file| read(file, attribution::needs()));
-    let mut context = Context::new(&trace, mapping.as_ref(), &Classifier::builtin(), 0.0).expect("one model");
+    let mut context = Run::new(&trace, mapping.as_ref(), &Classifier::builtin(), 0.0).expect("one model");
     context.select(&Selection::default()).expect("GPU work");
     (triage_of(&context), Architecture::of(&context))
 }

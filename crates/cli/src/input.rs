@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use analysis::Classifier;
 use analysis::triage::{NoRun, OneRun};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ingest::Progress;
+use model::classify::Classifier;
 use trace::{Needs, Trace};
 
 use crate::failure::Failure;

@@ -1,10 +1,11 @@
 //! Which part of a trace to look at: the options of every command that reads traces, defined once.
 
+use analysis::FilterError;
 use analysis::filters::{Edge, Filters, kernel_pattern};
-use analysis::stages::Stage;
-use analysis::{Classifier, FilterError};
 use clap::Args;
 use clap::builder::BoolishValueParser;
+use model::classify::Classifier;
+use model::stages::Stage;
 use trace::{Moment, Needs, Selection, Trace};
 
 use crate::failure::Failure;

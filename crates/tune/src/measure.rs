@@ -316,7 +316,7 @@ impl Measure for DispatchTime {
         let trace = self.read(folder).map_err(|why| no_value(why, ended.wall))?;
         let kernels = kernel_times(&trace);
         let wanted = |name: &str| match &self.kernel {
-            Some(kernel) => kernel.is_match(name) || kernel.is_match(&analysis::names::demangle(name)),
+            Some(kernel) => kernel.is_match(name) || kernel.is_match(&model::names::demangle(name)),
             None => true,
         };
         let counted: Vec<_> = kernels.iter().filter(|(name, _)| wanted(name)).collect();

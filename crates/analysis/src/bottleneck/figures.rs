@@ -3,8 +3,7 @@
 use trace::{AgentId, Map, StrId, Table, Trace};
 
 use super::verdict::{Figures, Verdict, judge_on};
-use crate::gpu::RecordedGpu;
-use crate::panels::Specs;
+use crate::gpu::{RecordedGpu, Specs, take_measured};
 
 /// Facts that figures may hold besides counters, and whether every source should tell them: times, and the GPU.
 pub const FACTS: &[(&str, bool)] = &[
@@ -183,7 +182,7 @@ impl Gpu {
         let product = setup.product.and_then(|name| arch.product(name));
         let mut peaks = hw::peaks::peaks(arch, &setup);
         // What was seen to be possible here is a better ceiling than a data sheet.
-        crate::roofline::take_measured(trace, &mut peaks);
+        take_measured(trace, &mut peaks);
         let cus = setup.cus.or(product.map(|product| product.cus)).map(f64::from);
         let per_second = |level| peaks.bandwidth(level).map(|rate| rate / 1e9);
         let facts = [

@@ -80,7 +80,7 @@ fn findings(kernels: &[KernelFigures]) -> Vec<Finding> {
     let finding = |kernel: &KernelFigures| {
         let verdict = kernel.judge();
         let first = verdict.labels.first()?;
-        let name = crate::names::display_name(&kernel.name);
+        let name = model::names::display_name(&kernel.name);
         Some(Finding {
             id: "bottleneck".into(),
             severity: Severity::Info,

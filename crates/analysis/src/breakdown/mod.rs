@@ -2,7 +2,6 @@
 //!
 //! Cost: one sort of the edges of each GPU's intervals and one pass over its rows.
 
-pub(crate) mod lanes;
 pub(crate) mod sweep;
 mod tables;
 
@@ -10,9 +9,9 @@ use report::Report;
 use trace::{RowRef, Trace};
 
 use crate::base;
-use crate::classify::Classes;
+use model::classify::Classes;
+use model::lanes::{self, Lane};
 
-use lanes::Lane;
 use sweep::Timeline;
 
 /// A gap of more than this share of a GPU's time is remarked on.

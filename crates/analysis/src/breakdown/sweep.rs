@@ -1,38 +1,7 @@
 //! One sweep over the intervals of a GPU: how long each combination of kinds of work ran.
 
+use model::lanes::{Bucket, Work};
 use trace::Ns;
-
-/// The kinds of work that a timeline tells apart, as bits of a combination.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bucket {
-    Compute = 0,
-    Communication = 1,
-    Memcpy = 2,
-}
-
-impl Bucket {
-    pub const ALL: [Bucket; 3] = [Bucket::Compute, Bucket::Communication, Bucket::Memcpy];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Bucket::Compute => "compute",
-            Bucket::Communication => "communication",
-            Bucket::Memcpy => "memcpy",
-        }
-    }
-
-    fn bit(self) -> usize {
-        1 << self as usize
-    }
-}
-
-/// Some GPU work: when, and of which kind.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Work {
-    pub start: Ns,
-    pub end: Ns,
-    pub bucket: Bucket,
-}
 
 /// Time of every exact combination of kinds; number 0 is idle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,9 +5,11 @@ use trace::{Map, Trace};
 
 use super::BreakdownOptions;
 use super::lanes::{GpuRow, Lane};
-use super::sweep::{Bucket, Timeline};
-use crate::classify::Classes;
+use super::sweep::Timeline;
+use crate::base;
 use crate::statistics::percent;
+use model::classify::Classes;
+use model::lanes::Bucket;
 
 /// The stage when the run is not told apart into stages.
 const ONE_STAGE: &str = "all";
@@ -17,7 +19,7 @@ fn lane_columns() -> Vec<Column> {
 }
 
 fn lane_cells(trace: &Trace, lane: &Lane) -> Vec<Value> {
-    vec![lane.rank_value(), lane.agent_value(trace)]
+    vec![base::rank_of(lane), base::agent_of(trace, lane)]
 }
 
 pub(super) fn timeline(trace: &Trace, lanes: &[(Lane, Timeline)]) -> Table {

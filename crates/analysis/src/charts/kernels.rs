@@ -5,9 +5,9 @@ use report::{Unit, Value, show};
 use trace::{Map, RowRef, StrId, Table};
 
 use super::{Gpu, duration};
-use crate::classify::Category;
-use crate::names::display_name;
 use crate::statistics::percent;
+use model::classify::Category;
+use model::names::display_name;
 
 /// Bars before the rest.
 const SHOWN: usize = 15;

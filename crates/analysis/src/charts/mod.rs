@@ -12,8 +12,8 @@ mod timeline;
 use report::Chart;
 use trace::{RowRef, Trace};
 
-use crate::breakdown::lanes::{Lane, lanes};
-use crate::classify::Classes;
+use model::classify::Classes;
+use model::lanes::{Lane, lanes};
 
 use palette::Palette;
 

@@ -3,8 +3,8 @@
 use report::chart::{Ink, Series};
 use trace::{Map, Trace};
 
-use crate::breakdown::lanes::Lane;
-use crate::classify::{Category, Classes};
+use model::classify::{Category, Classes};
+use model::lanes::Lane;
 
 /// Colours of categories, by time; the rest shares grey.
 pub struct Palette {

@@ -5,9 +5,9 @@ use report::{Unit, Value, show};
 use trace::Table;
 
 use super::{Gpu, duration};
-use crate::breakdown::lanes::{GpuRow, Lane};
-use crate::names::display_name;
 use crate::statistics::percent;
+use model::lanes::{GpuRow, Lane};
+use model::names::display_name;
 
 /// GPUs beyond this many are left out.
 const STRIPS: usize = 16;
@@ -132,7 +132,7 @@ mod tests {
 
     use super::super::{Classes, charts};
     use super::*;
-    use crate::Classifier;
+    use model::classify::Classifier;
 
     /// Every nanosecond of work must be in the strip, whatever the slots.
     #[test]

@@ -6,7 +6,7 @@ use regex::Regex;
 use report::{Column, Table, Unit, Value};
 
 use super::rows::{Row, Rows, percent};
-use crate::names;
+use model::names;
 
 /// Figures of whole runs that a gate may name: (word, row of `end_to_end`).
 const WHOLE: &[(&str, &str)] = &[

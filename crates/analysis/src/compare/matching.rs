@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::names;
+use model::names;
 
 /// Families with more names than this on a side are matched on their longest-running ones only.
 const LARGEST_FAMILY: usize = 1000;

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use trace::{CopyKind, Map, RowRef, StrId, Table, Trace};
 
 use super::series::Series;
-use crate::breakdown::lanes::{Lane, lanes};
-use crate::breakdown::sweep::{Bucket, Timeline};
-use crate::classify::{Category, Classes, Classifier, Kind};
+use crate::breakdown::sweep::Timeline;
 use crate::summary::group::Groups;
+use model::classify::{Category, Classes, Classifier, Kind};
+use model::lanes::Bucket;
+use model::lanes::{Lane, lanes};
 
 /// One run.
 #[derive(Debug, Default)]

@@ -30,7 +30,7 @@ use report::{HealthCheck, HealthStatus, Report};
 use trace::{AgentKind, Trace};
 
 use crate::base;
-use crate::classify::Classifier;
+use model::classify::Classifier;
 
 pub use gates::{Gate, GateError, GateOutcome};
 pub use repeats::{Uneven, repeats};

@@ -2,7 +2,7 @@
 
 use trace::{Ns, Trace};
 
-use crate::stages::{self, Stage};
+use model::stages::{self, Stage};
 
 /// Why files cannot be sorted into runs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -11,7 +11,7 @@ use super::replay::{Known, Replayed, replay};
 use super::rules::Rules;
 use super::unexplained;
 use super::works::{NONE, Works};
-use crate::classify::Classes;
+use model::classify::Classes;
 
 /// The start of a piece of work, as a point.
 pub(super) fn start_of(work: u32) -> u32 {

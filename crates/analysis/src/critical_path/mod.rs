@@ -38,7 +38,7 @@ use self::graph::{Dependency, Provenance};
 use self::tables::Predicted;
 use self::what_if::Factors;
 use crate::base;
-use crate::classify::{Classes, Classifier};
+use model::classify::{Classes, Classifier};
 
 pub use self::track::{PathStep, draw};
 pub use self::walk::{Bound, Label};

@@ -7,9 +7,9 @@ use trace::{Map, StrId, Trace};
 use super::build::Run;
 use super::graph::Dependency;
 use super::walk::Bound;
-use crate::classify::{Category, Classes, Kind};
 use crate::filters::kernel_pattern;
-use crate::names;
+use model::classify::{Category, Classes, Kind};
+use model::names;
 
 /// Work and a factor for its time: `gemm=0.5`.
 #[derive(Clone, Debug)]

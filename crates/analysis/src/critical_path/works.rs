@@ -5,9 +5,9 @@ use trace::{
 };
 
 use super::clocks::Clocks;
-use crate::breakdown::lanes::kernel_bucket;
-use crate::breakdown::sweep::Bucket;
-use crate::classify::Classes;
+use model::classify::Classes;
+use model::lanes::Bucket;
+use model::lanes::kernel_bucket;
 
 /// No row.
 pub(super) const NONE: u32 = u32::MAX;

@@ -7,11 +7,11 @@ use trace::{Map, RowRef, StrId, Table, Trace};
 use super::calls::HostCalls;
 use super::gaps::{self, Cause, Gap};
 use super::thresholds::Thresholds;
-use crate::breakdown::lanes::{GpuRow, Lane, lanes};
-use crate::breakdown::sweep::Bucket;
 use crate::overlap::{Overlap, overlap};
 use crate::statistics::percent;
-use crate::triage::Context;
+use model::Run;
+use model::lanes::Bucket;
+use model::lanes::{GpuRow, Lane, lanes};
 
 /// One GPU of one rank.
 pub(super) struct Gpu {
@@ -37,7 +37,7 @@ impl Gpu {
 
 /// A run as the rules see it.
 pub(super) struct Facts<'a> {
-    pub context: &'a Context<'a>,
+    pub context: &'a Run<'a>,
     pub limits: &'static Thresholds,
     pub calls: HostCalls,
     pub gpus: Vec<Gpu>,
@@ -45,7 +45,7 @@ pub(super) struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    pub fn of(context: &'a Context<'a>) -> Self {
+    pub fn of(context: &'a Run<'a>) -> Self {
         let limits = Thresholds::built_in();
         let calls = HostCalls::of(context.trace, limits);
         let mut gpus: Vec<Gpu> = lanes(context.trace, &context.classes).into_iter().map(gpu).collect();

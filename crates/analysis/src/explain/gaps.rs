@@ -11,7 +11,7 @@ use trace::{Map, RowRef, StrId, Trace};
 use super::calls::{CallKind, HostCalls, Thread};
 use super::facts::Gpu;
 use super::thresholds::Thresholds;
-use crate::breakdown::lanes::GpuRow;
+use model::lanes::GpuRow;
 
 /// Why the GPU had nothing to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

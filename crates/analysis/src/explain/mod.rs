@@ -26,7 +26,7 @@ use self::facts::Facts;
 use self::rule::Verdict;
 use crate::base;
 use crate::overlap::overlap_needs;
-use crate::triage::Context;
+use model::Run;
 
 pub use rule::Rule;
 pub use rules::RULES;
@@ -37,7 +37,7 @@ pub fn explain_needs() -> Needs {
 }
 
 /// What the rules find in a run read with [`explain_needs`]; only those named, where any are.
-pub fn explain(context: &Context, only: &[String]) -> Report {
+pub fn explain(context: &Run, only: &[String]) -> Report {
     let mut report = base::report("explain", context.trace);
     let mut table = rules_table();
     let facts = Facts::of(context);

@@ -3,8 +3,9 @@
 use report::{Finding, Severity, Value};
 
 use super::facts::{Facts, Sum};
-use crate::names;
+use crate::base;
 use crate::statistics::percent;
+use model::names;
 
 /// What a rule says of a run.
 pub(super) enum Verdict {
@@ -68,8 +69,8 @@ pub(super) fn evidence(facts: &Facts, sum: &Sum) -> Vec<(&'static str, Value)> {
     let gpu = &facts.gpus[sum.gpu];
     vec![
         ("name", Value::from(facts.text(sum.name))),
-        ("rank", gpu.lane.rank_value()),
-        ("agent", gpu.lane.agent_value(facts.trace())),
+        ("rank", base::rank_of(&gpu.lane)),
+        ("agent", base::agent_of(facts.trace(), &gpu.lane)),
         ("calls", Value::from(sum.calls)),
         ("first_ns", Value::Int(sum.first)),
         ("last_ns", Value::Int(sum.last)),

@@ -3,8 +3,8 @@
 use trace::{Map, ShapeId, StrId, Table};
 
 use super::facts::Facts;
-use crate::breakdown::sweep::Bucket;
-use crate::stages::Stage;
+use model::lanes::Bucket;
+use model::stages::Stage;
 
 /// Calls in time order.
 pub(super) struct Series {

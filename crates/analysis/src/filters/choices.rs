@@ -5,9 +5,9 @@ use trace::{AgentKind, RowRef, Selection, StrId, Subset, Table, Trace};
 
 use super::near::most_frequent;
 use super::{FilterError, Filters};
-use crate::classify::{Category, Classes, Classifier};
-use crate::names;
-use crate::stages::{Stage, StageSource, Stages};
+use model::classify::{Category, Classes, Classifier};
+use model::names;
+use model::stages::{Stage, StageSource, Stages};
 
 /// How many names an error shows.
 const SHOWN: usize = 5;

@@ -20,8 +20,8 @@ pub use near::nearest;
 use regex::Regex;
 use trace::{Kept, Moment, Needs, Ns, Selection, Subset, Trace, Window};
 
-use crate::classify::Classifier;
-use crate::stages::Stage;
+use model::classify::Classifier;
+use model::stages::Stage;
 
 /// One end of a window.
 #[derive(Clone, Debug, PartialEq, Eq)]

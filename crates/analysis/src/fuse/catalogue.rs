@@ -7,7 +7,7 @@ use regex::Regex;
 use serde::Deserialize;
 
 use super::steps::{Step, parse};
-use crate::classify::{Category, RulesError};
+use model::classify::{Category, RulesError};
 
 const BUILT_IN: &str = include_str!("../../rules/fusions.toml");
 

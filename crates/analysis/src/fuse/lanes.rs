@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use trace::{Map, RowRef, StrId, Table};
 
 use super::catalogue::{FusionCatalogue, Group, is_main};
-use crate::attribution::SiteId;
-use crate::names::canonical;
-use crate::stages::Stage;
-use crate::triage::Context;
+use model::Run;
+use model::attribution::SiteId;
+use model::names::canonical;
+use model::stages::Stage;
 
 /// A row of GPU work as matching sees it.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ pub(super) struct Kind {
 
 impl Lanes {
     /// Sorts all rows into lanes and tries every group on every kind once.
-    pub fn of(context: &Context<'_>, catalogue: &FusionCatalogue) -> Self {
+    pub fn of(context: &Run<'_>, catalogue: &FusionCatalogue) -> Self {
         let mut kinds = Kinds::default();
         let mut lanes: BTreeMap<(u32, u32, u32, u32), Vec<Item>> = BTreeMap::new();
         let lane_of = LaneOf::new(context);
@@ -81,7 +81,7 @@ struct Kinds {
 }
 
 impl Kinds {
-    fn of(&mut self, context: &Context<'_>, row: RowRef) -> u32 {
+    fn of(&mut self, context: &Run<'_>, row: RowRef) -> u32 {
         let site = context.site(row);
         let kind = Kind { name: context.name(row), op: site.cpu_op, class: self.class(context, row) };
         let is_copy = row.row_of(Table::MemoryCopies).is_some();
@@ -95,7 +95,7 @@ impl Kinds {
     }
 
     /// The class of its module, by number: `RMSNorm_0` and `RMSNorm_7` are of one.
-    fn class(&mut self, context: &Context<'_>, row: RowRef) -> u32 {
+    fn class(&mut self, context: &Run<'_>, row: RowRef) -> u32 {
         let site = context.attribution.site_of(row);
         if let Some(&known) = self.class_of.get(&site) {
             return known;
@@ -112,7 +112,7 @@ fn without_number(module: &str) -> &str {
     module.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_')
 }
 
-fn memberships(context: &Context<'_>, catalogue: &FusionCatalogue, row: RowRef) -> Vec<u64> {
+fn memberships(context: &Run<'_>, catalogue: &FusionCatalogue, row: RowRef) -> Vec<u64> {
     let mut bits = vec![0u64; catalogue.groups.len().div_ceil(64)];
     let name = canonical(context.trace.strings.get(context.name(row)));
     let (op, module) = {
@@ -144,7 +144,7 @@ struct LaneOf {
 }
 
 impl LaneOf {
-    fn new(context: &Context<'_>) -> Self {
+    fn new(context: &Run<'_>) -> Self {
         let mut agents: Map<(u32, u32), Vec<u32>> = Map::default();
         let kernels = &context.trace.kernels;
         for i in 0..kernels.len() {
@@ -156,7 +156,7 @@ impl LaneOf {
         Self { agents }
     }
 
-    fn lane(&self, context: &Context<'_>, row: RowRef) -> (u32, u32, u32, u32) {
+    fn lane(&self, context: &Run<'_>, row: RowRef) -> (u32, u32, u32, u32) {
         let (process, agent, queue, stream) = context.lane(row);
         // A stream is in order whatever queues it is put on; without a stream the queue is all there is.
         let queue = if stream == trace::StreamId::NONE.0 { queue } else { 0 };

@@ -37,10 +37,10 @@ use self::matching::{Match, Taken, find};
 use self::program::Program;
 use self::saving::{Saving, gaps, saving};
 use self::sizes::Sizes;
-use crate::classify::Platform;
-use crate::names::canonical;
-use crate::stages::Stage;
-use crate::triage::Context;
+use model::Run;
+use model::classify::Platform;
+use model::names::canonical;
+use model::stages::Stage;
 
 /// Sequences of a layer that occur less faithfully than this are chance neighbours.
 const LEAST_REGULARITY: f64 = 0.5;
@@ -115,12 +115,12 @@ impl Opportunity<'_> {
 }
 
 /// What can be fused, by the catalogue that comes with the program.
-pub fn fuse(context: &Context<'_>) -> Fuse {
+pub fn fuse(context: &Run<'_>) -> Fuse {
     fuse_with(context, FusionCatalogue::built_in())
 }
 
 /// What can be fused, by a catalogue.
-pub fn fuse_with(context: &Context<'_>, catalogue: &FusionCatalogue) -> Fuse {
+pub fn fuse_with(context: &Run<'_>, catalogue: &FusionCatalogue) -> Fuse {
     let search = Search {
         context,
         program: Program::of(context),
@@ -172,7 +172,7 @@ struct Active<'a> {
 }
 
 struct Search<'a> {
-    context: &'a Context<'a>,
+    context: &'a Run<'a>,
     program: Program,
     lanes: Lanes,
     helpers: Vec<bool>,

@@ -3,9 +3,9 @@
 use serde_json::Value;
 use trace::{Map, Trace};
 
-use crate::attribution::Site;
-use crate::classify::Platform;
-use crate::triage::Context;
+use model::Run;
+use model::attribution::Site;
+use model::classify::Platform;
 
 /// Frameworks by what the paths of their Python files begin with or contain.
 const FRAMEWORKS: &[(&str, &str)] = &[
@@ -34,7 +34,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    pub fn of(context: &Context<'_>) -> Self {
+    pub fn of(context: &Run<'_>) -> Self {
         let mut votes: Map<&'static str, i64> = Map::default();
         for &row in &context.rows {
             if let Some(framework) = framework_of(context, context.site(row)) {
@@ -43,11 +43,11 @@ impl Program {
         }
         let by_time = votes.into_iter().max_by_key(|&(framework, time)| (time, framework));
         Self {
-            framework: (context.told.framework)
+            framework: (context.program.framework)
                 .or_else(|| by_time.map(|(framework, _)| framework))
                 .or_else(|| by_backend(context)),
             model: model_words(context),
-            ranks: context.told.ranks.or_else(|| ranks(context.trace)),
+            ranks: context.program.ranks.or_else(|| ranks(context.trace)),
             platform: Platform::of(context.trace),
         }
     }
@@ -68,22 +68,23 @@ impl Program {
     }
 }
 
-fn framework_of(context: &Context<'_>, site: &Site) -> Option<&'static str> {
+fn framework_of(context: &Run<'_>, site: &Site) -> Option<&'static str> {
     let paths = [site.location, site.model_frame, site.leaf].map(|id| context.attribution.text(id));
     let known = |path: &&str| FRAMEWORKS.iter().find(|(part, _)| path.contains(part));
     paths.iter().find_map(known).map(|(_, framework)| *framework)
 }
 
 /// Kernels that only one framework has.
-fn by_backend(context: &Context<'_>) -> Option<&'static str> {
+fn by_backend(context: &Run<'_>) -> Option<&'static str> {
     let has = |backend: &str| {
         context.rows.iter().any(|&row| context.class(row).is_some_and(|class| &*class.backend == backend))
     };
     ["sglang", "vllm"].into_iter().find(|framework| has(framework))
 }
 
-fn model_words(context: &Context<'_>) -> String {
-    let mut words = context.told.model.as_ref().map(|model| model.to_lowercase() + "\n").unwrap_or_default();
+fn model_words(context: &Run<'_>) -> String {
+    let mut words =
+        context.program.model.as_ref().map(|model| model.to_lowercase() + "\n").unwrap_or_default();
     let strings = &context.trace.strings;
     for fact in &context.trace.metadata {
         if strings.get(fact.key).contains("model") {

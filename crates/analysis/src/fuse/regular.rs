@@ -6,7 +6,7 @@ use trace::Map;
 
 use super::lanes::Lanes;
 use super::matching::Match;
-use crate::stages::{Stage, layers};
+use model::stages::{Stage, layers};
 
 /// Calls of every kind of kernel in every stage.
 pub(super) fn calls(lanes: &Lanes) -> Map<(Stage, u32), usize> {

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use trace::{Map, RowRef};
 
-use crate::attribution::SiteId;
-use crate::triage::Context;
+use model::Run;
+use model::attribution::SiteId;
 
 /// Bytes of an element by the type's name in traces.
 const TYPES: &[(&str, u64)] = &[
@@ -37,12 +37,12 @@ pub(super) struct Tensors {
 
 /// Tensors of every site, read once.
 pub(super) struct Sizes<'a> {
-    context: &'a Context<'a>,
+    context: &'a Run<'a>,
     known: Map<SiteId, Option<Tensors>>,
 }
 
 impl<'a> Sizes<'a> {
-    pub fn new(context: &'a Context<'a>) -> Self {
+    pub fn new(context: &'a Run<'a>) -> Self {
         Self { context, known: Map::default() }
     }
 

@@ -8,8 +8,7 @@
 use trace::{AgentId, Map, Table, Trace};
 
 use super::recorded::{lds_of, workgroup_of};
-use crate::gpu::RecordedGpu;
-use crate::panels::Specs;
+use crate::gpu::{RecordedGpu, Specs};
 
 /// Waves that were resident.
 #[derive(Clone, Copy, Debug, PartialEq)]

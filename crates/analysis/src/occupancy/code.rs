@@ -4,7 +4,7 @@ use hw::code_object::{CodeObjectKernel, Contents};
 use report::{Finding, InputFact, Report, Severity, Value};
 
 use super::{CODE_OBJECT, OccupancyOptions, Subject};
-use crate::names;
+use model::names;
 
 pub(super) fn subjects(
     contents: &Contents,

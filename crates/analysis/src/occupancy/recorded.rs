@@ -8,7 +8,7 @@ use trace::{LaunchShape, Map, OptI64, Trace};
 use super::achieved::Achieved;
 use super::gfx950::{self, Verdict};
 use super::{CODE_OBJECT, OccupancyOptions, PROFILER, Subject};
-use crate::names;
+use model::names;
 
 /// Where registers may be recorded wrong.
 const GFX950: &str = "gfx950";

@@ -3,7 +3,7 @@
 use report::{Column, Table, Unit, Value};
 
 use super::Subject;
-use crate::names;
+use model::names;
 
 pub(super) fn table(subjects: &[Subject]) -> Table {
     let columns = vec![

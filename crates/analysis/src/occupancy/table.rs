@@ -10,7 +10,7 @@ use trace::Map;
 
 use super::Subject;
 use super::achieved::Resident;
-use crate::names;
+use model::names;
 
 /// A row: a kernel, its name for people, and how many of its waves fit or why that is not known.
 struct Line<'a> {

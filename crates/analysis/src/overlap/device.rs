@@ -6,11 +6,11 @@ use trace::{Map, ProcessId, RowRef, StrId, Table, Trace};
 
 use super::rules::{Kind, Rules};
 use super::sweep::{Bucket, Span, Swept, sweep};
-use crate::attribution::GpuRows;
-use crate::breakdown::lanes::{Lane, lanes};
-use crate::breakdown::sweep::Bucket as TimelineBucket;
-use crate::stages::Stage;
-use crate::triage::Context;
+use model::Run;
+use model::attribution::GpuRows;
+use model::lanes::Bucket as TimelineBucket;
+use model::lanes::{Lane, lanes};
+use model::stages::Stage;
 
 /// A step of a stage, or the whole stage where steps are not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -94,7 +94,7 @@ fn process_of(trace: &Trace, row: RowRef) -> ProcessId {
 }
 
 /// The GPUs of a run, swept.
-pub(super) fn devices(context: &Context) -> Vec<Device> {
+pub(super) fn devices(context: &Run) -> Vec<Device> {
     let launches = GpuRows::of(context.trace);
     let mut lanes = lanes(context.trace, &context.classes);
     if context.rows.len() < context.trace.kernels.len() + context.trace.memory_copies.len() {
@@ -105,7 +105,7 @@ pub(super) fn devices(context: &Context) -> Vec<Device> {
     lanes.into_iter().map(|lane| device(context, lane, &launches)).collect()
 }
 
-fn device(context: &Context, lane: Lane, launches: &GpuRows) -> Device {
+fn device(context: &Run, lane: Lane, launches: &GpuRows) -> Device {
     let mut streams = Streams { trace: context.trace, numbers: Map::default(), streams: Vec::new() };
     let mut work: Vec<Work> = lane
         .rows
@@ -156,7 +156,7 @@ fn span(work: &Work) -> Span {
     Span { start: work.start, end: work.end, stream: work.stream, bucket }
 }
 
-fn kind(context: &Context, row: RowRef, bucket: TimelineBucket) -> Kind {
+fn kind(context: &Run, row: RowRef, bucket: TimelineBucket) -> Kind {
     match bucket {
         TimelineBucket::Communication => Kind::Communication,
         TimelineBucket::Memcpy => Kind::Copy,
@@ -168,7 +168,7 @@ fn kind(context: &Context, row: RowRef, bucket: TimelineBucket) -> Kind {
     }
 }
 
-fn step(context: &Context, row: RowRef) -> StepKey {
+fn step(context: &Run, row: RowRef) -> StepKey {
     match context.stages.step(row) {
         Some(step) => StepKey::Step(context.stages.steps[step].number),
         None => StepKey::Stage(context.stage(row)),

@@ -7,15 +7,15 @@ use super::order::Cause;
 use super::risk::Why;
 use super::rules::{Kind, Rules};
 use super::tables::{scope, stage_word};
-use crate::names;
 use crate::statistics::percent;
-use crate::triage::Context;
 use crate::words::duration;
+use model::Run;
+use model::names;
 
 /// Which priorities are worth a finding.
 const PRIORITIES: [&str; 2] = ["P1", "P2"];
 
-pub(super) fn findings(context: &Context, devices: &[Analysed], found: &[Opportunity]) -> Vec<Finding> {
+pub(super) fn findings(context: &Run, devices: &[Analysed], found: &[Opportunity]) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
         found.iter().filter(|found| worth(found)).map(|found| finding(context, devices, found)).collect();
     findings
@@ -46,7 +46,7 @@ fn id(found: &Opportunity) -> &'static str {
     }
 }
 
-fn finding(context: &Context, devices: &[Analysed], found: &Opportunity) -> Finding {
+fn finding(context: &Run, devices: &[Analysed], found: &Opportunity) -> Finding {
     let (d, i) = found.representative;
     let (analysed, rules) = (&devices[d], Rules::built_in());
     let (work, seen) = (&analysed.device.work[i as usize], &analysed.device.swept.seen[i as usize]);
@@ -116,7 +116,7 @@ fn finding(context: &Context, devices: &[Analysed], found: &Opportunity) -> Find
 }
 
 /// The operation and size of the collective, when the trace says.
-fn collective(context: &Context, found: &Opportunity) -> Option<String> {
+fn collective(context: &Run, found: &Opportunity) -> Option<String> {
     if found.kind != Kind::Communication {
         return None;
     }

@@ -29,9 +29,9 @@ use report::{Finding, Report, Table};
 use trace::Needs;
 
 use self::opportunities::Analysed;
-use crate::attribution;
 use crate::base;
-use crate::triage::Context;
+use model::Run;
+use model::attribution;
 
 /// What could overlap.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -50,12 +50,12 @@ pub fn overlap_needs() -> Needs {
 }
 
 /// What could overlap in a run read with [`overlap_needs`].
-pub fn overlap(context: &Context) -> Overlap {
+pub fn overlap(context: &Run) -> Overlap {
     of_devices(context, &analyse(context))
 }
 
 /// The same as a report of its own, with what each GPU ran at once.
-pub fn overlap_report(context: &Context) -> Report {
+pub fn overlap_report(context: &Run) -> Report {
     let devices = analyse(context);
     let Overlap { table, findings, notes } = of_devices(context, &devices);
     let mut report = base::report("overlap", context.trace);
@@ -65,12 +65,12 @@ pub fn overlap_report(context: &Context) -> Report {
     report
 }
 
-fn analyse(context: &Context) -> Vec<Analysed> {
+fn analyse(context: &Run) -> Vec<Analysed> {
     let devices = device::devices(context).into_iter();
     devices.map(|device| Analysed::of(context, device)).collect()
 }
 
-fn of_devices(context: &Context, devices: &[Analysed]) -> Overlap {
+fn of_devices(context: &Run, devices: &[Analysed]) -> Overlap {
     let found = opportunities::opportunities(context, devices);
     Overlap {
         table: tables::opportunities(context, devices, &found),

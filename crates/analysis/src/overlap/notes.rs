@@ -2,10 +2,10 @@
 
 use super::opportunities::Analysed;
 use super::rules::Kind;
-use crate::attribution::Source;
-use crate::triage::Context;
+use model::Run;
+use model::attribution::Source;
 
-pub(super) fn notes(context: &Context, devices: &[Analysed]) -> Vec<String> {
+pub(super) fn notes(context: &Run, devices: &[Analysed]) -> Vec<String> {
     let work = || devices.iter().flat_map(|analysed| &analysed.device.work);
     let mut notes = Vec::new();
     if work().next().is_none() {

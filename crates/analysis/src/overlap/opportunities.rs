@@ -10,10 +10,10 @@ use super::pools::Pools;
 use super::risk::{Scene, Why, confidence};
 use super::rules::{Decision, Kind, Risk, Rules, Verdict};
 use super::syncs::{Knowledge, operations};
-use crate::attribution::SiteId;
-use crate::stages::Stage;
 use crate::statistics::percent;
-use crate::triage::Context;
+use model::Run;
+use model::attribution::SiteId;
+use model::stages::Stage;
 
 /// A device with all that its work's risk is told from.
 pub(super) struct Analysed {
@@ -24,14 +24,14 @@ pub(super) struct Analysed {
 }
 
 impl Analysed {
-    pub fn of(context: &Context, device: Device) -> Self {
+    pub fn of(context: &Run, device: Device) -> Self {
         let (ops, knowledge) = operations(context.trace, &device);
         let order = Order::of(device.streams.len(), &ops);
         let pools = Pools::of(&device);
         Self { device, order, knowledge, pools }
     }
 
-    pub fn scene<'a>(&'a self, context: &'a Context<'a>) -> Scene<'a> {
+    pub fn scene<'a>(&'a self, context: &'a Run<'a>) -> Scene<'a> {
         Scene {
             context,
             device: &self.device,
@@ -98,7 +98,7 @@ struct Group {
 }
 
 /// The kernels worth a line, most urgent first.
-pub(super) fn opportunities(context: &Context, devices: &[Analysed]) -> Vec<Opportunity> {
+pub(super) fn opportunities(context: &Run, devices: &[Analysed]) -> Vec<Opportunity> {
     let (groups, totals) = group(devices);
     let mut found: Vec<Opportunity> = groups
         .into_iter()
@@ -138,7 +138,7 @@ fn group(devices: &[Analysed]) -> (Map<Key, Group>, Map<Stage, i64>) {
 }
 
 fn verdict(
-    context: &Context,
+    context: &Run,
     devices: &[Analysed],
     (stage, kind, _): Key,
     group: &Group,
@@ -168,7 +168,7 @@ struct StepSum {
 }
 
 fn opportunity(
-    context: &Context,
+    context: &Run,
     devices: &[Analysed],
     (stage, kind, name): Key,
     group: Group,

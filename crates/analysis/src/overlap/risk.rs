@@ -10,10 +10,10 @@ use super::order::{Cause, Order};
 use super::pools::Pools;
 use super::rules::{Risk, Rules};
 use super::syncs::Knowledge;
-use crate::attribution::Site;
-use crate::names;
-use crate::triage::Context;
 use crate::words::duration;
+use model::Run;
+use model::attribution::Site;
+use model::names;
 
 /// Why a risk is what it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,7 +54,7 @@ pub(super) enum Relation {
 
 /// All that the risk of a device's work is told from.
 pub(super) struct Scene<'a> {
-    pub context: &'a Context<'a>,
+    pub context: &'a Run<'a>,
     pub device: &'a Device,
     pub order: &'a Order,
     pub knowledge: Knowledge,

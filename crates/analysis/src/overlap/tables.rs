@@ -4,21 +4,22 @@ use report::{Column, Table, Unit, Value};
 
 use super::opportunities::{Analysed, Opportunity};
 use super::rules::Kind;
-use crate::attribution::Source;
-use crate::names;
-use crate::stages::Stage;
+use crate::base;
 use crate::statistics::percent;
-use crate::triage::Context;
+use model::Run;
+use model::attribution::Source;
+use model::names;
+use model::stages::Stage;
 
 /// The stage when the run is not told apart into stages.
 const ONE_STAGE: &str = "all";
 
-pub(super) fn stage_word(context: &Context, stage: Stage) -> &'static str {
+pub(super) fn stage_word(context: &Run, stage: Stage) -> &'static str {
     let staged = context.stages.present().iter().any(|&stage| stage != Stage::Other);
     if staged { stage.name() } else { ONE_STAGE }
 }
 
-pub(super) fn opportunities(context: &Context, devices: &[Analysed], found: &[Opportunity]) -> Table {
+pub(super) fn opportunities(context: &Run, devices: &[Analysed], found: &[Opportunity]) -> Table {
     let columns = vec![
         Column::text("stage"),
         Column::text("priority"),
@@ -78,7 +79,7 @@ fn normal(column: Column) -> Column {
 }
 
 /// The Python line that most of a kernel's time comes from.
-pub(super) fn scope(context: &Context, found: &Opportunity) -> Value {
+pub(super) fn scope(context: &Run, found: &Opportunity) -> Value {
     let site = &context.attribution.sites[found.site.0 as usize];
     if site.source == Source::GraphLaunch {
         return Value::absent("only the launch of its graph is known; a mapping trace tells the rest");
@@ -91,7 +92,7 @@ pub(super) fn scope(context: &Context, found: &Opportunity) -> Value {
 }
 
 /// What each GPU ran at once.
-pub(super) fn concurrency(context: &Context, devices: &[Analysed]) -> Table {
+pub(super) fn concurrency(context: &Run, devices: &[Analysed]) -> Table {
     let columns = vec![
         Column::int("rank", Unit::None).key(),
         Column::int("agent", Unit::None).key(),
@@ -114,8 +115,8 @@ pub(super) fn concurrency(context: &Context, devices: &[Analysed]) -> Table {
         };
         let swept = &device.swept;
         table.push(vec![
-            device.lane.rank_value(),
-            device.lane.agent_value(context.trace),
+            base::rank_of(&device.lane),
+            base::agent_of(context.trace, &device.lane),
             Value::from(device.work.len()),
             Value::from(device.streams.len()),
             Value::Int(swept.busy),

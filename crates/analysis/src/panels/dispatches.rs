@@ -9,7 +9,7 @@ use super::catalogue::{Catalogue, architecture};
 use super::expression::{Absent, Bound, Inputs, Source, parse};
 use super::options::NormalUnit;
 use super::pivot::{Columns, pivot};
-use super::specs::Specs;
+use crate::gpu::Specs;
 
 /// The accumulation of a level pass; newer releases name it after the pass instead.
 const ACCUMULATION: &str = "SQ_ACCUM_PREV_HIRES";

@@ -4,7 +4,7 @@ use hw::arch;
 use serde_json::Value;
 use trace::{AgentKind, Trace};
 
-use super::specs::Specs;
+use crate::gpu::Specs;
 
 /// What the vendor counts for every GPU of the catalogue.
 const PIPES: u32 = 4;

@@ -9,11 +9,11 @@ use super::machine;
 use super::memory_chart;
 use super::options::{Blocks, NormalUnit, Rule, TimeUnit};
 use super::select::{Choice, ChoiceError, choose};
-use super::specs::Specs;
 use super::tables::{Style, table};
 use super::top::{TopKernel, dispatch_table, kernel_table};
 use super::values::{TableValues, evaluate};
 use crate::base;
+use crate::gpu::Specs;
 
 /// What to show and how.
 #[derive(Clone, Debug, Default)]

@@ -11,12 +11,12 @@ use trace::{Needs, ThreadTrace, Trace};
 
 use crate::base;
 use crate::bottleneck::{Figures, KernelFigures, bottlenecks, kernel_figures, put_workgroups};
-use crate::classify::Classifier;
 use crate::critical_path::{CriticalPathOptions, critical_path, critical_path_needs};
 use crate::occupancy::{OccupancyOptions, occupancy, occupancy_needs, resources};
 use crate::roofline::{RooflineOptions, roofline, roofline_needs};
 use crate::stability::{RunTimes, Stability, stability_tables};
 use crate::{att, statistics::percent};
+use model::classify::Classifier;
 
 pub use crate::stability::process_spread;
 pub use result::process_result;
@@ -125,7 +125,7 @@ pub fn profile_report(profiled: &Profiled) -> Report {
 
 /// Whether two sources mean the same kernel: one may have its name mangled.
 fn same_kernel(one: &str, other: &str) -> bool {
-    one == other || crate::names::demangle(one) == crate::names::demangle(other)
+    one == other || model::names::demangle(one) == model::names::demangle(other)
 }
 
 /// A table of a report under another name.
@@ -160,7 +160,7 @@ fn figures(timing: &Trace, counters: Option<&Trace>, thread_traces: &[ThreadTrac
 fn take_occupancy(kernels: &mut [KernelFigures], table: &Table) {
     let Some(name) = table.column("name") else { return };
     for kernel in kernels {
-        let shown = crate::names::demangle(&kernel.name);
+        let shown = model::names::demangle(&kernel.name);
         let row = table.rows.iter().find(|row| matches!(&row[name], Value::Text(text) if *text == shown));
         let cell = |key: &str| row?[table.column(key)?].number();
         if let Some(percent) = cell("occupancy_pct") {

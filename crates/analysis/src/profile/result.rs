@@ -40,7 +40,7 @@ fn cell(table: &Table, row: usize, key: &str) -> Json {
 /// The row of a kernel, whose name may be shown demangled.
 fn row_of(table: &Table, name: &str) -> Option<usize> {
     let column = table.column("name")?;
-    let shown = crate::names::demangle(name);
+    let shown = model::names::demangle(name);
     let named = |text: &str| text == name || text == shown;
     table.rows.iter().position(|row| matches!(&row[column], Value::Text(text) if named(text)))
 }

@@ -8,7 +8,7 @@ use report::chart::{Axis, Chart, Ink, Join, Mark, Point, Reference, Series, Xy, 
 
 use super::device::Device;
 use super::tables::Row;
-use crate::names;
+use model::names;
 
 /// Points that are drawn; those with most time.
 const MOST: usize = 40;

@@ -1,14 +1,10 @@
 //! The GPU whose roofs are drawn: what the trace says of it, what the user says, and peaks that were measured.
 
+use hw::Arch;
 use hw::peaks::{Peaks, Setup, peaks};
-use hw::{Arch, DataType, Level, Pipe};
 use trace::{AgentKind, Trace};
 
-use crate::gpu::RecordedGpu;
-use crate::panels::Specs;
-
-/// How `ingest` marks peaks measured by rocprof-compute.
-const MEASURED: &str = "roofline.";
+use crate::gpu::{NamedPeak, RecordedGpu, Specs, take_measured};
 
 /// What the user says beyond the trace.
 #[derive(Clone, Debug, Default)]
@@ -70,41 +66,10 @@ impl PeakSource {
         for (name, value) in object {
             let rate =
                 value.as_f64().filter(|rate| *rate > 0.0).ok_or_else(|| BadPeaks::NotARate(name.clone()))?;
-            Named::parse(name).ok_or_else(|| BadPeaks::Unknown(name.clone()))?;
+            NamedPeak::parse(name).ok_or_else(|| BadPeaks::Unknown(name.clone()))?;
             given.push((name.clone(), rate));
         }
         Ok(PeakSource::Given(given))
-    }
-}
-
-/// A peak by name.
-enum Named {
-    Bytes(Level),
-    Flops(Pipe, DataType),
-}
-
-impl Named {
-    fn parse(name: &str) -> Option<Named> {
-        if let Some(level) = name.strip_suffix("_gbps") {
-            return Level::ALL.into_iter().find(|known| known.name() == level).map(Named::Bytes);
-        }
-        let (data_type, pipe) = name.strip_suffix("_gflops")?.rsplit_once('_')?;
-        let pipe = match pipe {
-            "vector" => Pipe::Vector,
-            "matrix" => Pipe::Matrix,
-            _ => return None,
-        };
-        DataType::ALL
-            .into_iter()
-            .find(|known| known.name() == data_type)
-            .map(|known| Named::Flops(pipe, known))
-    }
-
-    fn set(&self, peaks: &mut Peaks, giga: f64, formula: &str) {
-        match self {
-            Named::Bytes(level) => peaks.set_bandwidth(*level, giga * 1e9, formula),
-            Named::Flops(pipe, data_type) => peaks.set_flops(*pipe, *data_type, giga * 1e9, formula),
-        }
     }
 }
 
@@ -165,7 +130,7 @@ pub(super) fn of(trace: &Trace, options: &RooflineOptions) -> Device {
         }
         PeakSource::Given(given) => {
             for (name, rate) in given {
-                if let Some(named) = Named::parse(name) {
+                if let Some(named) = NamedPeak::parse(name) {
                     named.set(&mut peaks, *rate, "as given");
                 }
             }
@@ -173,54 +138,6 @@ pub(super) fn of(trace: &Trace, options: &RooflineOptions) -> Device {
     }
     notes.extend(peaks.absent.iter().cloned());
     Device { arch: arch.facts.counters.clone(), peaks, notes }
-}
-
-/// Takes over the peaks that rocprof-compute measured on the first device; false if there are none.
-pub(crate) fn take_measured(trace: &Trace, peaks: &mut Peaks) -> bool {
-    let mut found = false;
-    for fact in &trace.metadata {
-        let Some(rest) = trace.strings.get(fact.key).strip_prefix(MEASURED) else { continue };
-        let Some(("0", column)) = rest.split_once('.') else { continue };
-        let Ok(rate) = trace.strings.get(fact.value).parse::<f64>() else { continue };
-        if let Some(named) = measured_column(column).filter(|_| rate > 0.0) {
-            named.set(peaks, rate, "measured");
-            found = true;
-        }
-    }
-    found
-}
-
-/// What a column of `roofline.csv` measures.
-fn measured_column(column: &str) -> Option<Named> {
-    let level = match column {
-        "HBMBw" => Some(Level::Hbm),
-        "L2Bw" => Some(Level::L2),
-        "L1Bw" => Some(Level::L1),
-        "LDSBw" => Some(Level::Lds),
-        _ => None,
-    };
-    if let Some(level) = level {
-        return Some(Named::Bytes(level));
-    }
-    let name = column.strip_suffix("Flops").or_else(|| column.strip_suffix("Ops"))?;
-    let (pipe, name) = match name.strip_prefix("MFMA") {
-        Some(name) => (Pipe::Matrix, name),
-        None => (Pipe::Vector, name),
-    };
-    let data_type = match name {
-        "F64" | "FP64" => DataType::Fp64,
-        "F32" | "FP32" => DataType::Fp32,
-        "F16" | "FP16" => DataType::Fp16,
-        "BF16" => DataType::Bf16,
-        "F8" | "FP8" => DataType::Fp8,
-        "F6" => DataType::Fp6,
-        "F4" => DataType::Fp4,
-        "I8" => DataType::Int8,
-        "I32" => DataType::Int32,
-        "I64" => DataType::Int64,
-        _ => return None,
-    };
-    Some(Named::Flops(pipe, data_type))
 }
 
 #[cfg(test)]

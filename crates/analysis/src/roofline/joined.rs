@@ -10,7 +10,7 @@ use super::formulas;
 use super::modelled::Modelled;
 use super::place::Work;
 use crate::bottleneck::{Figures, each_counter, put_counter};
-use crate::names;
+use model::names;
 
 /// What was measured of one op, or why nothing is known.
 pub(super) type Measured = Result<Work, String>;

@@ -27,7 +27,6 @@ use trace::{ArgNeeds, Needs, Trace};
 use crate::base;
 use crate::bottleneck::kernel_figures_where;
 
-pub(crate) use device::take_measured;
 pub use device::{BadPeaks, PeakSource, RooflineOptions};
 pub use formulas::roofline_counters;
 pub use joined::counted_sources;
@@ -35,7 +34,7 @@ pub use place::{Bound, Placed, Work, place};
 
 /// What [`roofline`] needs of a trace.
 pub fn roofline_needs() -> Needs {
-    let mut needs = Needs { python_frames: false, ..crate::attribution::needs() };
+    let mut needs = Needs { python_frames: false, ..model::attribution::needs() };
     if let ArgNeeds::Keys(keys) = &mut needs.args {
         keys.push("Concrete Inputs".into());
     }

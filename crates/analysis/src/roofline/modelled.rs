@@ -7,7 +7,7 @@ use trace::{Map, RowRef, StrId, Table, Trace};
 
 use super::op_model::{Model, Unmodelled, model};
 use super::place::Work;
-use crate::attribution::{Attribution, Forest, GpuRows, IdIndex, Source, attribute};
+use model::attribution::{Attribution, Forest, GpuRows, IdIndex, Source, attribute};
 
 /// One op with inputs of one shape.
 #[derive(Clone, Debug, PartialEq)]
@@ -271,5 +271,5 @@ fn most(trace: &Trace, names: BTreeMap<StrId, i64>) -> Vec<String> {
     let mut names: Vec<(&str, i64)> =
         names.into_iter().map(|(name, time)| (trace.strings.get(name), time)).collect();
     names.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
-    names.into_iter().take(EXAMPLES).map(|(name, _)| crate::names::display_name(name)).collect()
+    names.into_iter().take(EXAMPLES).map(|(name, _)| model::names::display_name(name)).collect()
 }

@@ -5,8 +5,8 @@ use trace::{Map, StrId, Trace};
 
 use super::Ranks;
 use super::group::Groups;
-use crate::nesting::self_times;
 use crate::statistics::{percent, rounded_mean};
+use model::nesting::self_times;
 
 #[derive(Clone)]
 struct Calls {

@@ -3,9 +3,9 @@
 use serde_json::Value as Json;
 use trace::{Map, StrId, Trace};
 
-use super::Context;
-use crate::classify::Platform;
-use crate::names;
+use model::Run;
+use model::classify::Platform;
+use model::names;
 
 /// What is known of the GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ const FAMILIES: &[&[&str]] = &[&["gfx940", "gfx941", "gfx942", "gfx94x", "gfx950
 
 impl Architecture {
     /// From kernel names, then devices, products and capabilities.
-    pub fn of(context: &Context) -> Self {
+    pub fn of(context: &Run) -> Self {
         if Platform::of(context.trace) == Platform::Cuda {
             let products = products(context.trace);
             let named = if products.is_empty() { "an NVIDIA GPU".to_string() } else { products.join(", ") };
@@ -119,7 +119,7 @@ impl Architecture {
 }
 
 /// The architecture most GPU time was built for; library kernels carry it in their names.
-fn by_kernel_names(context: &Context) -> Option<(String, String)> {
+fn by_kernel_names(context: &Run) -> Option<(String, String)> {
     let mut known: Map<StrId, Option<String>> = Map::default();
     let mut times: Vec<(String, i64)> = Vec::new();
     for &row in &context.rows {

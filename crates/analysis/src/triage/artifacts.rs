@@ -4,7 +4,8 @@ use report::{Report, render};
 use serde_json::{Value as Json, json};
 
 use super::metadata::{SCHEMA_VERSION, Told, WrongField, metadata};
-use super::{Context, kernel_map, kernel_table, summary};
+use super::{kernel_map, kernel_table, summary};
+use model::Run;
 
 /// One file: its name and its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +34,7 @@ pub const SCHEMAS: [(&str, &str); 6] = [
 ];
 
 /// The files of a finished report.
-pub fn artifacts(context: &Context, report: &Report, told: &Told) -> Result<Vec<Artifact>, WrongField> {
+pub fn artifacts(context: &Run, report: &Report, told: &Told) -> Result<Vec<Artifact>, WrongField> {
     let metadata = metadata(context, told)?;
     let mut files = vec![
         Artifact { name: "profile_summary.md", text: summary::summary(context, report, &metadata) },

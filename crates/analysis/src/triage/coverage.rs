@@ -2,12 +2,12 @@
 
 use report::{HealthCheck, HealthStatus, Report};
 
-use super::Context;
 use super::sites::mapping_source;
-use crate::attribution::Source;
-use crate::classify::Category;
-use crate::stages::StageSource;
 use crate::statistics::percent;
+use model::Run;
+use model::attribution::Source;
+use model::classify::Category;
+use model::stages::StageSource;
 
 /// Less than this located is a warning.
 const WELL_LOCATED_PCT: f64 = 95.0;
@@ -31,7 +31,7 @@ pub(super) struct Coverage {
 }
 
 impl Coverage {
-    pub fn of(context: &Context) -> Self {
+    pub fn of(context: &Run) -> Self {
         let mut coverage = Self::default();
         let mut others: trace::Map<trace::StrId, i64> = trace::Map::default();
         for &row in &context.rows {
@@ -84,20 +84,20 @@ impl Coverage {
         text
     }
 
-    pub fn classified_sentence(&self, context: &Context) -> String {
+    pub fn classified_sentence(&self, context: &Run) -> String {
         let text = format!("{:.2} % of GPU time in category `other`", self.other_pct());
         match self.other_names.first() {
             None => text,
             Some((name, _)) => format!(
                 "{text}, most of it `{}` (`--rules FILE` names more kernels)",
-                crate::names::display_name(context.trace.strings.get(*name))
+                model::names::display_name(context.trace.strings.get(*name))
             ),
         }
     }
 }
 
 /// Adds the checks `located`, `classified` and `join` to a report, and says them.
-pub(super) fn report(context: &Context, report: &mut Report) {
+pub(super) fn report(context: &Run, report: &mut Report) {
     let coverage = Coverage::of(context);
     let good = |good: bool| if good { HealthStatus::Pass } else { HealthStatus::Warn };
     let mut checks = vec![

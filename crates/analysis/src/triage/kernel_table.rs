@@ -4,12 +4,12 @@ use report::{Column, Table, Unit, Value};
 use serde_json::{Value as Json, json};
 use trace::{Map, StrId};
 
-use super::Context;
 use super::problem::Problems;
 use super::sites::{SiteTotals, Sites};
-use crate::names::{self, display_name};
-use crate::stages::Stage;
 use crate::statistics::{percent, rounded_mean};
+use model::Run;
+use model::names::{self, display_name};
+use model::stages::Stage;
 
 /// The table, and what it does not show.
 pub(super) struct KernelTable {
@@ -31,7 +31,7 @@ struct Group {
 }
 
 /// One row per stage and name, by stage, then by time.
-pub(super) fn kernel_table(context: &Context, min_share_pct: f64) -> KernelTable {
+pub(super) fn kernel_table(context: &Run, min_share_pct: f64) -> KernelTable {
     let groups = groups(context);
     let mut stage_ns: Map<Stage, i64> = Map::default();
     for group in &groups {
@@ -53,7 +53,7 @@ pub(super) fn kernel_table(context: &Context, min_share_pct: f64) -> KernelTable
     KernelTable { table, left_out, left_out_pct: percent(left_out_ns, total_ns) }
 }
 
-fn groups(context: &Context) -> Vec<Group> {
+fn groups(context: &Run) -> Vec<Group> {
     let mut places: Map<(Stage, StrId), usize> = Map::default();
     let mut groups: Vec<Group> = Vec::new();
     for &row in &context.rows {
@@ -96,7 +96,7 @@ fn columns() -> Vec<Column> {
     ]
 }
 
-fn row(context: &Context, group: Group, share: f64, problems: &mut Problems) -> Vec<Value> {
+fn row(context: &Run, group: Group, share: f64, problems: &mut Problems) -> Vec<Value> {
     let name = context.trace.strings.get(group.name);
     let class = context.class(group.first);
     let sites = group.sites.merged(context);
@@ -151,7 +151,7 @@ fn describe(site: &SiteTotals, of_ns: i64) -> Json {
 }
 
 /// What the name and the shapes tell of a matrix product, and whether the kernel has more than one site.
-fn notes(context: &Context, name: &str, sites: &[SiteTotals], problems: &mut Problems) -> String {
+fn notes(context: &Run, name: &str, sites: &[SiteTotals], problems: &mut Problems) -> String {
     let mut notes = Vec::new();
     if let Some(facts) = names::gemm(name) {
         if let Some([m, n, k]) = facts.tile {

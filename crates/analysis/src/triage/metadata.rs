@@ -2,11 +2,11 @@
 
 use serde_json::{Map as JsonMap, Value as Json, json};
 
-use super::Context;
 use super::architecture::Architecture;
 use super::secrets::without_secrets;
 use crate::fuse::program::Program;
-use crate::stages::Stage;
+use model::Run;
+use model::stages::Stage;
 
 /// Version of the artifacts; a change of meaning bumps it.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -98,7 +98,7 @@ const FIELDS: &[(&str, Kind, &str)] = &[
 ];
 
 /// The document, fields in the order of the contract.
-pub fn metadata(context: &Context, told: &Told) -> Result<Json, WrongField> {
+pub fn metadata(context: &Run, told: &Told) -> Result<Json, WrongField> {
     let mut known = Known { told, values: JsonMap::new(), sources: JsonMap::new(), absent: JsonMap::new() };
     check(&told.flags)?;
     check(&told.file)?;
@@ -189,7 +189,7 @@ impl Known<'_> {
     }
 
     /// What the trace, the server's arguments and the machine give.
-    fn observed(&self, context: &Context) -> Vec<Fact> {
+    fn observed(&self, context: &Run) -> Vec<Fact> {
         let mut facts: Vec<Fact> = Vec::new();
         if let Some((path, args)) = &self.told.server_args {
             let model = ["model_path", "model"].iter().find_map(|key| args.get(*key).and_then(Json::as_str));
@@ -235,7 +235,7 @@ impl Known<'_> {
 }
 
 /// The only stage there is, or `all`.
-fn stage(context: &Context, asked: Option<Stage>) -> (&'static str, &'static str) {
+fn stage(context: &Run, asked: Option<Stage>) -> (&'static str, &'static str) {
     if let Some(stage) = asked.filter(|stage| *stage != Stage::Other) {
         return (stage.name(), "asked for");
     }
@@ -252,7 +252,7 @@ fn stage(context: &Context, asked: Option<Stage>) -> (&'static str, &'static str
 }
 
 /// ROCm's version as far as HIP's tells: `70051831` is 7.0.
-fn rocm_version(context: &Context) -> Option<Fact> {
+fn rocm_version(context: &Run) -> Option<Fact> {
     let trace = context.trace;
     let value = |key: &str| {
         let fact = trace.metadata.iter().find(|fact| trace.strings.get(fact.key) == key)?;
@@ -266,7 +266,7 @@ fn rocm_version(context: &Context) -> Option<Fact> {
 }
 
 /// Numbers of the GPUs that worked, as the source counts them.
-fn devices(context: &Context) -> Vec<i64> {
+fn devices(context: &Run) -> Vec<i64> {
     let mut agents: Vec<u32> = context.rows.iter().map(|&row| context.lane(row).1).collect();
     agents.sort_unstable();
     agents.dedup();

@@ -1,14 +1,13 @@
 //! `triage`: which kernels cost most and where they come from, what could overlap, what could be fused.
 //!
 //! ```text
-//! sources ─► one run ─► Context (classes, sites, stages) ─┬─► kernel table ─┬─► Report ─► artifacts
+//! sources ─► one run ─► Run (classes, sites, stages) ─┬─► kernel table ─┬─► Report ─► artifacts
 //!                                                         ├─► overlap ──────┤
 //!                                                         └─► fuse ─────────┘
 //! ```
 
 mod architecture;
 mod artifacts;
-mod context;
 mod coverage;
 mod kernel_map;
 mod kernel_table;
@@ -16,17 +15,15 @@ mod metadata;
 mod problem;
 mod run;
 mod secrets;
-mod selection;
 mod sites;
 mod summary;
 
 pub use architecture::{ArchMatch, Architecture};
 pub use artifacts::{Artifact, SCHEMAS, artifacts};
-pub use context::{Context, ToldProgram};
 pub use metadata::{TARGET_ARCH, Told, WrongField};
 pub use run::{NoRun, OneRun};
-pub use selection::{Nothing, Selection};
 
+use model::Run;
 use report::Report;
 
 use trace::Needs;
@@ -36,13 +33,13 @@ use crate::fuse::fuse;
 pub use crate::fuse::program::framework_named;
 use crate::overlap::{overlap, overlap_needs};
 
-/// What a run must be read with; a mapping trace needs [`crate::attribution::needs`].
+/// What a run must be read with; a mapping trace needs [`model::attribution::needs`].
 pub fn needs() -> Needs {
     overlap_needs()
 }
 
 /// The tables of the triage, with what is known of their coverage.
-pub fn triage(context: &Context) -> Report {
+pub fn triage(context: &Run) -> Report {
     let mut report = base::report("triage", context.trace);
     let kernels = kernel_table::kernel_table(context, context.min_share_pct);
     if kernels.left_out > 0 {

@@ -2,8 +2,8 @@
 
 use trace::{Map, StrId};
 
-use super::Context;
 use super::sites::SiteTotals;
+use model::Run;
 
 /// Where an op keeps its two matrices, and whether the second is stored transposed (N × K).
 struct Operands {
@@ -75,7 +75,7 @@ pub(super) struct Problems {
 
 impl Problems {
     /// The products of a kernel's sites, the one with most time first.
-    pub fn note(&mut self, context: &Context, sites: &[SiteTotals]) -> Option<String> {
+    pub fn note(&mut self, context: &Run, sites: &[SiteTotals]) -> Option<String> {
         let mut found: Vec<(Problem, i64)> = Vec::new();
         for site in sites {
             for &(dims, _, ns) in &site.inputs {

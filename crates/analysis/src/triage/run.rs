@@ -2,7 +2,7 @@
 
 use trace::Source;
 
-use crate::stages::{self, Stage};
+use model::stages::{self, Stage};
 
 /// The files of one rank of one run, as places in the list of sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use trace::{Map, StrId};
 
-use super::Context;
-use crate::attribution::{SiteId, Source, module_class};
+use model::Run;
+use model::attribution::{SiteId, Source, module_class};
 
 /// Time and calls of the sites of one kernel.
 #[derive(Default)]
@@ -68,7 +68,7 @@ impl Sites {
     }
 
     /// The sites with layers taken together, most time first; at least one.
-    pub fn merged(self, context: &Context) -> Vec<SiteTotals> {
+    pub fn merged(self, context: &Run) -> Vec<SiteTotals> {
         let attribution = &context.attribution;
         let mut parts: Vec<(SiteId, (i64, usize))> = self.totals.into_iter().collect();
         // Facts of which one is shown are those of the part with most time, whatever the map's order.

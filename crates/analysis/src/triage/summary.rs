@@ -6,16 +6,16 @@ use report::{Column, HealthStatus, Report, Table, Unit, Value, render};
 use serde_json::Value as Json;
 use trace::Map;
 
-use super::Context;
-use crate::classify::Category;
-use crate::stages::Stage;
 use crate::statistics::percent;
+use model::Run;
+use model::classify::Category;
+use model::stages::Stage;
 
 /// Kernels and opportunities on the page; the JSON files have all.
 const ROWS: usize = 15;
 
 /// The page, from a report of the triage and its metadata.
-pub(super) fn summary(context: &Context, report: &Report, metadata: &Json) -> String {
+pub(super) fn summary(context: &Run, report: &Report, metadata: &Json) -> String {
     let mut text = String::from("# Profile summary\n\n");
     let field = |name: &str| match &metadata[name] {
         Json::Null => {
@@ -85,7 +85,7 @@ pub(super) fn summary(context: &Context, report: &Report, metadata: &Json) -> St
 }
 
 /// How busy the GPU of each source was, from its first to its last piece of work.
-fn busy(context: &Context) -> Vec<String> {
+fn busy(context: &Run) -> Vec<String> {
     let mut spans: Map<u32, (i64, i64, i64)> = Map::default();
     for &row in &context.rows {
         let (start, end) = context.time(row);
@@ -115,7 +115,7 @@ fn busy(context: &Context) -> Vec<String> {
 }
 
 /// GPU time by stage, category and backend.
-fn categories(context: &Context) -> Table {
+fn categories(context: &Run) -> Table {
     let mut totals: Map<(Stage, Category, &str), (usize, i64)> = Map::default();
     let mut stages: Map<Stage, i64> = Map::default();
     for &row in &context.rows {

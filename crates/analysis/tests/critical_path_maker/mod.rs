@@ -3,8 +3,9 @@
 
 use std::sync::LazyLock;
 
+use model::classify::Classifier;
 use report::{Report, Table, Value};
-use rocm_perf_analysis::{Classifier, CriticalPath, CriticalPathOptions, critical_path};
+use rocm_perf_analysis::{CriticalPath, CriticalPathOptions, critical_path};
 use trace::{
     Agent, AgentId, AgentKind, Collective, Kernel, MemoryCopy, OptI64, Process, ProcessId, Region, RowRef,
     Source, Stream, StreamId, Sync, Thread, ThreadId, Trace,

@@ -4,8 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use rocm_perf_analysis::triage::Context;
-use rocm_perf_analysis::{Classifier, Fuse, FusionCatalogue, fuse_with};
+use model::Run;
+use model::classify::Classifier;
+use rocm_perf_analysis::{Fuse, FusionCatalogue, fuse_with};
 use serde::Deserialize;
 use trace::{
     Graph, Kernel, Metadata, Process, ProcessId, Region, Source, SourceId, StreamId, Thread, ThreadId, Trace,
@@ -131,7 +132,7 @@ impl Maker {
     /// The same by another catalogue.
     pub fn fuse_with(mut self, catalogue: &FusionCatalogue) -> (Trace, Fuse) {
         self.trace.finish();
-        let context = Context::new(&self.trace, None, &Classifier::builtin(), 0.0).unwrap();
+        let context = Run::new(&self.trace, None, &Classifier::builtin(), 0.0).unwrap();
         let found = fuse_with(&context, catalogue);
         drop(context);
         (self.trace, found)

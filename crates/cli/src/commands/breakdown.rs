@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use analysis::stages::{Stage, Stages};
-use analysis::{BreakdownOptions, Classes, Classifier};
+use analysis::BreakdownOptions;
 use clap::Args;
+use model::classify::{Classes, Classifier};
+use model::stages::{Stage, Stages};
 use trace::{Needs, RowRef};
 
 use crate::failure::Failure;

@@ -149,7 +149,7 @@ impl CompareArgs {
     fn measure(
         &self,
         run: &Found,
-        classifier: &analysis::Classifier,
+        classifier: &model::classify::Classifier,
         output: &OutputArgs,
     ) -> Result<MeasuredRun, Failure> {
         let needs = Needs { kernels: true, memory_copies: true, regions: true, ..Needs::nothing() };

@@ -4,10 +4,10 @@ mod sql_rules;
 
 use std::path::PathBuf;
 
-use analysis::Classifier;
 use analysis::explain::{RULES, explain, explain_needs, rank, rule_row};
-use analysis::triage::Context;
 use clap::Args;
+use model::Run;
+use model::classify::Classifier;
 use query::Session;
 use trace::Needs;
 
@@ -67,7 +67,7 @@ impl ExplainArgs {
             None => None,
         };
         let mut report = {
-            let context = Context::new(&trace, mapping.as_ref(), &Classifier::builtin(), 0.0)
+            let context = Run::new(&trace, mapping.as_ref(), &Classifier::builtin(), 0.0)
                 .map_err(|error| Failure::input(error.to_string()))?;
             explain(&context, &self.rule)
         };

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use analysis::triage::Context;
 use clap::Args;
+use model::Run;
 
 use super::breakdown::classifier;
 use crate::failure::Failure;
@@ -53,7 +53,7 @@ impl OverlapArgs {
             })?),
             None => None,
         };
-        let mut context = Context::new(&trace, mapping.as_ref(), &classifier, self.min_share)
+        let mut context = Run::new(&trace, mapping.as_ref(), &classifier, self.min_share)
             .map_err(|error| Failure::input(error.to_string()))?;
         // The rest of the trace still tells where the part comes from.
         if let Some(part) = &part {

@@ -12,7 +12,7 @@ pub(super) fn usual_total(trace: &Trace, kernel: &str) -> Option<f64> {
     let mut shapes: BTreeMap<_, Vec<i64>> = BTreeMap::new();
     for row in 0..trace.kernels.len() {
         let name = trace.strings.get(trace.kernels.name[row]);
-        if *ours.entry(name).or_insert_with(|| base_name(&analysis::names::demangle(name)) == kernel) {
+        if *ours.entry(name).or_insert_with(|| base_name(&model::names::demangle(name)) == kernel) {
             let shape = trace.shapes.get(trace.kernels.shape[row]);
             let time = trace.kernels.end[row] - trace.kernels.start[row];
             shapes.entry((shape.grid, shape.workgroup)).or_default().push(time);

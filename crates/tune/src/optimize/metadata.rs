@@ -22,7 +22,7 @@ pub struct Limits {
 
 /// What built files tell of a kernel; the reason where they tell nothing.
 pub fn read(files: &[PathBuf], kernel: &str) -> Result<Vec<CodeObjectKernel>, String> {
-    let named = |one: &CodeObjectKernel| base_name(&analysis::names::demangle(&one.name)) == kernel;
+    let named = |one: &CodeObjectKernel| base_name(&model::names::demangle(&one.name)) == kernel;
     let (mut found, mut why) = (Vec::new(), "the build left no such file".to_string());
     for path in files {
         let name = path.file_name().unwrap_or_default().to_string_lossy();

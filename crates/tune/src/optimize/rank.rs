@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use analysis::{Classifier, CriticalPathOptions, critical_path};
+use analysis::{CriticalPathOptions, critical_path};
+use model::classify::Classifier;
 use serde_json::{Value as Json, json};
 use trace::Trace;
 
@@ -23,7 +24,7 @@ pub(super) fn rank(reading: &Reading, gpu: Option<String>) -> Vec<Ranked> {
             let share = on_path
                 .as_ref()
                 .map(|path| path.iter().find(|(other, _)| other == name).map_or(0.0, |(_, share)| *share));
-            let demangled = analysis::names::demangle(name);
+            let demangled = model::names::demangle(name);
             let by_time = 100.0 * time.total_ns as f64 / total.max(1) as f64;
             let evidence = Evidence {
                 dispatches: time.dispatches,
@@ -34,7 +35,7 @@ pub(super) fn rank(reading: &Reading, gpu: Option<String>) -> Vec<Ranked> {
                 gpu: gpu.clone(),
                 more: bounds.iter().flat_map(|report| rows_of(report, base_name(&demangled))).collect(),
             };
-            Ranked { name: analysis::names::demangle(name).into_owned(), evidence }
+            Ranked { name: model::names::demangle(name).into_owned(), evidence }
         })
         .collect();
     kernels.sort_by(|a, b| {

@@ -3,6 +3,7 @@
 use report::Value;
 use trace::{Map, StrId, Table};
 
+use crate::base;
 use crate::explain::facts::{Facts, Gpu};
 use crate::explain::rule::{Draft, Rule, Verdict, shown};
 use crate::statistics::percent;
@@ -56,8 +57,8 @@ fn judge(facts: &Facts) -> Verdict {
                     "name",
                     name.map_or_else(|| Value::absent("no kernel"), |name| Value::from(facts.text(name))),
                 ),
-                ("rank", busiest.lane.rank_value()),
-                ("agent", busiest.lane.agent_value(facts.trace())),
+                ("rank", base::rank_of(&busiest.lane)),
+                ("agent", base::agent_of(facts.trace(), &busiest.lane)),
                 ("first_ns", Value::Int(busiest.first)),
                 ("last_ns", Value::Int(busiest.last)),
                 ("busy_ns", Value::Int(busiest.busy)),

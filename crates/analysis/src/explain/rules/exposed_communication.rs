@@ -1,9 +1,9 @@
 //! Communication without computation beside it, as the overlap analysis finds it.
 
-use crate::classify::Category;
 use crate::explain::facts::Facts;
 use crate::explain::overlaps;
 use crate::explain::rule::{Rule, Verdict};
+use model::classify::Category;
 
 pub(super) const RULE: Rule = Rule {
     id: "exposed-communication",

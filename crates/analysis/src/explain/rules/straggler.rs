@@ -6,11 +6,11 @@
 use report::Value;
 use trace::{Map, StrId, Table};
 
-use crate::breakdown::sweep::Bucket;
 use crate::explain::facts::{Facts, Gpu};
 use crate::explain::rule::{Draft, Rule, Verdict, shown};
 use crate::statistics::percent;
 use crate::words::duration;
+use model::lanes::Bucket;
 
 pub(super) const RULE: Rule = Rule {
     id: "straggler",

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use analysis::explain::{explain, explain_needs};
-use analysis::stages::{Stage, Stages};
-use analysis::triage::Context;
-use analysis::{BreakdownOptions, Classes, Classifier, SummaryOptions};
+use analysis::{BreakdownOptions, SummaryOptions};
+use model::classify::{Classes, Classifier};
+use model::stages::{Stage, Stages};
 use report::{Document, Figure, Part, Report, Section, Table, Unit, Value, show};
 use trace::{Needs, RowRef, Trace};
 
@@ -80,7 +80,7 @@ impl Run {
         report.command = "report".into();
         report.tables.extend(analysis::info(&trace).tables.into_iter().filter(|table| table.name == "gpus"));
         let staged = add_gpu_time(&mut report, &trace, &classifier);
-        let context = Context::new(&trace, mapping.as_ref(), &classifier, 0.0)
+        let context = model::Run::new(&trace, mapping.as_ref(), &classifier, 0.0)
             .map_err(|error| Failure::input(error.to_string()))?;
         let explained = explain(&context, &[]);
         add(&mut report, explained);

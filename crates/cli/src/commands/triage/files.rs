@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use analysis::attribution;
 use analysis::triage::{self, NoRun, OneRun};
+use model::attribution;
 use trace::{Needs, Source, Trace};
 
 use crate::failure::Failure;

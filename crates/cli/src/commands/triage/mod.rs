@@ -5,9 +5,10 @@ mod profile;
 
 use std::path::PathBuf;
 
-use analysis::stages::Stage;
-use analysis::triage::{Context, Nothing, Selection, artifacts, framework_named, triage};
+use analysis::triage::{artifacts, framework_named, triage};
 use clap::Args;
+use model::stages::Stage;
+use model::{NothingSelected, Selection};
 use report::{InputFact, Report};
 use trace::Trace;
 
@@ -134,7 +135,7 @@ impl Request {
         let run = Run::find(&self.inputs, &self.mapping, self.rank, output)?;
         let (mut trace, mapping) = run.read(&self.part, output)?;
         let part = self.part.mark(&mut trace, &|| classifier.clone())?;
-        let context = Context::new(&trace, mapping.as_ref(), &classifier, self.min_share);
+        let context = model::Run::new(&trace, mapping.as_ref(), &classifier, self.min_share);
         let mut context = context.map_err(|error| {
             Failure::input(error.to_string())
                 .with_help("the mapping trace must be of the same model, run with the same kernels")
@@ -145,7 +146,7 @@ impl Request {
         }
         let selection = Selection { rank: run.rank, stage: self.stage, skip_warm_up: self.skip_warm_up };
         let server_args = self.profile.server_args(&run.formal)?;
-        context.told = self.profile.program(self.framework, server_args.as_ref());
+        context.program = self.profile.program(self.framework, server_args.as_ref());
         let notes = context.select(&selection).map_err(|nothing| nothing_left(&nothing, &run))?;
         let mut report = triage(&context);
         report.notes.splice(0..0, run.notes.iter().cloned().chain(notes));
@@ -162,16 +163,16 @@ impl Request {
     }
 }
 
-fn nothing_left(nothing: &Nothing, run: &Run) -> Failure {
+fn nothing_left(nothing: &NothingSelected, run: &Run) -> Failure {
     let failure = Failure::input(nothing.to_string());
     match nothing {
-        Nothing::NoGpuWork { .. } if run.is_capture => failure.with_help(
+        NothingSelected::NoGpuWork { .. } if run.is_capture => failure.with_help(
             "a capture trace holds launches, not kernels: give the trace of the run, and this one with `--mapping`",
         ),
-        Nothing::NoGpuWork { .. } => {
+        NothingSelected::NoGpuWork { .. } => {
             failure.with_help("profile with GPU activities on (torch: ProfilerActivity.CUDA, also on ROCm)")
         }
-        Nothing::NotInStage { .. } => failure,
+        NothingSelected::NotInStage { .. } => failure,
     }
 }
 

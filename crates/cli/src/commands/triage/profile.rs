@@ -3,11 +3,12 @@
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 
-use analysis::stages::Stage;
-use analysis::triage::{Artifact, TARGET_ARCH, Told, ToldProgram, framework_named};
+use analysis::triage::{Artifact, TARGET_ARCH, Told, framework_named};
 use clap::Args;
 use convert::perfetto_fix;
 use files::OutputFile;
+use model::KnownProgram;
+use model::stages::Stage;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -93,11 +94,11 @@ impl ProfileArgs {
     }
 
     /// What is known of the program.
-    pub fn program(&self, framework: Option<&'static str>, server_args: Option<&ServerArgs>) -> ToldProgram {
+    pub fn program(&self, framework: Option<&'static str>, server_args: Option<&ServerArgs>) -> KnownProgram {
         let args = server_args.map(|(_, args)| args);
         let number = |key: &str| args.and_then(|args| args.get(key)).and_then(Value::as_u64);
         let text = |key: &str| args.and_then(|args| args.get(key)).and_then(Value::as_str).map(String::from);
-        ToldProgram {
+        KnownProgram {
             framework: framework.or_else(|| framework_named(&text("framework")?)),
             model: self.model.clone().or_else(|| text("model_path")).or_else(|| text("model")),
             ranks: number("tp_size").map(|tp| tp * number("pp_size").unwrap_or(1).max(1)),

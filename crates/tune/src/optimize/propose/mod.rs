@@ -102,7 +102,7 @@ impl Attempt {
 pub fn rows_of(report: &Json, kernel: &str) -> Vec<(String, Json)> {
     let about = |row: &&Json| {
         let name = ["name", "kernel", "kernel_name"].iter().find_map(|key| row[key].as_str());
-        name.is_some_and(|name| base_name(&analysis::names::demangle(name)) == kernel)
+        name.is_some_and(|name| base_name(&model::names::demangle(name)) == kernel)
     };
     let Some(tables) = report["tables"].as_object() else { return Vec::new() };
     let mut found = Vec::new();

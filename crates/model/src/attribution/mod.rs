@@ -30,10 +30,9 @@ pub use align::{align, pair_leftovers};
 pub use error::Error;
 pub use forest::Forest;
 pub use frames::{FrameRules, Role, file_and_function, module_class};
+pub use ids::IdIndex;
 pub use rows::GpuRows;
 pub use site::{Site, SiteId, Source};
-
-pub(crate) use ids::IdIndex;
 
 use trace::{ArgNeeds, Needs, RowRef, StrId, Strings, Table, Trace};
 

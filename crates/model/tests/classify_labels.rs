@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rocm_perf_analysis::{Category, Classifier, Kind, Platform};
+use rocm_perf_model::classify::{Category, Classifier, Kind, Platform};
 
 /// Backends that the labels name more finely than the report does.
 const ALIASES: &[(&str, &str)] = &[

@@ -67,7 +67,7 @@ pub struct RulesError {
 }
 
 /// A name in the forms that rules look at.
-pub(crate) struct Name {
+struct Name {
     canonical: String,
     function: String,
 }

@@ -1,6 +1,6 @@
 //! Names whose text suggests something else: each fooled a tool that looks for substrings.
 
-use rocm_perf_analysis::{Category, Classifier, Kind};
+use rocm_perf_model::classify::{Category, Classifier, Kind};
 
 #[test]
 fn words_inside_words_do_not_decide() {

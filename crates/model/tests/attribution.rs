@@ -1,7 +1,7 @@
 //! Attribution on made traces: every way a launch is found, and every way a replay is joined.
 
-use rocm_perf_analysis::attribution::{Attribution, Error, Source, attribute};
-use rocm_perf_analysis::stages::{Stage, StageSource, Stages};
+use rocm_perf_model::attribution::{Attribution, Error, Source, attribute};
+use rocm_perf_model::stages::{Stage, StageSource, Stages};
 use trace::{
     Arg, CopyKind, Graph, Kernel, MemoryCopy, OptI64, Process, ProcessId, Region, RowRef, Source as File,
     StreamId, Table, Thread, ThreadId, Trace,

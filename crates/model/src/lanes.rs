@@ -1,19 +1,60 @@
 //! The GPU rows of a trace by rank and agent, with their launches and kinds of work.
 
-use report::Value;
-use trace::{AgentId, AgentKind, CopyKind, LinkKind, Map, ProcessId, RowRef, Table, Trace};
+use trace::{AgentId, AgentKind, CopyKind, LinkKind, Map, Ns, ProcessId, RowRef, Table, Trace};
 
-use super::sweep::{Bucket, Work};
 use crate::classify::{Category, Classes, Kind};
 use crate::names;
 
 /// Kernels by which ROCclr copies, as rocprofv3 and ROCm up to 7.1 record them: copies in a timeline.
 const COPY_KERNELS: &[&str] = &["__amd_rocclr_copy", "MEMORY_COPY_"];
 
+/// The kinds of work that a timeline tells apart, as bits of a combination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bucket {
+    /// Kernels and fills.
+    Compute = 0,
+    /// Collectives and other messages between GPUs.
+    Communication = 1,
+    /// Copies, those that kernels do included.
+    Memcpy = 2,
+}
+
+impl Bucket {
+    /// All kinds, by bit.
+    pub const ALL: [Bucket; 3] = [Bucket::Compute, Bucket::Communication, Bucket::Memcpy];
+
+    /// `compute`, `communication`, `memcpy`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Bucket::Compute => "compute",
+            Bucket::Communication => "communication",
+            Bucket::Memcpy => "memcpy",
+        }
+    }
+
+    /// Its bit in a combination.
+    pub fn bit(self) -> usize {
+        1 << self as usize
+    }
+}
+
+/// Some GPU work: when, and of which kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    /// First nanosecond.
+    pub start: Ns,
+    /// Nanosecond after the last.
+    pub end: Ns,
+    /// Its kind.
+    pub bucket: Bucket,
+}
+
 /// One kernel, copy or fill.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct GpuRow {
+pub struct GpuRow {
+    /// Where it is.
     pub row: RowRef,
+    /// When it ran, and its kind.
     pub work: Work,
     /// Whether the call that launched it is known.
     pub linked: bool,
@@ -21,40 +62,37 @@ pub(crate) struct GpuRow {
 
 /// One GPU of one rank.
 #[derive(Clone, Debug)]
-pub(crate) struct Lane {
+pub struct Lane {
+    /// The rank, where the input tells.
     pub rank: Option<u32>,
+    /// The GPU.
     pub agent: AgentId,
+    /// Its work.
     pub rows: Vec<GpuRow>,
 }
 
 impl Lane {
-    pub fn rank_value(&self) -> Value {
-        Value::int_or(self.rank.map(i64::from), "the input does not tell its rank")
-    }
-
-    pub fn agent_value(&self, trace: &Trace) -> Value {
-        let index = self.agent.get().and_then(|agent| trace.agents[agent].absolute_index.get());
-        Value::int_or(index, "the input does not tell the device")
+    /// The device's number on its machine, where the input tells.
+    pub fn agent_index(&self, trace: &Trace) -> Option<i64> {
+        self.agent.get().and_then(|agent| trace.agents[agent].absolute_index.get())
     }
 
     /// `rank 3, agent 1`, as far as known.
     pub fn label(&self, trace: &Trace) -> String {
-        let known = |name: &str, value: Value| match value {
-            Value::Int(number) => Some(format!("{name} {number}")),
-            _ => None,
-        };
-        let parts = [known("rank", self.rank_value()), known("agent", self.agent_value(trace))];
-        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        let rank = self.rank.map(|rank| format!("rank {rank}"));
+        let agent = self.agent_index(trace).map(|agent| format!("agent {agent}"));
+        let parts: Vec<String> = [rank, agent].into_iter().flatten().collect();
         if parts.is_empty() { "the GPU".into() } else { parts.join(", ") }
     }
 
+    /// When it worked, and at what.
     pub fn work(&self) -> Vec<Work> {
         self.rows.iter().map(|row| row.work).collect()
     }
 }
 
 /// The GPU rows of a trace by rank and agent, in that order.
-pub(crate) fn lanes(trace: &Trace, classes: &Classes) -> Vec<Lane> {
+pub fn lanes(trace: &Trace, classes: &Classes) -> Vec<Lane> {
     let linked = Linked::of(trace);
     let counted = counted_processes(trace);
     let mut lanes = Builder { trace, numbers: Map::default(), lanes: Vec::new() };
@@ -94,7 +132,8 @@ fn counted_processes(trace: &Trace) -> impl Fn(ProcessId) -> bool + '_ {
     }
 }
 
-pub(crate) fn kernel_bucket(trace: &Trace, classes: &Classes, name: trace::StrId) -> Bucket {
+/// The kind of work that kernels of a name do.
+pub fn kernel_bucket(trace: &Trace, classes: &Classes, name: trace::StrId) -> Bucket {
     let text = names::demangle(trace.strings.get(name));
     if COPY_KERNELS.iter().any(|copy| text.starts_with(copy)) {
         return Bucket::Memcpy;

@@ -1,9 +1,13 @@
 //! What a trace says of a GPU: all that its peaks and its figures per compute unit hang on.
 
+mod measured;
+mod specs;
+
+pub(crate) use measured::{NamedPeak, take_measured};
+pub use specs::Specs;
+
 use hw::peaks::Setup;
 use trace::{Agent, Trace};
-
-use crate::panels::Specs;
 
 /// A GPU as its trace records it, a partition of one included.
 pub(crate) struct RecordedGpu {

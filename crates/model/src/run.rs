@@ -1,4 +1,4 @@
-//! What every part of the triage looks at: the trace with its classes, sites and stages, found once.
+//! A run: the trace with its classes, sites and stages, found once for every analysis that asks.
 
 use trace::{MemoryCopies, RowRef, StrId, Table, Trace};
 
@@ -6,8 +6,8 @@ use crate::attribution::{Attribution, Error, Site, attribute};
 use crate::classify::{Category, Class, Classes, Classifier};
 use crate::stages::{Stage, Stages};
 
-/// A trace and all that the tables of the triage are made from.
-pub struct Context<'a> {
+/// A trace and what its rows mean.
+pub struct Run<'a> {
     /// The run.
     pub trace: &'a Trace,
     /// Category and backend of every name.
@@ -21,13 +21,13 @@ pub struct Context<'a> {
     /// Every row of GPU work in time order: kernels, copies and fills.
     pub rows: Vec<RowRef>,
     /// What the caller knows of the program, which wins over what the trace shows.
-    pub told: ToldProgram,
+    pub program: KnownProgram,
 }
 
 /// What a caller may know of the program that was traced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ToldProgram {
-    /// `sglang`, `vllm` …, as [`super::framework_named`] gives it.
+pub struct KnownProgram {
+    /// `sglang`, `vllm` …
     pub framework: Option<&'static str>,
     /// Name of the model.
     pub model: Option<String>,
@@ -35,7 +35,7 @@ pub struct ToldProgram {
     pub ranks: Option<u64>,
 }
 
-impl<'a> Context<'a> {
+impl<'a> Run<'a> {
     /// Classifies, attributes and stages a trace, with a capture or graph-off trace to locate replays by.
     pub fn new(
         trace: &'a Trace,
@@ -46,8 +46,8 @@ impl<'a> Context<'a> {
         let attribution = attribute(trace, mapping)?;
         let stages = Stages::of(trace, Some(&attribution));
         let classes = Classes::of(trace, classifier);
-        let (rows, told) = (in_time_order(trace), ToldProgram::default());
-        Ok(Self { trace, classes, attribution, stages, min_share_pct, rows, told })
+        let (rows, program) = (in_time_order(trace), KnownProgram::default());
+        Ok(Self { trace, classes, attribution, stages, min_share_pct, rows, program })
     }
 
     /// (start, end) of a row.

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use ingest::Progress;
-use rocm_perf_analysis::attribution::{self, attribute};
-use rocm_perf_analysis::stages::{Stage, StageSource, Stages, layers};
+use rocm_perf_model::attribution::{self, attribute};
+use rocm_perf_model::stages::{Stage, StageSource, Stages, layers};
 use trace::{Kernel, Process, Region, RowRef, Source, Thread, Trace};
 
 fn read(path: &str) -> Option<Trace> {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ingest::Progress;
-use rocm_perf_analysis::attribution::{self, Attribution, Error, Source, attribute};
+use rocm_perf_model::attribution::{self, Attribution, Error, Source, attribute};
 use trace::{RowRef, Trace};
 
 fn data() -> Option<PathBuf> {

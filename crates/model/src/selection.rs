@@ -2,7 +2,7 @@
 
 use trace::RowRef;
 
-use super::Context;
+use crate::Run;
 use crate::stages::Stage;
 
 /// What to look at; all of it by default.
@@ -18,7 +18,7 @@ pub struct Selection {
 
 /// Why nothing is left to look at.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Nothing {
+pub enum NothingSelected {
     /// The trace has no GPU work at all.
     #[error("there is no GPU work in {files}")]
     NoGpuWork {
@@ -35,21 +35,21 @@ pub enum Nothing {
     },
 }
 
-impl Context<'_> {
+impl Run<'_> {
     /// Leaves out what was not asked for; gives remarks for the reader.
-    pub fn select(&mut self, selection: &Selection) -> Result<Vec<String>, Nothing> {
+    pub fn select(&mut self, selection: &Selection) -> Result<Vec<String>, NothingSelected> {
         let mut notes = Vec::new();
         let files = self.trace.sources.iter().map(|source| format!("`{}`", source.path));
-        let no_work = Nothing::NoGpuWork { files: files.collect::<Vec<_>>().join(", ") };
+        let no_work = NothingSelected::NoGpuWork { files: files.collect::<Vec<_>>().join(", ") };
         if let Some(rank) = selection.rank {
-            self.keep(|context, row| context.rank(row).is_none_or(|r| r == rank));
+            self.keep(|run, row| run.rank(row).is_none_or(|r| r == rank));
         }
         if self.rows.is_empty() {
             return Err(no_work);
         }
         if selection.skip_warm_up {
             let before = self.rows.len();
-            self.keep(|context, row| !context.stages.is_warm_up(row));
+            self.keep(|run, row| !run.stages.is_warm_up(row));
             notes.push(match self.stages.warm_up_steps() {
                 0 => "no step looks like warm-up: nothing is left out".into(),
                 steps => {
@@ -66,9 +66,9 @@ impl Context<'_> {
                 .filter(|&stage| self.rows.iter().any(|&row| self.stage(row) == stage))
                 .map(Stage::name)
                 .collect();
-            self.keep(|context, row| context.stage(row) == stage);
+            self.keep(|run, row| run.stage(row) == stage);
             if self.rows.is_empty() {
-                return Err(Nothing::NotInStage { stage: stage.name(), present: present.join(", ") });
+                return Err(NothingSelected::NotInStage { stage: stage.name(), present: present.join(", ") });
             }
         }
         Ok(notes)

@@ -5,9 +5,7 @@ mod demangle;
 mod display;
 mod gemm;
 
-pub use canonical::canonical;
+pub use canonical::{canonical, function};
 pub use demangle::demangle;
 pub use display::display_name;
 pub use gemm::{Gemm, architecture, gemm};
-
-pub(crate) use canonical::function;

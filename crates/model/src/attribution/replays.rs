@@ -10,7 +10,7 @@ use super::sequence::{Sequence, Token};
 use super::site::{Site, SiteId, Sites, Source};
 use super::work::Work;
 use super::{Error, JoinFacts, Replay};
-use crate::stages::Steps;
+use crate::steps::Steps;
 
 /// Below this share of rows joined by position, in percent, names decide.
 const TRUSTED_PCT: usize = 98;

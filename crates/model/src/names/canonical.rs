@@ -13,7 +13,7 @@ pub fn canonical(name: &str) -> String {
 }
 
 /// The qualified function of a canonical name: no return type, no template arguments, no anonymous namespaces.
-pub(crate) fn function(canonical: &str) -> String {
+pub fn function(canonical: &str) -> String {
     if canonical.starts_with("_ZN") {
         return mangled_function(canonical);
     }

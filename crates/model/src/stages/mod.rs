@@ -5,69 +5,17 @@
 //! the file or folder says it (`…-TP-0-DECODE.trace.json.gz`), and where that is missing too, the mode in
 //! which a replayed graph was captured. Nothing is guessed from kernel names.
 
-mod labels;
 mod layers;
-mod patterns;
 mod steady;
-mod steps;
 
-pub use labels::label;
 pub use layers::{Layer, Layers, layers};
-pub(crate) use patterns::StageRules;
-pub use patterns::StepName;
-pub(crate) use steps::Annotations;
-pub use steps::{Step, Steps};
 
-use serde::Deserialize;
+pub use crate::steps::{Stage, Step, StepName, label};
+
 use trace::{RowRef, Table, Trace};
 
 use crate::attribution::{Attribution, GpuRows};
-
-/// A stage of serving.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Stage {
-    /// The context phase: prompts are read. SGLang says extend.
-    Prefill,
-    /// Tokens are generated (verifying drafted ones included).
-    Decode,
-    /// Both in one step.
-    Mixed,
-    /// Anything else, or not known.
-    #[default]
-    Other,
-}
-
-impl Stage {
-    /// All stages in the order they are shown.
-    pub const ALL: [Stage; 4] = [Stage::Prefill, Stage::Decode, Stage::Mixed, Stage::Other];
-
-    /// `prefill`, `decode`, `mixed`, `other`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Stage::Prefill => "prefill",
-            Stage::Decode => "decode",
-            Stage::Mixed => "mixed",
-            Stage::Other => "other",
-        }
-    }
-
-    /// The stage of that name; `extend` is prefill.
-    pub fn from_name(name: &str) -> Option<Self> {
-        let name = if name == "extend" { "prefill" } else { name };
-        Self::ALL.into_iter().find(|stage| stage.name() == name)
-    }
-
-    /// By how many requests are in which phase.
-    pub fn of_requests(context: u64, generation: u64) -> Self {
-        match (context > 0, generation > 0) {
-            (true, true) => Stage::Mixed,
-            (true, false) => Stage::Prefill,
-            (false, true) => Stage::Decode,
-            (false, false) => Stage::Other,
-        }
-    }
-}
+use crate::steps::{StageRules, Steps};
 
 /// What told the stage of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -7,7 +7,7 @@ use trace::{CopyKind, Map, RowRef, StrId, Trace};
 use super::calls::{Call, Calls};
 use super::forest::Forest;
 use super::rows::{GpuRow, GpuRows, all_rows, gpu_row};
-use crate::stages::{Annotations, Steps};
+use crate::steps::{Annotations, Steps};
 
 /// A name as a number that is the same in both traces.
 pub(super) type Token = u32;

@@ -2,8 +2,8 @@
 
 use trace::{RowRef, Table, Trace};
 
-use super::patterns::StageRules;
-use super::{Stage, Stages};
+use super::Stages;
+use crate::steps::{Stage, StageRules};
 
 /// For each step whether it is warm-up; the rule is told at [`Stages::is_warm_up`].
 pub(super) fn warm_up(stages: &Stages, trace: &Trace) -> Vec<bool> {

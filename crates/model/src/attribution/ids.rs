@@ -3,7 +3,7 @@
 use trace::{Map, Trace};
 
 /// The row of each (source, id); ids given twice name nothing.
-pub(crate) struct IdIndex {
+pub struct IdIndex {
     by_source: Vec<Ids>,
 }
 

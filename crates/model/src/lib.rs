@@ -1,0 +1,19 @@
+//! The model: what the rows of a [`trace::Trace`] mean, said once for every analysis.
+//!
+//! ```text
+//! names ─► classify ─┐
+//! steps ─► attribution ─► stages ─┴─► Run ─► analyses
+//! ```
+
+pub mod attribution;
+pub mod classify;
+pub mod lanes;
+pub mod names;
+pub mod nesting;
+mod run;
+mod selection;
+pub mod stages;
+mod steps;
+
+pub use run::{KnownProgram, Run};
+pub use selection::{NothingSelected, Selection};
