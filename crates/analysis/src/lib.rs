@@ -14,6 +14,7 @@ pub mod explain;
 pub mod filters;
 mod fuse;
 mod gpu;
+pub mod idle;
 mod info;
 mod occupancy;
 mod overlap;
@@ -24,6 +25,7 @@ pub mod stability;
 mod statistics;
 mod summary;
 pub mod triage;
+pub mod verdict;
 mod words;
 
 pub use base::health;

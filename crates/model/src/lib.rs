@@ -6,6 +6,7 @@
 //! ```
 
 pub mod attribution;
+pub mod calls;
 pub mod classify;
 pub mod lanes;
 pub mod names;

@@ -22,6 +22,7 @@ mod order;
 mod rank;
 mod replay;
 mod rules;
+mod scenario;
 mod tables;
 mod track;
 mod unexplained;
@@ -40,6 +41,7 @@ use self::what_if::Factors;
 use crate::base;
 use model::classify::{Classes, Classifier};
 
+pub use self::scenario::{Engine, Scenario};
 pub use self::track::{PathStep, draw};
 pub use self::walk::{Bound, Label};
 pub use self::what_if::{WhatIf, WhatIfError};

@@ -1,61 +1,80 @@
-//! What the rules judge from: the GPUs with their work in time order, their gaps, and the calls of interest.
+//! What the rules judge from: the GPUs with their work and idle time, and the run as a graph to ask what changes save.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 
 use trace::{Map, RowRef, StrId, Table, Trace};
 
-use super::calls::HostCalls;
-use super::gaps::{self, Cause, Gap};
 use super::thresholds::Thresholds;
+use crate::critical_path::{Engine, Scenario};
+use crate::idle::{Cause, GpuAccount, IdleAccounts, Piece, merged};
 use crate::overlap::{Overlap, overlap};
 use crate::statistics::percent;
 use model::Run;
 use model::lanes::Bucket;
-use model::lanes::{GpuRow, Lane, lanes};
 
-/// One GPU of one rank.
-pub(super) struct Gpu {
-    pub lane: Lane,
-    /// Its work by (start, end).
-    pub rows: Vec<GpuRow>,
-    /// First moment of GPU work.
-    pub first: i64,
-    /// Last moment of GPU work.
-    pub last: i64,
-    /// Time with any work.
-    pub busy: i64,
-    /// Times without, and why.
-    pub gaps: Vec<Gap>,
-}
-
-impl Gpu {
-    /// From the first to the last work.
-    pub fn total(&self) -> i64 {
-        self.last - self.first
-    }
-}
+/// Characters of a key behind the rule.
+const LONGEST_KEY: usize = 60;
 
 /// A run as the rules see it.
 pub(super) struct Facts<'a> {
     pub context: &'a Run<'a>,
     pub limits: &'static Thresholds,
-    pub calls: HostCalls,
-    pub gpus: Vec<Gpu>,
+    pub gpus: Vec<GpuAccount>,
     overlap: OnceCell<Overlap>,
+    engine: OnceCell<Option<Engine<'a>>>,
+    scenarios: RefCell<Vec<(String, Scenario)>>,
 }
 
 impl<'a> Facts<'a> {
-    pub fn of(context: &'a Run<'a>) -> Self {
-        let limits = Thresholds::built_in();
-        let calls = HostCalls::of(context.trace, limits);
-        let mut gpus: Vec<Gpu> = lanes(context.trace, &context.classes).into_iter().map(gpu).collect();
-        gpus.retain(|gpu| !gpu.rows.is_empty());
-        for gpu in &mut gpus {
-            gpu.gaps = gaps::find(&gpu.rows);
-            gpu.busy = gpu.total() - gpu.gaps.iter().map(Gap::length).sum::<i64>();
+    pub fn of(context: &'a Run<'a>, accounts: IdleAccounts) -> Self {
+        Self {
+            context,
+            limits: Thresholds::built_in(),
+            gpus: accounts.gpus,
+            overlap: OnceCell::new(),
+            engine: OnceCell::new(),
+            scenarios: RefCell::default(),
         }
-        gaps::explain(context.trace, &calls, limits, &mut gpus);
-        Self { context, limits, calls, gpus, overlap: OnceCell::new() }
+    }
+
+    /// The accounts and the scenarios of all findings, when the rules are done.
+    pub fn finish(self) -> (IdleAccounts, Vec<(String, Scenario)>) {
+        (IdleAccounts { gpus: self.gpus }, self.scenarios.into_inner())
+    }
+
+    /// The run as a graph that changes can be propagated through; built once.
+    pub fn engine(&self) -> Option<&Engine<'a>> {
+        self.engine.get_or_init(|| Engine::of(self.context.trace, &self.context.classes)).as_ref()
+    }
+
+    /// A key that no other finding has.
+    pub fn key(&self, rule: &str, about: &str) -> String {
+        let mut words: String = about
+            .chars()
+            .map(|c| if c.is_alphanumeric() || "._-".contains(c) { c } else { '-' })
+            .take(LONGEST_KEY)
+            .collect();
+        while words.contains("--") {
+            words = words.replace("--", "-");
+        }
+        let words = words.trim_matches('-');
+        let key = if words.is_empty() { rule.to_string() } else { format!("{rule}:{words}") };
+        let known = |key: &str| self.scenarios.borrow().iter().any(|(other, _)| other == key);
+        let numbered = (2..).map(|number| format!("{key}:{number}"));
+        std::iter::once(key.clone()).chain(numbered).find(|key| !known(key)).unwrap_or(key)
+    }
+
+    /// Keeps what a finding would change, for questions about it.
+    pub fn remember(&self, key: &str, scenario: Scenario) {
+        self.scenarios.borrow_mut().push((key.to_string(), scenario));
+    }
+
+    /// Takes the host time of a piece out of a scenario's run.
+    pub fn skip(&self, scenario: &mut Scenario, piece: &Piece) {
+        let regions = &self.trace().regions;
+        if let Some(launch) = self.trace().links.launch_of(piece.next) {
+            scenario.host_skips(regions.process[launch], regions.thread[launch], piece.start, piece.end);
+        }
     }
 
     /// What the overlap analysis says, asked for once.
@@ -69,12 +88,12 @@ impl<'a> Facts<'a> {
 
     /// Whether the trace tells what the host did.
     pub fn has_host_calls(&self) -> bool {
-        self.gpus.iter().any(|gpu| gpu.rows.iter().any(|row| row.linked))
+        self.gpus.iter().any(GpuAccount::is_linked)
     }
 
     /// The longest time of any GPU, which shares are of where no single GPU is meant.
     pub fn total(&self) -> i64 {
-        self.gpus.iter().map(Gpu::total).max().unwrap_or(0)
+        self.gpus.iter().map(GpuAccount::total).max().unwrap_or(0)
     }
 
     pub fn text(&self, name: StrId) -> &'a str {
@@ -89,7 +108,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Every copy of a GPU with the part of its time that no kernel runs beside it: (name, bytes, row, exposed).
-    pub fn copies(&self, gpu: &Gpu) -> Vec<Copy> {
+    pub fn copies(&self, gpu: &GpuAccount) -> Vec<Copy> {
         let kernels = merged(gpu.rows.iter().filter(|row| row.work.bucket != Bucket::Memcpy));
         let mut from = 0;
         let mut found = Vec::new();
@@ -101,7 +120,14 @@ impl<'a> Facts<'a> {
             }
             let beside = kernels[from..].iter().take_while(|k| k.0 < end);
             let hidden: i64 = beside.map(|k| k.1.min(end) - k.0.max(start)).sum();
-            found.push(Copy { name, bytes, start, end, exposed: (end - start - hidden).max(0) });
+            found.push(Copy {
+                row: row.row,
+                name,
+                bytes,
+                start,
+                end,
+                exposed: (end - start - hidden).max(0),
+            });
         }
         found
     }
@@ -109,6 +135,7 @@ impl<'a> Facts<'a> {
 
 /// A copy and how much of it is alone.
 pub(super) struct Copy {
+    pub row: RowRef,
     pub name: StrId,
     pub bytes: Option<i64>,
     pub start: i64,
@@ -127,27 +154,6 @@ impl Copy {
         let bytes = self.bytes.filter(|&bytes| bytes > 0)?;
         (self.end > self.start).then(|| bytes as f64 / self.duration() as f64)
     }
-}
-
-fn gpu(mut lane: Lane) -> Gpu {
-    let mut rows = std::mem::take(&mut lane.rows);
-    rows.retain(|row| row.work.end >= row.work.start);
-    rows.sort_by_key(|row| (row.work.start, row.work.end));
-    let first = rows.first().map_or(0, |row| row.work.start);
-    let last = rows.iter().map(|row| row.work.end).max().unwrap_or(0);
-    Gpu { lane, rows, first, last, busy: 0, gaps: Vec::new() }
-}
-
-/// The union of the times of rows in order.
-fn merged<'r>(rows: impl Iterator<Item = &'r GpuRow>) -> Vec<(i64, i64)> {
-    let mut merged: Vec<(i64, i64)> = Vec::new();
-    for row in rows {
-        match merged.last_mut() {
-            Some(last) if row.work.start <= last.1 => last.1 = last.1.max(row.work.end),
-            _ => merged.push((row.work.start, row.work.end)),
-        }
-    }
-    merged
 }
 
 /// Sums by name and GPU; a rule speaks of each name once, of the GPU where it costs most.
@@ -172,18 +178,35 @@ pub(super) struct Sum {
     pub worst_gain: i64,
 }
 
+/// What all names cost on one GPU.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Total {
+    pub gpu: usize,
+    pub gain: i64,
+    pub calls: usize,
+}
+
 impl Tally {
-    /// The gaps that a call is behind, by call; `call` tells which, from a gap's cause.
-    pub fn of_gaps(facts: &Facts, call: impl Fn(Cause) -> Option<StrId>) -> Self {
+    /// Idle time of one cause, by place.
+    pub fn of_idle(facts: &Facts, cause: Cause) -> Self {
         let mut tally = Self::default();
         for (number, gpu) in facts.gpus.iter().enumerate() {
-            for gap in &gpu.gaps {
-                if let Some(call) = call(gap.cause) {
-                    tally.add(number, call, (gap.start, gap.end), gap.length());
-                }
+            for piece in gpu.idle.iter().filter(|piece| piece.cause == cause) {
+                tally.add(number, piece.place, (piece.start, piece.end), piece.length());
             }
         }
         tally
+    }
+
+    /// All names of the GPU where they cost most together, the largest first.
+    pub fn of_worst_gpu(&self) -> Option<(Total, Vec<Sum>)> {
+        let mut totals: Map<usize, i64> = Map::default();
+        self.sums.values().for_each(|sum| *totals.entry(sum.gpu).or_default() += sum.gain);
+        let (&gpu, &gain) = totals.iter().max_by_key(|&(&gpu, &gain)| (gain, std::cmp::Reverse(gpu)))?;
+        let mut sums: Vec<Sum> = self.sums.values().filter(|sum| sum.gpu == gpu).copied().collect();
+        sums.sort_by_key(|sum| (-sum.gain, sum.name));
+        let calls = sums.iter().map(|sum| sum.calls).sum();
+        Some((Total { gpu, gain, calls }, sums))
     }
 
     pub fn add(&mut self, gpu: usize, name: StrId, time: (i64, i64), gain: i64) {
@@ -217,15 +240,6 @@ impl Tally {
         }
         let mut sums: Vec<Sum> = best.into_values().collect();
         sums.sort_by_key(|sum| (-sum.gain, sum.name));
-        sums
-    }
-
-    /// Those of so many calls whose gain is at least so much of their GPU's time.
-    pub fn worth(&self, facts: &Facts, min_calls: usize, min_pct: f64) -> Vec<Sum> {
-        let mut sums = self.by_name();
-        sums.retain(|sum| {
-            sum.calls >= min_calls && percent(sum.gain, facts.gpus[sum.gpu].total()) >= min_pct
-        });
         sums
     }
 }

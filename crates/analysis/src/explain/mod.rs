@@ -1,18 +1,16 @@
 //! `explain`: what is wrong with a run, by rules over the trace, most to win first.
 //!
 //! ```text
-//! GPU work ─► gaps ─► launches ─► host threads ─┐
-//! copies, kernels, collectives ─────────────────┴► facts ─► rules ─► findings, and what could not be judged
+//! GPU work ─► idle accounts ─┐
+//! copies, kernels, collectives ┴► facts ─► rules ─► scenario ─► what-if engine ─► findings, and what cannot be judged
 //! ```
 //!
-//! A gain ceiling is the most that could be won if the one thing were gone; ceilings of different findings may be
-//! about the same time. Thresholds are in `rules/explain.toml`.
+//! Rules judge totals and then list contributors. A gain is what removing the thing would save by propagation through the
+//! run's graph, never more than the time it is about. Thresholds are in `rules/explain.toml`.
 //!
-//! Cost: one sort of each GPU's rows, then passes over rows and regions; a binary search per gap.
+//! Cost: the idle accounts, one graph of the run, and one propagation per candidate.
 
-mod calls;
 mod facts;
-mod gaps;
 mod overlaps;
 mod rule;
 mod rules;
@@ -25,7 +23,10 @@ use trace::Needs;
 use self::facts::Facts;
 use self::rule::Verdict;
 use crate::base;
+use crate::critical_path::Scenario;
+use crate::idle::{self, IdleAccounts};
 use crate::overlap::overlap_needs;
+use crate::verdict::{self, VerdictOptions};
 use model::Run;
 
 pub use rule::Rule;
@@ -36,28 +37,91 @@ pub fn explain_needs() -> Needs {
     Needs { shapes: true, ..overlap_needs() }
 }
 
+/// What one rule says.
+pub struct Judgement {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// Why it cannot judge.
+    pub cannot: Option<String>,
+    /// Keys of its findings.
+    pub findings: Vec<String>,
+    /// The most that one of them saves.
+    pub gain: Option<i64>,
+}
+
+/// What the rules found, with everything that it rests on.
+pub struct Explained {
+    /// Every rule that was asked, in order.
+    pub judgements: Vec<Judgement>,
+    /// What they found, what saves most first.
+    pub findings: Vec<Finding>,
+    /// By key of a finding: the run without it.
+    pub scenarios: Vec<(String, Scenario)>,
+    /// All time of all GPUs.
+    pub accounts: IdleAccounts,
+}
+
 /// What the rules find in a run read with [`explain_needs`]; only those named, where any are.
-pub fn explain(context: &Run, only: &[String]) -> Report {
-    let mut report = base::report("explain", context.trace);
-    let mut table = rules_table();
-    let facts = Facts::of(context);
+pub fn compute(context: &Run, only: &[String]) -> Explained {
+    let facts = Facts::of(context, idle::compute(context.trace, &context.classes));
+    let (mut judgements, mut findings) = (Vec::new(), Vec::new());
     for rule in RULES.iter().filter(|rule| only.is_empty() || only.iter().any(|id| id == rule.id)) {
         let verdict = if facts.gpus.is_empty() {
             Verdict::CannotJudge("no GPU work is recorded".into())
         } else {
             (rule.judge)(&facts)
         };
-        let (status, why, findings) = match verdict {
-            Verdict::CannotJudge(why) => ("cannot judge", why, Vec::new()),
-            Verdict::Judged(findings) if findings.is_empty() => ("clear", String::new(), findings),
-            Verdict::Judged(findings) => ("found", String::new(), findings),
+        let (cannot, found) = match verdict {
+            Verdict::CannotJudge(why) => (Some(why), Vec::new()),
+            Verdict::Judged(found) => (None, found),
         };
-        table.push(rule_row(rule.id, rule.finds, status, &why, &findings));
-        report.findings.extend(findings);
+        let keys = found.iter().map(|finding| finding.key.clone()).collect();
+        let gain = found.iter().filter_map(|finding| finding.gain_ceiling_ns).max();
+        judgements.push(Judgement { rule, cannot, findings: keys, gain });
+        findings.extend(found);
     }
-    rank(&mut report.findings);
-    report.tables = vec![table];
+    without_shared_time(&mut findings);
+    rank(&mut findings);
+    let (accounts, scenarios) = facts.finish();
+    Explained { judgements, findings, scenarios, accounts }
+}
+
+/// Fusing kernels saves launches too; where the run is launch bound as a whole, that time is that finding's.
+fn without_shared_time(findings: &mut [Finding]) {
+    if !findings.iter().any(|finding| finding.id == "launch-bound") {
+        return;
+    }
+    for finding in findings.iter_mut().filter(|finding| finding.id == "fusable-chain") {
+        if let Some(gpu) = finding.gain_gpu_ns {
+            finding.gain_ceiling_ns = Some(gpu);
+            finding.gain_host_ns = Some(0);
+        }
+    }
+}
+
+/// The report: verdict, findings, idle time by cause, and the rules.
+pub fn present(context: &Run, explained: &Explained, options: &VerdictOptions) -> Report {
+    let mut report = base::report("explain", context.trace);
+    report.verdict = Some(verdict::compute(context, &explained.accounts, &explained.findings, options));
+    let mut table = rules_table();
+    for judgement in &explained.judgements {
+        let found = judgement.findings.len();
+        let status = match (&judgement.cannot, found) {
+            (Some(_), _) => "cannot judge",
+            (None, 0) => "clear",
+            (None, _) => "found",
+        };
+        let why = judgement.cannot.as_deref().unwrap_or_default();
+        table.push(rule_row(judgement.rule.id, judgement.rule.finds, status, why, found, judgement.gain));
+    }
+    report.findings = explained.findings.clone();
+    report.tables = vec![idle::table(context.trace, &explained.accounts), table];
     report
+}
+
+/// [`compute`] and [`present`] in one.
+pub fn explain(context: &Run, only: &[String]) -> Report {
+    present(context, &compute(context, only), &VerdictOptions::default())
 }
 
 /// The table `rules`, still empty.
@@ -74,13 +138,19 @@ pub fn rules_table() -> Table {
 }
 
 /// A row of it.
-pub fn rule_row(id: &str, finds: &str, status: &str, why: &str, findings: &[Finding]) -> Vec<Value> {
-    let most = findings.iter().filter_map(|finding| finding.gain_ceiling_ns).max();
+pub fn rule_row(
+    id: &str,
+    finds: &str,
+    status: &str,
+    why: &str,
+    found: usize,
+    most: Option<i64>,
+) -> Vec<Value> {
     vec![
         Value::from(id),
         Value::from(status),
-        Value::from(findings.len()),
-        Value::int_or(most, if findings.is_empty() { "nothing found" } else { "the rule names no gain" }),
+        Value::from(found),
+        Value::int_or(most, if found == 0 { "nothing found" } else { "the rule names no gain" }),
         Value::from(why),
         Value::from(finds),
     ]

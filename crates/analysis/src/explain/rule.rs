@@ -4,7 +4,9 @@ use report::{Finding, Severity, Value};
 
 use super::facts::{Facts, Sum};
 use crate::base;
+use crate::critical_path::Scenario;
 use crate::statistics::percent;
+use crate::words::duration;
 use model::names;
 
 /// What a rule says of a run.
@@ -29,38 +31,68 @@ pub struct Rule {
 /// A finding in the making.
 pub(super) struct Draft {
     pub id: &'static str,
+    /// What tells it from others of the rule.
+    pub about: String,
+    /// `{gain}` stands for the time it would save.
     pub title: String,
-    pub gain: i64,
-    /// What the gain is a share of.
+    /// The most it can save by its own count; propagation may find less.
+    pub claimed: i64,
+    /// How much of that is GPU work.
+    pub gpu_ns: i64,
+    /// What the gain is a share of, and the least share worth a finding.
     pub total: i64,
+    pub min_pct: f64,
     pub formula: &'static str,
     pub recommendation: String,
     /// Further evidence.
     pub evidence: Vec<(&'static str, Value)>,
+    /// The run without it; nothing where its effect cannot be propagated.
+    pub scenario: Option<Scenario>,
 }
 
 impl Draft {
-    /// The finding, with severity by its share.
-    pub fn finding(self, facts: &Facts) -> Finding {
-        let share = percent(self.gain, self.total);
-        let severity = match share {
-            pct if pct >= facts.limits.severity.high_pct => Severity::High,
-            pct if pct >= facts.limits.severity.medium_pct => Severity::Medium,
-            _ => Severity::Info,
-        };
+    /// The finding, with severity by its share; nothing where it would save too little.
+    pub fn finding(self, facts: &Facts) -> Option<Finding> {
+        if percent(self.claimed, self.total) < self.min_pct {
+            return None;
+        }
+        let saving = self.scenario.as_ref().and_then(|scenario| Some(facts.engine()?.saving(scenario)));
+        let gain = saving.map_or(self.claimed, |saving| saving.min(self.claimed));
+        let share = percent(gain, self.total);
+        if share < self.min_pct {
+            return None;
+        }
         let mut evidence: Vec<(String, Value)> = Vec::new();
         evidence.extend(self.evidence.into_iter().map(|(key, value)| (key.to_string(), value)));
         evidence.push(("formula".into(), Value::from(self.formula)));
         evidence.push(("gain_share_pct".into(), Value::Float(share)));
-        Finding {
-            id: self.id.into(),
-            severity,
-            title: self.title,
-            evidence,
-            gain_ceiling_ns: Some(self.gain),
-            recommendation: self.recommendation,
-            ..Finding::default()
+        let key = facts.key(self.id, &self.about);
+        if let Some(scenario) = self.scenario {
+            facts.remember(&key, scenario);
         }
+        let gpu = self.gpu_ns.clamp(0, gain);
+        let worded = |text: &str| text.replace("{gain}", &duration(gain));
+        Some(Finding {
+            id: self.id.into(),
+            key,
+            severity: severity(facts, share),
+            title: worded(&self.title),
+            evidence,
+            gain_ceiling_ns: Some(gain),
+            gain_gpu_ns: Some(gpu),
+            gain_host_ns: Some(gain - gpu),
+            recommendation: worded(&self.recommendation),
+            next: String::new(),
+        })
+    }
+}
+
+/// How much a share of the run matters.
+pub(super) fn severity(facts: &Facts, share: f64) -> Severity {
+    match share {
+        pct if pct >= facts.limits.severity.high_pct => Severity::High,
+        pct if pct >= facts.limits.severity.medium_pct => Severity::Medium,
+        _ => Severity::Info,
     }
 }
 
@@ -77,6 +109,15 @@ pub(super) fn evidence(facts: &Facts, sum: &Sum) -> Vec<(&'static str, Value)> {
         ("worst_start_ns", Value::Int(sum.worst.0)),
         ("worst_end_ns", Value::Int(sum.worst.1)),
     ]
+}
+
+/// The names that make up most of a total, as evidence.
+pub(super) fn contributors(facts: &Facts, sums: &[Sum]) -> Value {
+    const SHOWN: usize = 8;
+    let rows = sums.iter().take(SHOWN).map(
+        |sum| serde_json::json!({ "name": facts.text(sum.name), "calls": sum.calls, "time_ns": sum.gain }),
+    );
+    Value::Json(rows.collect::<Vec<_>>().into())
 }
 
 /// A name short enough for a title.

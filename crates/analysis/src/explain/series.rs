@@ -1,6 +1,6 @@
-//! The calls of kernels that should take the same time: one name, launch shape and stage on one GPU.
+//! The calls of kernels that should take the same time: one name, launch shape, problem size and stage on one GPU.
 
-use trace::{Map, ShapeId, StrId, Table};
+use trace::{Map, RowRef, ShapeId, StrId, Table};
 
 use super::facts::Facts;
 use model::lanes::Bucket;
@@ -12,6 +12,8 @@ pub(super) struct Series {
     pub name: StrId,
     /// (start, end) of each call.
     pub calls: Vec<(i64, i64)>,
+    /// The same, as rows.
+    pub rows: Vec<RowRef>,
 }
 
 impl Series {
@@ -26,18 +28,21 @@ impl Series {
 /// All series with at least so many calls. Communication waits for others, so its times are not its own.
 pub(super) fn series(facts: &Facts, min_calls: usize) -> Vec<Series> {
     let kernels = &facts.trace().kernels;
-    let mut numbers: Map<(usize, StrId, ShapeId, Stage), usize> = Map::default();
+    let mut numbers: Map<(usize, StrId, ShapeId, StrId, Stage), usize> = Map::default();
     let mut found: Vec<Series> = Vec::new();
     for (gpu, lane) in facts.gpus.iter().enumerate() {
         for row in lane.rows.iter().filter(|row| row.work.bucket == Bucket::Compute) {
             let Some(kernel) = row.row.row_of(Table::Kernels) else { continue };
             let name = kernels.name[kernel];
-            let key = (gpu, name, kernels.shape[kernel], facts.context.stage(row.row));
+            // One kernel may run on several problem sizes with one launch shape.
+            let size = facts.context.site(row.row).input_dims;
+            let key = (gpu, name, kernels.shape[kernel], size, facts.context.stage(row.row));
             let number = *numbers.entry(key).or_insert_with(|| {
-                found.push(Series { gpu, name, calls: Vec::new() });
+                found.push(Series { gpu, name, calls: Vec::new(), rows: Vec::new() });
                 found.len() - 1
             });
             found[number].calls.push((row.work.start, row.work.end));
+            found[number].rows.push(row.row);
         }
     }
     found.retain(|series| series.calls.len() >= min_calls);

@@ -15,17 +15,13 @@ macro_rules! sections {
 
 sections! {
     Severities { high_pct: f64, medium_pct: f64, }
-    GapLimits { long_ns: i64, tolerance_ns: i64, }
-    CallNames {
-        block: Vec<String>,
-        blocking_copy: Vec<String>,
-        memory: Vec<String>,
-        wait_event: Vec<String>,
-    }
     /// For rules that ask for a share only.
     Share { min_pct: f64, }
     IdleGpu { min_pct: f64, cut_pct: f64, }
     Repeated { min_pct: f64, min_calls: usize, }
+    BlockingSync { min_pct: f64, min_idle_pct: f64, }
+    SerialisedStreams { min_pct: f64, min_waits: usize, most_overlap_pct: f64, }
+    ExposedCopies { min_pct: f64, smallest_bytes: i64, }
     TinyKernels { longest_ns: i64, min_calls: usize, min_pct: f64, }
     PageableCopies { reference_gbps: f64, min_pct: f64, }
     SmallCopies { largest_bytes: i64, min_calls: usize, min_pct: f64, }
@@ -47,17 +43,16 @@ sections! {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Thresholds {
     pub severity: Severities,
-    pub gaps: GapLimits,
-    pub calls: CallNames,
     pub idle_gpu: IdleGpu,
     pub launch_bound: Repeated,
     pub tiny_kernels: TinyKernels,
-    pub blocking_sync: Repeated,
+    pub blocking_sync: BlockingSync,
     pub allocation_churn: Repeated,
     pub pageable_copies: PageableCopies,
     pub small_copies: SmallCopies,
     pub slow_copies: SlowCopies,
-    pub serialised_streams: Share,
+    pub serialised_streams: SerialisedStreams,
+    pub exposed_copies: ExposedCopies,
     pub exposed_communication: Share,
     pub fusable_chain: Share,
     pub agent_imbalance: Share,
@@ -77,23 +72,12 @@ impl Thresholds {
     }
 }
 
-/// Whether `name` is one of these calls of HIP or CUDA.
-pub(super) fn is_call(names: &[String], name: &str) -> bool {
-    let bare = name.strip_prefix("hip").or_else(|| name.strip_prefix("cuda"));
-    bare.or_else(|| name.strip_prefix("cu")).is_some_and(|bare| names.iter().any(|known| known == bare))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn calls_are_told_by_their_whole_name() {
-        let calls = &Thresholds::built_in().calls;
-        assert!(is_call(&calls.block, "hipDeviceSynchronize"));
-        assert!(is_call(&calls.memory, "cudaMalloc"));
-        assert!(is_call(&calls.blocking_copy, "hipMemcpyWithStream"));
-        assert!(!is_call(&calls.blocking_copy, "hipMemcpyAsync"));
-        assert!(!is_call(&calls.memory, "aten::Malloc"));
+    fn the_table_is_read() {
+        assert!(Thresholds::built_in().severity.high_pct > Thresholds::built_in().severity.medium_pct);
     }
 }

@@ -34,7 +34,7 @@ use trace::{Map, RowRef};
 use self::catalogue::{FusedPath, Fusion, Per, Rocm};
 use self::lanes::Lanes;
 use self::matching::{Match, Taken, find};
-use self::program::Program;
+pub(crate) use self::program::Program;
 use self::saving::{Saving, gaps, saving};
 use self::sizes::Sizes;
 use model::Run;

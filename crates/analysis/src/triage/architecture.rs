@@ -3,7 +3,6 @@
 use serde_json::Value as Json;
 use trace::{Map, StrId, Trace};
 
-use model::Run;
 use model::classify::Platform;
 use model::names;
 
@@ -60,17 +59,17 @@ const FAMILIES: &[&[&str]] = &[&["gfx940", "gfx941", "gfx942", "gfx94x", "gfx950
 
 impl Architecture {
     /// From kernel names, then devices, products and capabilities.
-    pub fn of(context: &Run) -> Self {
-        if Platform::of(context.trace) == Platform::Cuda {
-            let products = products(context.trace);
+    pub fn of(trace: &Trace) -> Self {
+        if Platform::of(trace) == Platform::Cuda {
+            let products = products(trace);
             let named = if products.is_empty() { "an NVIDIA GPU".to_string() } else { products.join(", ") };
             let evidence = format!("the trace is of {named}, so it is no evidence about AMD GPUs");
             return Self { observed: None, evidence, is_foreign: true };
         }
-        let found = by_kernel_names(context)
-            .or_else(|| by_agents(context.trace))
-            .or_else(|| by_products(context.trace))
-            .or_else(|| by_capability(context.trace));
+        let found = by_kernel_names(trace)
+            .or_else(|| by_agents(trace))
+            .or_else(|| by_products(trace))
+            .or_else(|| by_capability(trace));
         match found {
             Some((observed, evidence)) => Self { observed: Some(observed), evidence, is_foreign: false },
             None => {
@@ -119,17 +118,17 @@ impl Architecture {
 }
 
 /// The architecture most GPU time was built for; library kernels carry it in their names.
-fn by_kernel_names(context: &Run) -> Option<(String, String)> {
+fn by_kernel_names(trace: &Trace) -> Option<(String, String)> {
     let mut known: Map<StrId, Option<String>> = Map::default();
     let mut times: Vec<(String, i64)> = Vec::new();
-    for &row in &context.rows {
-        let name = context.name(row);
-        let of_name =
-            known.entry(name).or_insert_with(|| names::architecture(context.trace.strings.get(name)));
+    let kernels = &trace.kernels;
+    for row in 0..kernels.len() {
+        let (name, duration) = (kernels.name[row], kernels.end[row] - kernels.start[row]);
+        let of_name = known.entry(name).or_insert_with(|| names::architecture(trace.strings.get(name)));
         let Some(arch) = of_name else { continue };
         match times.iter_mut().find(|(other, _)| other == arch) {
-            Some((_, time)) => *time += context.duration(row),
-            None => times.push((arch.clone(), context.duration(row))),
+            Some((_, time)) => *time += duration,
+            None => times.push((arch.clone(), duration)),
         }
     }
     times.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));

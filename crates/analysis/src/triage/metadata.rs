@@ -201,7 +201,7 @@ impl Known<'_> {
         }
         let (stage, by) = stage(context, self.told.stage);
         facts.push(("profile_stage", stage.into(), by.into(), true));
-        let architecture = Architecture::of(context);
+        let architecture = Architecture::of(context.trace);
         let told = self.told.file.get("observed_arch").and_then(Json::as_str);
         let architecture = match told.filter(|_| architecture.observed.is_none() && !architecture.is_foreign)
         {

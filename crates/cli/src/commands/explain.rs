@@ -76,7 +76,14 @@ impl ExplainArgs {
             for rule in asked {
                 let judged = rule.judge(&session)?;
                 let status = if judged.findings.is_empty() { "clear" } else { "found" };
-                let row = rule_row(&rule.id, &rule.title, status, &judged.note, &judged.findings);
+                let row = rule_row(
+                    &rule.id,
+                    &rule.title,
+                    status,
+                    &judged.note,
+                    judged.findings.len(),
+                    judged.findings.iter().filter_map(|finding| finding.gain_ceiling_ns).max(),
+                );
                 report.tables[0].push(row);
                 report.findings.extend(judged.findings);
             }

@@ -4,8 +4,9 @@ use report::Value;
 use trace::{Map, StrId, Table};
 
 use crate::base;
-use crate::explain::facts::{Facts, Gpu};
+use crate::explain::facts::Facts;
 use crate::explain::rule::{Draft, Rule, Verdict, shown};
+use crate::idle::GpuAccount;
 use crate::statistics::percent;
 use crate::words::duration;
 
@@ -20,9 +21,9 @@ fn judge(facts: &Facts) -> Verdict {
     let mut findings = Vec::new();
     let mut judged = false;
     // GPUs come by rank, so those of one process are neighbours; files of several stages are several processes.
-    let process = |gpu: &Gpu| gpu.lane.agent.get().map(|agent| facts.trace().agents[agent].process);
+    let process = |gpu: &GpuAccount| gpu.lane.agent.get().map(|agent| facts.trace().agents[agent].process);
     for group in facts.gpus.chunk_by(|a, b| a.lane.rank == b.lane.rank && process(a) == process(b)) {
-        let gpus: Vec<&Gpu> = group.iter().filter(|gpu| gpu.lane.agent.is_some()).collect();
+        let gpus: Vec<&GpuAccount> = group.iter().filter(|gpu| gpu.lane.agent.is_some()).collect();
         if gpus.len() < 2 {
             continue;
         }
@@ -31,8 +32,7 @@ fn judge(facts: &Facts) -> Verdict {
         let mean = sum / gpus.len() as i64;
         let Some(busiest) = gpus.iter().max_by_key(|gpu| gpu.busy) else { continue };
         let gain = busiest.busy - mean;
-        let total = gpus.iter().map(|gpu| gpu.last).max().unwrap_or(0)
-            - gpus.iter().map(|gpu| gpu.first).min().unwrap_or(0);
+        let total = busiest.total();
         if percent(gain, total) < facts.limits.agent_imbalance.min_pct {
             continue;
         }
@@ -45,8 +45,12 @@ fn judge(facts: &Facts) -> Verdict {
                 busiest.lane.label(facts.trace()),
                 duration(gain)
             ),
-            gain,
+            about: busiest.lane.label(facts.trace()),
+            claimed: gain,
+            gpu_ns: gain,
             total,
+            min_pct: facts.limits.agent_imbalance.min_pct,
+            scenario: None,
             formula: "gain_ceiling_ns = busy time of the busiest GPU - mean of all",
             recommendation: match name {
                 Some(name) => format!("share the work evenly, first of all that of `{}`", shown(facts, name)),
@@ -59,20 +63,20 @@ fn judge(facts: &Facts) -> Verdict {
                 ),
                 ("rank", base::rank_of(&busiest.lane)),
                 ("agent", base::agent_of(facts.trace(), &busiest.lane)),
-                ("first_ns", Value::Int(busiest.first)),
-                ("last_ns", Value::Int(busiest.last)),
+                ("first_ns", Value::Int(busiest.span.0)),
+                ("last_ns", Value::Int(busiest.span.1)),
                 ("busy_ns", Value::Int(busiest.busy)),
                 ("mean_busy_ns", Value::Int(mean)),
                 ("busy_of_each_ns", Value::Json(busy.into())),
             ],
         };
-        findings.push(draft.finding(facts));
+        findings.extend(draft.finding(facts));
     }
     if judged { Verdict::Judged(findings) } else { Verdict::CannotJudge("one GPU only, per process".into()) }
 }
 
 /// The kernel of which the busiest GPU has most beyond the mean.
-fn most_uneven(facts: &Facts, busiest: &Gpu, gpus: &[&Gpu]) -> Option<StrId> {
+fn most_uneven(facts: &Facts, busiest: &GpuAccount, gpus: &[&GpuAccount]) -> Option<StrId> {
     let kernels = &facts.trace().kernels;
     let mut beyond: Map<StrId, i64> = Map::default();
     let count = gpus.len() as i64;

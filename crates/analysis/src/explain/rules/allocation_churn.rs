@@ -1,9 +1,11 @@
-//! Device memory that is got and given back in the middle of the work.
+//! Device memory that is allocated and freed in the middle of the work.
 
+use report::Value;
+
+use crate::critical_path::Scenario;
 use crate::explain::facts::{Facts, Tally};
-use crate::explain::gaps::Cause;
-use crate::explain::rule::{Draft, Rule, Verdict, evidence};
-use crate::words::duration;
+use crate::explain::rule::{Draft, Rule, Verdict, contributors, evidence};
+use crate::idle::Cause;
 
 pub(super) const RULE: Rule = Rule {
     id: "allocation-churn",
@@ -17,27 +19,38 @@ fn judge(facts: &Facts) -> Verdict {
         return Verdict::CannotJudge("no launch is recorded".into());
     }
     let limits = &facts.limits.allocation_churn;
-    let tally = Tally::of_gaps(facts, |cause| match cause {
-        Cause::Memory(call) => Some(call),
-        _ => None,
-    });
-    let worth = tally.worth(facts, limits.min_calls, limits.min_pct);
-    let findings = worth.into_iter().map(|sum| {
-        let name = facts.text(sum.name);
-        let draft = Draft {
-            id: RULE.id,
-            title: format!(
-                "the GPU is idle for {} around {} calls of `{name}`",
-                duration(sum.gain),
-                sum.calls
-            ),
-            gain: sum.gain,
-            total: facts.gpus[sum.gpu].total(),
-            formula: "gain_ceiling_ns = sum of the gaps of which calls for memory cover more than half",
-            recommendation: "keep the memory: allocate once, use a pool or a caching allocator".into(),
-            evidence: evidence(facts, &sum),
-        };
-        draft.finding(facts)
-    });
-    Verdict::Judged(findings.collect())
+    let Some((all, sums)) = Tally::of_idle(facts, Cause::Allocating).of_worst_gpu() else {
+        return Verdict::Judged(Vec::new());
+    };
+    if all.calls < limits.min_calls {
+        return Verdict::Judged(Vec::new());
+    }
+    let mut scenario = Scenario::default();
+    for piece in facts.gpus.iter().flat_map(|gpu| &gpu.idle).filter(|piece| piece.cause == Cause::Allocating)
+    {
+        facts.skip(&mut scenario, piece);
+    }
+    sums.iter().for_each(|sum| scenario.returns_at_once(sum.name));
+    let mut evidence = evidence(facts, &sums[0]);
+    evidence.push(("contributors", contributors(facts, &sums)));
+    evidence.push(("idle_ns", Value::Int(all.gain)));
+    let draft = Draft {
+        id: RULE.id,
+        about: String::new(),
+        title: format!(
+            "the GPU is idle for {{gain}} while the host allocates and frees memory ({} calls, most in `{}`)",
+            all.calls,
+            facts.text(sums[0].name)
+        ),
+        claimed: all.gain,
+        gpu_ns: 0,
+        total: facts.gpus[all.gpu].total(),
+        min_pct: limits.min_pct,
+        formula: "gain_ceiling_ns = idle time in calls for memory, as far as the run would end sooner without it",
+        recommendation: "keep the memory: allocate once, use a pool or a caching allocator, and do not empty its cache in the loop"
+            .into(),
+        evidence,
+        scenario: Some(scenario),
+    };
+    Verdict::Judged(draft.finding(facts).into_iter().collect())
 }

@@ -1,14 +1,17 @@
-//! Calls that wait for the GPU, so that it has nothing to do until the host has begun anew.
+//! Calls in which the host waits for the GPU, after which the GPU waits for the host.
 
+use report::Value;
+
+use crate::critical_path::Scenario;
 use crate::explain::facts::{Facts, Tally};
-use crate::explain::gaps::Cause;
-use crate::explain::rule::{Draft, Rule, Verdict, evidence};
-use crate::words::duration;
+use crate::explain::rule::{Draft, Rule, Verdict, evidence, times};
+use crate::idle::Cause;
+use crate::statistics::percent;
 
 pub(super) const RULE: Rule = Rule {
     id: "blocking-sync",
-    finds: "synchronisations after which the GPU is idle until the host has launched more",
-    needs: "calls that launched the work, and the synchronising calls",
+    finds: "calls that wait for the GPU to finish, so that it runs dry before the host launches more",
+    needs: "calls that launched the work",
     judge,
 };
 
@@ -17,22 +20,29 @@ fn judge(facts: &Facts) -> Verdict {
         return Verdict::CannotJudge("no launch is recorded".into());
     }
     let limits = &facts.limits.blocking_sync;
-    let tally = Tally::of_gaps(facts, |cause| match cause {
-        Cause::Sync(call) => Some(call),
-        _ => None,
-    });
-    let worth = tally.worth(facts, limits.min_calls, limits.min_pct);
-    let findings = worth.into_iter().map(|sum| {
+    let mut sums = Tally::of_idle(facts, Cause::BlockingCall).by_name();
+    sums.retain(|sum| percent(sum.gain, facts.gpus[sum.gpu].total()) >= limits.min_idle_pct);
+    let findings = sums.into_iter().filter_map(|sum| {
+        let gpu = &facts.gpus[sum.gpu];
+        let mut scenario = Scenario::default();
+        scenario.returns_at_once(sum.name);
+        let mut evidence = evidence(facts, &sum);
+        evidence.push(("idle_ns", Value::Int(sum.gain)));
         let name = facts.text(sum.name);
         let draft = Draft {
             id: RULE.id,
-            title: format!("the GPU is idle for {} after {} calls of `{name}`", duration(sum.gain), sum.calls),
-            gain: sum.gain,
-            total: facts.gpus[sum.gpu].total(),
-            formula: "gain_ceiling_ns = sum of the gaps that begin while the launching thread is in this call",
-            recommendation: "wait with an event for what is needed, later or on another thread; keep launches ahead of the GPU"
+            about: name.to_string(),
+            title: format!("the host waits for the GPU in `{name}` ({}); without that the run is {{gain}} shorter", times(sum.calls)),
+            // The host would run ahead: launches that the GPU waits for now would be made in time.
+            claimed: gpu.idle_total(),
+            gpu_ns: 0,
+            total: gpu.total(),
+            min_pct: limits.min_pct,
+            formula: "gain_ceiling_ns = how much sooner the run ends if the call returns at once, at most all idle time",
+            recommendation: "read results later or in bulk, copy asynchronously, use events instead of waiting; `.item()`, `.cpu()` and printing a tensor wait too"
                 .into(),
-            evidence: evidence(facts, &sum),
+            evidence,
+            scenario: Some(scenario),
         };
         draft.finding(facts)
     });

@@ -1,15 +1,17 @@
-//! Stretches in which kernels end before the host has launched the next.
+//! All time in which the GPU waits for the host to launch work.
 
 use report::Value;
+use trace::Table;
 
-use crate::explain::facts::{Facts, Gpu, Tally};
-use crate::explain::gaps::Cause;
-use crate::explain::rule::{Draft, Rule, Verdict, evidence, shown};
-use crate::words::duration;
+use crate::critical_path::Scenario;
+use crate::explain::facts::{Facts, Tally};
+use crate::explain::rule::{Draft, Rule, Verdict, contributors, evidence};
+use crate::idle::Cause;
+use crate::statistics::percent;
 
 pub(super) const RULE: Rule = Rule {
     id: "launch-bound",
-    finds: "stretches in which kernels end before the host has launched the next one",
+    finds: "a run in which kernels end before the host has launched the next ones",
     needs: "calls that launched the kernels",
     judge,
 };
@@ -20,47 +22,58 @@ fn judge(facts: &Facts) -> Verdict {
     }
     let limits = &facts.limits.launch_bound;
     let mut tally = Tally::default();
+    let mut scenario = Scenario::default();
     for (number, gpu) in facts.gpus.iter().enumerate() {
-        for gap in gpu.gaps.iter().filter(|gap| gap.cause == Cause::Launch) {
-            if let Some(kernel) = gap.next.row_of(trace::Table::Kernels) {
-                let name = facts.trace().kernels.name[kernel];
-                tally.add(number, name, (gap.start, gap.end), gap.length());
-            }
+        for piece in gpu.idle.iter().filter(|piece| piece.cause == Cause::Launching) {
+            let name = facts.context.name(piece.next);
+            tally.add(number, name, (piece.start, piece.end), piece.length());
+            facts.skip(&mut scenario, piece);
+            scenario.without_launch_latency(piece.next);
         }
     }
-    let worth = tally.worth(facts, limits.min_calls, limits.min_pct);
-    let findings = worth.into_iter().map(|sum| {
-        let gpu = &facts.gpus[sum.gpu];
-        let mut evidence = evidence(facts, &sum);
-        if let Some((from, to, kernels)) = longest_stretch(gpu) {
-            evidence.push(("longest_stretch_start_ns", Value::Int(from)));
-            evidence.push(("longest_stretch_end_ns", Value::Int(to)));
-            evidence.push(("longest_stretch_kernels", Value::from(kernels)));
-        }
-        let draft = Draft {
-            id: RULE.id,
-            title: format!(
-                "the GPU waits {} for launches of `{}` ({} kernels)",
-                duration(sum.gain),
-                shown(facts, sum.name),
-                sum.calls
-            ),
-            gain: sum.gain,
-            total: gpu.total(),
-            formula: "gain_ceiling_ns = sum of the short gaps that end with this kernel, launched after they began",
-            recommendation: "capture the launches in a graph, fuse the kernels, or take host work out of the launching thread"
-                .into(),
-            evidence,
-        };
-        draft.finding(facts)
-    });
-    Verdict::Judged(findings.collect())
+    let Some((all, sums)) = tally.of_worst_gpu().filter(|(all, _)| all.calls >= limits.min_calls) else {
+        return Verdict::Judged(Vec::new());
+    };
+    let gpu = &facts.gpus[all.gpu];
+    let work = gpu.rows.iter().filter(|row| row.row.row_of(Table::Kernels).is_some()).count();
+    let mut evidence = evidence(facts, &sums[0]);
+    evidence.push(("contributors", contributors(facts, &sums)));
+    evidence.push(("gaps", Value::from(all.calls)));
+    evidence.push(("idle_ns", Value::Int(all.gain)));
+    let draft = Draft {
+        id: RULE.id,
+        about: String::new(),
+        title: format!(
+            "launch bound: the GPU waits {:.0} % of the time for the host to launch its {work} kernels",
+            percent(all.gain, gpu.total())
+        ),
+        claimed: all.gain,
+        gpu_ns: 0,
+        total: gpu.total(),
+        min_pct: limits.min_pct,
+        formula: "gain_ceiling_ns = idle time in which the host was launching, as far as the run would end sooner without it",
+        recommendation: advice(facts).into(),
+        evidence,
+        scenario: Some(scenario),
+    };
+    Verdict::Judged(draft.finding(facts).into_iter().collect())
 }
 
-/// The longest run of gaps that all wait for a launch: start, end, kernels.
-fn longest_stretch(gpu: &Gpu) -> Option<(i64, i64, usize)> {
-    let stretches = gpu.gaps.chunk_by(|a, b| a.cause == Cause::Launch && b.cause == Cause::Launch);
-    let stretches = stretches.filter(|gaps| gaps[0].cause == Cause::Launch);
-    let spans = stretches.map(|gaps| (gaps[0].start, gaps[gaps.len() - 1].end, gaps.len()));
-    spans.max_by_key(|&(start, end, _)| (end - start, std::cmp::Reverse(start)))
+/// Graphs where the framework has them.
+fn advice(facts: &Facts) -> &'static str {
+    let is_torch = facts.trace().sources.iter().any(|source| source.format == "torch");
+    match (facts.context.program.framework, is_torch) {
+        (Some("vllm"), _) => {
+            "let vLLM capture graphs (no `--enforce-eager`, batch sizes within its capture sizes); fuse small kernels"
+        }
+        (Some("sglang"), _) => {
+            "let SGLang capture graphs (no `--disable-cuda-graph`, batch sizes within `--cuda-graph-bs`); fuse small kernels"
+        }
+        (_, true) => {
+            "capture the step in a graph (`torch.cuda.graph`, or `torch.compile(mode=\"reduce-overhead\")` where shapes are fixed), or compile it; fuse small kernels; larger batches"
+        }
+        (_, false) => {
+            "capture the launches in a HIP graph, fuse small kernels, or launch from a thread that does nothing else"
+        }
+    }
 }

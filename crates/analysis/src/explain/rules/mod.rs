@@ -4,6 +4,7 @@ mod agent_imbalance;
 mod allocation_churn;
 mod blocking_sync;
 mod exposed_communication;
+mod exposed_copies;
 mod first_call;
 mod fusable_chain;
 mod idle_gpu;
@@ -29,6 +30,7 @@ pub const RULES: &[Rule] = &[
     pageable_copies::RULE,
     small_copies::RULE,
     slow_copies::RULE,
+    exposed_copies::RULE,
     serialised_streams::RULE,
     exposed_communication::RULE,
     agent_imbalance::RULE,

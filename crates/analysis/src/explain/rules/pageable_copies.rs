@@ -2,9 +2,11 @@
 
 use report::Value;
 
+use trace::{Map, StrId};
+
+use crate::critical_path::Scenario;
 use crate::explain::facts::{Facts, Tally};
 use crate::explain::rule::{Draft, Rule, Verdict, evidence};
-use crate::words::duration;
 
 pub(super) const RULE: Rule = Rule {
     id: "pageable-copies",
@@ -19,6 +21,7 @@ const KINDS: [&str; 4] = ["Pageable", "Pinned", "Host ->", "-> Host"];
 fn judge(facts: &Facts) -> Verdict {
     let limits = &facts.limits.pageable_copies;
     let (mut tally, mut told, mut copies) = (Tally::default(), false, 0);
+    let mut of_name: Map<StrId, Scenario> = Map::default();
     for (number, gpu) in facts.gpus.iter().enumerate() {
         for copy in facts.copies(gpu) {
             copies += 1;
@@ -28,6 +31,7 @@ fn judge(facts: &Facts) -> Verdict {
                 let needed = copy.bytes.map_or(0, |bytes| (bytes as f64 / limits.reference_gbps) as i64);
                 let gain = (copy.duration() - needed).clamp(0, copy.exposed);
                 tally.add(number, copy.name, (copy.start, copy.end), gain);
+                of_name.entry(copy.name).or_default().work_takes(copy.row, copy.duration() - gain);
             }
         }
     }
@@ -37,21 +41,22 @@ fn judge(facts: &Facts) -> Verdict {
             _ => "the names of copies do not tell the kind of host memory".into(),
         });
     }
-    let worth = tally.worth(facts, 1, limits.min_pct);
-    let findings = worth.into_iter().map(|sum| {
+    let findings = tally.by_name().into_iter().filter_map(|sum| {
         let mut evidence = evidence(facts, &sum);
         evidence.push(("reference_gbps", Value::Float(limits.reference_gbps)));
         let draft = Draft {
             id: RULE.id,
+            about: facts.text(sum.name).to_string(),
             title: format!("{} copies `{}` use pageable memory", sum.calls, facts.text(sum.name)),
-            gain: sum.gain,
+            claimed: sum.gain,
+            gpu_ns: sum.gain,
             total: facts.gpus[sum.gpu].total(),
+            min_pct: limits.min_pct,
             formula: "gain_ceiling_ns = sum of min(duration - bytes / reference_gbps, time without a kernel beside it)",
-            recommendation: format!(
-                "pin the host memory (`pin_memory`, `hipHostMalloc`) and copy asynchronously: up to {} faster",
-                duration(sum.gain)
-            ),
+            recommendation: "pin the host memory (`pin_memory`, `hipHostMalloc`) and copy asynchronously: up to {gain} faster"
+                .into(),
             evidence,
+            scenario: of_name.get(&sum.name).cloned(),
         };
         draft.finding(facts)
     });

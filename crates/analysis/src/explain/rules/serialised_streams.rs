@@ -1,31 +1,136 @@
-//! Streams that events keep from running at the same time, as the overlap analysis finds it.
+//! Streams that events force to run one after the other.
 
 use report::Value;
+use trace::{Map, RowRef, StreamId, Table};
 
-use crate::explain::calls::CallKind;
+use crate::critical_path::Scenario;
 use crate::explain::facts::Facts;
-use crate::explain::overlaps;
-use crate::explain::rule::{Rule, Verdict};
+use crate::explain::rule::{Draft, Rule, Verdict};
+use crate::statistics::percent;
+use model::calls::Calls;
 
 pub(super) const RULE: Rule = Rule {
     id: "serialised-streams",
-    finds: "kernels of several streams that events force to run one after the other",
+    finds: "kernels of two streams that wait for each other by events, so that they never run at the same time",
     needs: "several streams, and the calls that record and await events",
     judge,
 };
 
+/// Two streams, and how often each waits for the other.
+#[derive(Default)]
+struct Pair {
+    /// Waits of the second for the first, and the other way round.
+    waits: [usize; 2],
+    rows: Vec<RowRef>,
+}
+
 fn judge(facts: &Facts) -> Verdict {
-    let kernels = &facts.trace().kernels;
+    let trace = facts.trace();
+    let kernels = &trace.kernels;
     let first = kernels.stream.first().copied();
     if kernels.stream.iter().all(|&stream| Some(stream) == first) {
         return Verdict::CannotJudge("all kernels are on one stream".into());
     }
-    let Some(wait) = facts.calls.most_frequent(CallKind::WaitEvent) else {
+    let Some(engine) = facts.engine() else { return Verdict::CannotJudge("no GPU work is recorded".into()) };
+    let waits = engine.event_waits();
+    if waits.is_empty() {
         return Verdict::CannotJudge("no wait for an event is recorded".into());
-    };
-    let mut findings = overlaps::findings(facts, RULE.id, facts.limits.serialised_streams.min_pct);
-    for finding in &mut findings {
-        finding.evidence.insert(0, ("name".into(), Value::from(facts.text(wait))));
     }
-    Verdict::Judged(findings)
+    let limits = &facts.limits.serialised_streams;
+    let stream = |row: RowRef| row.row_of(Table::Kernels).map(|kernel| kernels.stream[kernel]);
+    let mut pairs: Map<(StreamId, StreamId), Pair> = Map::default();
+    for (awaited, waiting) in waits {
+        let (Some(from), Some(to)) = (stream(awaited), stream(waiting)) else { continue };
+        let pair = pairs.entry((from.min(to), from.max(to))).or_default();
+        pair.waits[usize::from(from > to)] += 1;
+        pair.rows.push(waiting);
+    }
+    let mut pairs: Vec<_> = pairs.into_iter().collect();
+    pairs.sort_by_key(|(streams, _)| *streams);
+    let findings = pairs.into_iter().filter_map(|((one, two), pair)| {
+        let total = facts.total();
+        let (together, least) = overlap(facts, one, two);
+        let both_ways = pair.waits.iter().all(|&waits| waits >= limits.min_waits);
+        if !both_ways || percent(together, least) > limits.most_overlap_pct {
+            return None;
+        }
+        let mut scenario = Scenario::default();
+        pair.rows.iter().for_each(|&row| scenario.without_event_wait(row));
+        skip_event_calls(facts, &mut scenario);
+        let label = |stream: StreamId| stream.get().map_or(-1, |stream| trace.streams[stream].id);
+        let name = wait_call(facts);
+        let draft = Draft {
+            id: RULE.id,
+            about: format!("{}-{}", label(one), label(two)),
+            title: format!(
+                "streams {} and {} wait for each other {} times and never overlap; without the waits the run is {{gain}} shorter",
+                label(one),
+                label(two),
+                pair.waits.iter().sum::<usize>()
+            ),
+            claimed: least + facts.gpus.iter().map(|gpu| gpu.idle_total()).max().unwrap_or(0),
+            gpu_ns: least,
+            total,
+            min_pct: limits.min_pct,
+            formula: "gain_ceiling_ns = how much sooner the run ends if neither stream waits for the other",
+            recommendation: "if the work of the two streams is independent, remove the waits (or wait once at the end); if it is not, one stream is simpler"
+                .into(),
+            evidence: vec![
+                ("name", Value::from(name)),
+                ("waits", Value::from(pair.waits.iter().sum::<usize>())),
+                ("overlap_ns", Value::Int(together)),
+                ("smaller_stream_ns", Value::Int(least)),
+            ],
+            scenario: Some(scenario),
+        };
+        draft.finding(facts)
+    });
+    Verdict::Judged(findings.collect())
+}
+
+/// How long kernels of both streams run at the same time, and how long those of the less busy one run.
+fn overlap(facts: &Facts, one: StreamId, two: StreamId) -> (i64, i64) {
+    let kernels = &facts.trace().kernels;
+    let of = |stream: StreamId| {
+        let mut merged: Vec<(i64, i64)> = Vec::new();
+        for row in (0..kernels.len()).filter(|&row| kernels.stream[row] == stream) {
+            match merged.last_mut() {
+                Some(last) if kernels.start[row] <= last.1 => last.1 = last.1.max(kernels.end[row]),
+                _ => merged.push((kernels.start[row], kernels.end[row])),
+            }
+        }
+        merged
+    };
+    let (one, two) = (of(one), of(two));
+    let total = |times: &[(i64, i64)]| times.iter().map(|time| time.1 - time.0).sum::<i64>();
+    let (mut a, mut b, mut together) = (0, 0, 0);
+    while a < one.len() && b < two.len() {
+        together += (one[a].1.min(two[b].1) - one[a].0.max(two[b].0)).max(0);
+        if one[a].1 <= two[b].1 { a += 1 } else { b += 1 }
+    }
+    (together, total(&one).min(total(&two)))
+}
+
+/// Without the waits their calls are not made either.
+fn skip_event_calls(facts: &Facts, scenario: &mut Scenario) {
+    let (trace, regions) = (facts.trace(), &facts.trace().regions);
+    let calls = Calls::of(trace);
+    for row in 0..regions.len() {
+        if calls.of_region(trace, row).is_some_and(|call| call.waits_for_event || call.records_event) {
+            scenario.host_skips(
+                regions.process[row],
+                regions.thread[row],
+                regions.start[row],
+                regions.end[row],
+            );
+        }
+    }
+}
+
+/// The name of the call that makes a stream wait.
+fn wait_call<'a>(facts: &Facts<'a>) -> &'a str {
+    let trace = facts.trace();
+    let calls = Calls::of(trace);
+    let waits = |&row: &usize| calls.of_region(trace, row).is_some_and(|call| call.waits_for_event);
+    (0..trace.regions.len()).find(waits).map_or("", |row| trace.strings.get(trace.regions.name[row]))
 }

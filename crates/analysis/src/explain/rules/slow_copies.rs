@@ -3,9 +3,9 @@
 use report::Value;
 use trace::{Map, StrId};
 
+use crate::critical_path::Scenario;
 use crate::explain::facts::{Facts, Tally};
 use crate::explain::rule::{Draft, Rule, Verdict, evidence};
-use crate::words::duration;
 
 pub(super) const RULE: Rule = Rule {
     id: "slow-copies",
@@ -38,31 +38,31 @@ fn judge(facts: &Facts) -> Verdict {
         return Verdict::CannotJudge("no large copy with its size is recorded".into());
     }
     let mut tally = Tally::default();
+    let mut of_name: Map<StrId, Scenario> = Map::default();
     for (number, copy, gbps) in &copies {
         let reference = fastest[&copy.name];
         if *gbps < reference * limits.slow_pct / 100.0 {
             let needed = copy.bytes.map_or(0, |bytes| (bytes as f64 / reference) as i64);
             let gain = (copy.duration() - needed).clamp(0, copy.exposed);
             tally.add(*number, copy.name, (copy.start, copy.end), gain);
+            of_name.entry(copy.name).or_default().work_takes(copy.row, copy.duration() - gain);
         }
     }
-    let worth = tally.worth(facts, 1, limits.min_pct);
-    let findings = worth.into_iter().map(|sum| {
+    let findings = tally.by_name().into_iter().filter_map(|sum| {
         let mut evidence = evidence(facts, &sum);
         evidence.push(("reference_gbps", Value::Float(fastest[&sum.name])));
         let draft = Draft {
             id: RULE.id,
-            title: format!(
-                "{} copies `{}` lose {} to low bandwidth",
-                sum.calls,
-                facts.text(sum.name),
-                duration(sum.gain)
-            ),
-            gain: sum.gain,
+            about: facts.text(sum.name).to_string(),
+            title: format!("{} copies `{}` lose {{gain}} to low bandwidth", sum.calls, facts.text(sum.name)),
+            claimed: sum.gain,
+            gpu_ns: sum.gain,
             total: facts.gpus[sum.gpu].total(),
+            min_pct: limits.min_pct,
             formula: "gain_ceiling_ns = sum of min(duration - bytes / reference_gbps, time without a kernel beside it)",
             recommendation: "check the host's NUMA node, the link's width and what else uses it at that time".into(),
             evidence,
+            scenario: of_name.get(&sum.name).cloned(),
         };
         draft.finding(facts)
     });

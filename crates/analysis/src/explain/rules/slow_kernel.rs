@@ -3,6 +3,7 @@
 use report::Value;
 use trace::{Map, StrId, Table};
 
+use crate::critical_path::Scenario;
 use crate::explain::facts::{Facts, Tally};
 use crate::explain::rule::{Draft, Rule, Verdict, evidence, shown};
 use crate::statistics::percent;
@@ -22,7 +23,7 @@ fn judge(facts: &Facts) -> Verdict {
     for (number, gpu) in facts.gpus.iter().enumerate() {
         let mut tally = Tally::default();
         let mut durations: Map<StrId, (i64, i64)> = Map::default();
-        let mut reached = gpu.first;
+        let mut reached = gpu.span.0;
         for row in &gpu.rows {
             let (start, end) = (row.work.start, row.work.end);
             if let Some(kernel) = row.row.row_of(Table::Kernels) {
@@ -54,27 +55,41 @@ fn judge(facts: &Facts) -> Verdict {
     // Each name once, of the GPU where it costs most.
     sums.sort_by_key(|sum| (sum.name, -sum.gain, sum.gpu));
     sums.dedup_by_key(|sum| sum.name);
-    let findings = sums.iter().map(|sum| {
+    let findings = sums.iter().filter_map(|sum| {
         let total = facts.gpus[sum.gpu].total();
         let mut evidence = evidence(facts, sum);
         evidence.push(("mean_ns", Value::Int(sum.gain / sum.calls as i64)));
         let draft = Draft {
             id: RULE.id,
+            about: shown(facts, sum.name),
             title: format!(
                 "`{}` has {:.0} % of the time, {} a call",
                 shown(facts, sum.name),
                 percent(sum.gain, total),
                 duration(sum.gain / sum.calls as i64)
             ),
-            gain: sum.gain,
+            claimed: sum.gain,
+            gpu_ns: sum.gain,
             total,
+            min_pct: limits.min_pct,
             formula: "gain_ceiling_ns = the kernel's time on the clock, as if it took none",
             recommendation:
                 "profile this kernel: its memory access, its shape, whether another algorithm needs less"
                     .into(),
             evidence,
+            scenario: Some(without(facts, sum.name)),
         };
         draft.finding(facts)
     });
     Verdict::Judged(findings.collect())
+}
+
+/// The run as if the kernel took no time.
+fn without(facts: &Facts, name: StrId) -> Scenario {
+    let mut scenario = Scenario::default();
+    let kernels = &facts.trace().kernels;
+    for row in (0..kernels.len()).filter(|&row| kernels.name[row] == name) {
+        scenario.work_takes(trace::RowRef::kernel(row), 0);
+    }
+    scenario
 }

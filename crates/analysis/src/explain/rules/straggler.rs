@@ -6,8 +6,9 @@
 use report::Value;
 use trace::{Map, StrId, Table};
 
-use crate::explain::facts::{Facts, Gpu};
+use crate::explain::facts::Facts;
 use crate::explain::rule::{Draft, Rule, Verdict, shown};
+use crate::idle::GpuAccount;
 use crate::statistics::percent;
 use crate::words::duration;
 use model::lanes::Bucket;
@@ -21,7 +22,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn judge(facts: &Facts) -> Verdict {
     let limits = &facts.limits.straggler;
-    let ranks: Vec<&Gpu> = facts.gpus.iter().filter(|gpu| gpu.lane.rank.is_some()).collect();
+    let ranks: Vec<&GpuAccount> = facts.gpus.iter().filter(|gpu| gpu.lane.rank.is_some()).collect();
     let mut numbers: Vec<Option<u32>> = ranks.iter().map(|gpu| gpu.lane.rank).collect();
     numbers.dedup();
     if numbers.len() < 2 {
@@ -65,8 +66,12 @@ fn judge(facts: &Facts) -> Verdict {
     let draft = Draft {
         id: RULE.id,
         title: format!("all ranks wait {} for rank {rank} in collectives", duration(gain)),
-        gain,
+        about: format!("rank {rank}"),
+        claimed: gain,
+        gpu_ns: gain,
         total: gpu.total(),
+        min_pct: limits.min_pct,
+        scenario: None,
         formula: "gain_ceiling_ns = sum over collectives at which the rank is last (its call is the shortest) of the \
                   wait of the one that came before it",
         recommendation: match name {
@@ -88,21 +93,21 @@ fn judge(facts: &Facts) -> Verdict {
             ("collectives", Value::from(count)),
             ("last_at", Value::from(last[slowest])),
             ("last_at_pct", Value::Float(share_last)),
-            ("first_ns", Value::Int(gpu.first)),
-            ("last_ns", Value::Int(gpu.last)),
+            ("first_ns", Value::Int(gpu.span.0)),
+            ("last_ns", Value::Int(gpu.span.1)),
         ],
     };
-    Verdict::Judged(vec![draft.finding(facts)])
+    Verdict::Judged(draft.finding(facts).into_iter().collect())
 }
 
 /// Name and duration of each collective, in time order.
-fn collectives(facts: &Facts, gpu: &Gpu) -> Vec<(StrId, i64)> {
+fn collectives(facts: &Facts, gpu: &GpuAccount) -> Vec<(StrId, i64)> {
     let collectives = gpu.rows.iter().filter(|row| row.work.bucket == Bucket::Communication);
     collectives.map(|row| (facts.context.name(row.row), row.work.end - row.work.start)).collect()
 }
 
 /// The kernel that takes most time beyond the mean of the ranks.
-fn slowest_kernel(facts: &Facts, gpu: &Gpu, ranks: &[&Gpu]) -> Option<StrId> {
+fn slowest_kernel(facts: &Facts, gpu: &GpuAccount, ranks: &[&GpuAccount]) -> Option<StrId> {
     let kernels = &facts.trace().kernels;
     let mut beyond: Map<StrId, i64> = Map::default();
     let count = ranks.len() as i64;

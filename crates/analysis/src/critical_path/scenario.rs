@@ -1,0 +1,250 @@
+//! Changes to a run that are more than a factor: work that takes another time, host time that is gone, waits that are not
+//! there. What they save is found by propagation, so no finding promises more than removing its cause would give.
+
+use trace::{Map, Ns, ProcessId, RowRef, StrId, Table, ThreadId, Trace};
+
+use super::build::{self, Run};
+use super::graph::Dependency;
+use super::host::Role;
+use super::walk;
+use super::works::NONE;
+use model::classify::Classes;
+
+/// What is different.
+#[derive(Clone, Debug, Default)]
+pub struct Scenario {
+    /// What kernels and copies take instead.
+    work: Vec<(RowRef, Ns)>,
+    /// Host time that is gone.
+    host: Vec<(ProcessId, ThreadId, Ns, Ns)>,
+    /// Blocking calls that return at once, by name.
+    returns_at_once: Vec<StrId>,
+    /// Work that waits for no event.
+    without_event_waits: Vec<RowRef>,
+    /// Work that starts as soon as its launch is made.
+    without_launch_latency: Vec<RowRef>,
+}
+
+impl Scenario {
+    /// A kernel or copy takes this long.
+    pub fn work_takes(&mut self, row: RowRef, ns: Ns) {
+        self.work.push((row, ns));
+    }
+
+    /// A thread does not spend this time.
+    pub fn host_skips(&mut self, process: ProcessId, thread: ThreadId, from: Ns, to: Ns) {
+        if to > from {
+            self.host.push((process, thread, from, to));
+        }
+    }
+
+    /// Calls of this name do not wait.
+    pub fn returns_at_once(&mut self, call: StrId) {
+        self.returns_at_once.push(call);
+    }
+
+    /// This work does not wait for events of other streams.
+    pub fn without_event_wait(&mut self, row: RowRef) {
+        self.without_event_waits.push(row);
+    }
+
+    /// This work starts with its launch.
+    pub fn without_launch_latency(&mut self, row: RowRef) {
+        self.without_launch_latency.push(row);
+    }
+
+    /// Both.
+    pub fn and(&self, other: &Scenario) -> Scenario {
+        let mut both = self.clone();
+        both.work.extend(&other.work);
+        both.host.extend(&other.host);
+        both.returns_at_once.extend(&other.returns_at_once);
+        both.without_event_waits.extend(&other.without_event_waits);
+        both.without_launch_latency.extend(&other.without_launch_latency);
+        both
+    }
+}
+
+/// A run that questions can be asked of.
+pub struct Engine<'a> {
+    trace: &'a Trace,
+    run: Run,
+    /// The piece of work of every kernel, and of every copy.
+    of_kernel: Vec<u32>,
+    of_copy: Vec<u32>,
+    end: Ns,
+}
+
+impl<'a> Engine<'a> {
+    /// Builds the graph of a run; nothing where there is no work.
+    pub fn of(trace: &'a Trace, classes: &Classes) -> Option<Self> {
+        let run = build::build(trace, classes, false)?;
+        let end = run.graph.time[walk::walk(trace, &run).last];
+        let mut of_kernel = vec![NONE; trace.kernels.len()];
+        let mut of_copy = vec![NONE; trace.memory_copies.len()];
+        for work in 0..run.works.len() {
+            let of_row = if run.works.copy[work] { &mut of_copy } else { &mut of_kernel };
+            of_row[run.works.row[work] as usize] = work as u32;
+        }
+        Some(Self { trace, run, of_kernel, of_copy, end })
+    }
+
+    /// How much sooner the run would end.
+    pub fn saving(&self, scenario: &Scenario) -> Ns {
+        let graph = &self.run.graph;
+        let changes = Changes::of(self, scenario);
+        let mut times = Vec::new();
+        graph.propagate_into(&mut times, |edge, to| changes.weight(self, edge, to));
+        (self.end - times.iter().copied().max().unwrap_or(0)).max(0)
+    }
+
+    /// Work that waits for an event of another stream, as rows.
+    pub fn event_waits(&self) -> Vec<(RowRef, RowRef)> {
+        let (graph, works) = (&self.run.graph, &self.run.works);
+        let mut found = Vec::new();
+        for work in 0..works.len() {
+            for edge in graph.dependencies(2 * work) {
+                let waits = matches!(graph.kind[edge], Dependency::Event | Dependency::Order);
+                let from = graph.from[edge] as usize;
+                if waits && from < 2 * works.len() && works.lane[from / 2] != works.lane[work] {
+                    found.push((self.row(from / 2), self.row(work)));
+                }
+            }
+        }
+        found
+    }
+
+    fn row(&self, work: usize) -> RowRef {
+        let table = if self.run.works.copy[work] { Table::MemoryCopies } else { Table::Kernels };
+        RowRef::new(table, self.run.works.row[work] as usize)
+    }
+
+    fn work_of(&self, row: RowRef) -> Option<usize> {
+        let work = match row.get()? {
+            (Table::Kernels, row) => self.of_kernel[row],
+            (Table::MemoryCopies, row) => self.of_copy[row],
+            _ => return None,
+        };
+        (work != NONE).then_some(work as usize)
+    }
+}
+
+/// A scenario by points of the graph.
+struct Changes {
+    /// What each piece of work takes less; empty where none does.
+    less: Vec<Ns>,
+    /// Host time that is gone, by chain: (start, end, all of it up to the start).
+    skipped: Map<u32, Vec<(Ns, Ns, Ns)>>,
+    returns_at_once: Vec<StrId>,
+    no_event_wait: Vec<bool>,
+    no_latency: Vec<bool>,
+}
+
+/// A dependency that is not there.
+const GONE: Ns = Ns::MIN / 4;
+
+impl Changes {
+    fn of(engine: &Engine, scenario: &Scenario) -> Self {
+        let works = &engine.run.works;
+        let marked = |rows: &[RowRef]| {
+            let mut marked = vec![false; if rows.is_empty() { 0 } else { works.len() }];
+            rows.iter().filter_map(|&row| engine.work_of(row)).for_each(|work| marked[work] = true);
+            marked
+        };
+        let mut less = vec![0; if scenario.work.is_empty() { 0 } else { works.len() }];
+        for &(row, ns) in &scenario.work {
+            if let Some(work) = engine.work_of(row) {
+                less[work] = (works.duration(work) - ns).max(less[work]);
+            }
+        }
+        let mut by_chain: Map<u32, Vec<(Ns, Ns)>> = Map::default();
+        for &(process, thread, from, to) in &scenario.host {
+            if let Some(chain) = engine.run.host.chain_of(process, thread) {
+                let align = |time| engine.run.clocks.align(process, time);
+                by_chain.entry(chain).or_default().push((align(from), align(to)));
+            }
+        }
+        let skipped = by_chain.into_iter().map(|(chain, times)| (chain, summed(times))).collect();
+        Self {
+            less,
+            skipped,
+            returns_at_once: scenario.returns_at_once.clone(),
+            no_event_wait: marked(&scenario.without_event_waits),
+            no_latency: marked(&scenario.without_launch_latency),
+        }
+    }
+
+    fn weight(&self, engine: &Engine, edge: usize, to: usize) -> Ns {
+        let graph = &engine.run.graph;
+        let weight = graph.weight[edge];
+        let marked = |marks: &[bool]| marks.get(to / 2).copied().unwrap_or(false);
+        match graph.kind[edge] {
+            Dependency::Work | Dependency::Transfer => {
+                weight - self.less.get(to / 2).copied().unwrap_or(0).min(weight.max(0))
+            }
+            Dependency::Host => weight - self.skipped_in(engine, edge, to).min(weight.max(0)),
+            Dependency::Event | Dependency::Order | Dependency::Nearest if marked(&self.no_event_wait) => {
+                GONE
+            }
+            Dependency::Launch if marked(&self.no_latency) => weight.min(0),
+            Dependency::Sync | Dependency::Return if self.is_free(engine, to) => GONE,
+            _ => weight,
+        }
+    }
+
+    /// Whether a point is the return of a call that does not wait.
+    fn is_free(&self, engine: &Engine, point: usize) -> bool {
+        let host = &engine.run.host;
+        !self.returns_at_once.is_empty()
+            && host.place(point as u32).is_some_and(|place| {
+                let region = host.region[place];
+                host.role[place] == Role::Return
+                    && region != NONE
+                    && self.returns_at_once.contains(&engine.trace.regions.name[region as usize])
+            })
+    }
+
+    /// Host time that is gone between the two points of a dependency.
+    fn skipped_in(&self, engine: &Engine, edge: usize, to: usize) -> Ns {
+        if self.skipped.is_empty() {
+            return 0;
+        }
+        let (graph, host) = (&engine.run.graph, &engine.run.host);
+        let Some(place) = host.place(to as u32) else { return 0 };
+        let Some(skipped) = self.skipped.get(&host.chain[place]) else { return 0 };
+        let up_to = |moment: Ns| {
+            let after = skipped.partition_point(|skip| skip.0 < moment);
+            let Some(&(start, end, before)) = after.checked_sub(1).map(|place| &skipped[place]) else {
+                return 0;
+            };
+            before + moment.min(end) - start
+        };
+        up_to(graph.time[to]) - up_to(graph.time[graph.from[edge] as usize])
+    }
+}
+
+/// Times in order, without overlaps, with the sum of all before.
+fn summed(mut times: Vec<(Ns, Ns)>) -> Vec<(Ns, Ns, Ns)> {
+    times.sort_unstable();
+    let mut merged: Vec<(Ns, Ns, Ns)> = Vec::new();
+    for (start, end) in times {
+        match merged.last_mut() {
+            Some(last) if start <= last.1 => last.1 = last.1.max(end),
+            _ => {
+                let before = merged.last().map_or(0, |last| last.2 + last.1 - last.0);
+                merged.push((start, end, before));
+            }
+        }
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_summed_without_counting_twice() {
+        assert_eq!(summed(vec![(5, 10), (0, 2), (8, 12)]), [(0, 2, 0), (5, 12, 2)]);
+    }
+}

@@ -1,0 +1,266 @@
+//! One gap, cut into pieces by what the launching thread did.
+
+use model::lanes::GpuRow;
+use trace::{Map, Ns, RowRef, StrId, Table, Trace};
+
+use super::host::{Call, HostThread, HostThreads, Thread, launch_of};
+use super::{Cause, GpuAccount, Piece};
+
+/// Loading code that takes less is part of launching.
+const LOADING_NS: Ns = 50_000;
+/// Work that starts this long after its launch returned was held back by something else.
+const HELD_BACK_NS: Ns = 50_000;
+
+/// What the other GPUs of the run were busy with.
+pub(super) struct Elsewhere<'a> {
+    busy: Vec<&'a [(Ns, Ns)]>,
+}
+
+impl<'a> Elsewhere<'a> {
+    pub fn new(gpus: &[GpuAccount], busy: &'a [Vec<(Ns, Ns)>], own: usize) -> Self {
+        let others = (0..gpus.len()).filter(|&other| other != own && gpus[other].span == gpus[own].span);
+        Self { busy: others.map(|other| busy[other].as_slice()).collect() }
+    }
+
+    /// Whether another GPU works for most of a stretch.
+    fn is_busy(&self, from: Ns, to: Ns) -> bool {
+        self.busy.iter().any(|busy| {
+            let first = busy.partition_point(|one| one.1 <= from);
+            let covered: Ns = busy[first..]
+                .iter()
+                .take_while(|one| one.0 < to)
+                .map(|one| one.1.min(to) - one.0.max(from))
+                .sum();
+            2 * covered > to - from
+        })
+    }
+}
+
+/// The idle time of a GPU; `stretch` is told each piece of host code and its thread.
+pub(super) fn pieces(
+    trace: &Trace,
+    host: &HostThreads,
+    gpu: &GpuAccount,
+    elsewhere: &Elsewhere,
+    stretch: &mut dyn FnMut(&Piece, Thread),
+) -> Vec<Piece> {
+    let mut found = Found { pieces: Vec::new(), stretch };
+    let mut reached = gpu.span.0;
+    // The first work of each name, and the last launched on each stream so far.
+    let mut seen: Map<StrId, ()> = Map::default();
+    let mut last_launch: Map<u32, Ns> = Map::default();
+    for row in &gpu.rows {
+        let first_of_name = seen.insert(name_of(trace, row.row), ()).is_none();
+        let launch = launch_of(trace, row.row);
+        let stream = stream_of(trace, row.row);
+        if row.work.start > reached {
+            let (from, to) = (reached, row.work.start);
+            if reached == gpu.span.0 && std::ptr::eq(row, &gpu.rows[0]) {
+                found.put(from, to, Cause::BeforeAndAfter, StrId::EMPTY, RowRef::NONE);
+            } else {
+                let gap = Gap {
+                    trace,
+                    row,
+                    from,
+                    to,
+                    first_of_name,
+                    queued_behind: last_launch.get(&stream).copied(),
+                };
+                gap.cut(host, launch, elsewhere, &mut found);
+            }
+        }
+        if let Some((_, call)) = launch {
+            last_launch.insert(stream, trace.regions.start[call]);
+        }
+        reached = reached.max(row.work.end);
+    }
+    found.put(reached, gpu.span.1, Cause::BeforeAndAfter, StrId::EMPTY, RowRef::NONE);
+    found.pieces
+}
+
+/// Pieces so far.
+struct Found<'a> {
+    pieces: Vec<Piece>,
+    stretch: &'a mut dyn FnMut(&Piece, Thread),
+}
+
+impl Found<'_> {
+    fn put(&mut self, start: Ns, end: Ns, cause: Cause, place: StrId, next: RowRef) {
+        if end > start {
+            self.pieces.push(Piece { start, end, cause, place, next });
+        }
+    }
+}
+
+/// Time without work, and the row that ends it.
+struct Gap<'a> {
+    trace: &'a Trace,
+    row: &'a GpuRow,
+    from: Ns,
+    to: Ns,
+    first_of_name: bool,
+    /// When the work before it on its stream was launched.
+    queued_behind: Option<Ns>,
+}
+
+impl Gap<'_> {
+    fn cut(
+        &self,
+        host: &HostThreads,
+        launch: Option<(Thread, usize)>,
+        elsewhere: &Elsewhere,
+        found: &mut Found,
+    ) {
+        let next = self.row.row;
+        let Some((thread, call)) = launch else {
+            return found.put(self.from, self.to, Cause::NotRecorded, StrId::EMPTY, next);
+        };
+        let Some(calls) = host.get(thread) else {
+            return found.put(self.from, self.to, Cause::NotRecorded, StrId::EMPTY, next);
+        };
+        let regions = &self.trace.regions;
+        let (begin, end) = (regions.start[call], regions.end[call]);
+        if end <= self.from {
+            let cause = self.queued(calls, begin, elsewhere);
+            return found.put(self.from, self.to, cause, StrId::EMPTY, next);
+        }
+        let issued = begin.clamp(self.from, self.to);
+        let before = found.pieces.len();
+        self.cut_host_time(calls, thread, issued, elsewhere, found);
+        // A wait that nothing but the launch follows explains the whole gap: the queue had run dry.
+        let restarted =
+            found.pieces[before..].last().filter(|piece| piece.cause == Cause::BlockingCall).copied();
+        self.cut_launch(calls, call, issued, restarted, found);
+    }
+
+    /// Work that was launched before the gap began.
+    fn queued(&self, calls: &HostThread, begin: Ns, elsewhere: &Elsewhere) -> Cause {
+        let waits = calls.waits_for_event(self.queued_behind.unwrap_or(Ns::MIN), begin);
+        match (waits, elsewhere.is_busy(self.from, self.to)) {
+            (true, true) => Cause::WaitingElsewhere,
+            (true, false) => Cause::WaitingForEvent,
+            (false, _) => Cause::StartingQueuedWork,
+        }
+    }
+
+    /// The thread's time up to the launch.
+    fn cut_host_time(
+        &self,
+        calls: &HostThread,
+        thread: Thread,
+        issued: Ns,
+        elsewhere: &Elsewhere,
+        found: &mut Found,
+    ) {
+        let next = self.row.row;
+        let mut at = self.from;
+        // What the thread had done last when it came to a stretch of its own.
+        let mut last: Option<&Call> = calls.before(self.from).filter(|call| call.facts.is_synchronisation());
+        for call in calls.between(self.from, issued) {
+            self.between_calls(calls, thread, (at, call.start.min(issued)), last, found);
+            at = at.max(call.start.min(issued));
+            let end = call.end.min(issued);
+            let (cause, place) = self.in_call(call, end - at, elsewhere, (at, end));
+            found.put(at, end, cause, place, next);
+            at = at.max(end);
+            last = Some(call);
+        }
+        self.between_calls(calls, thread, (at, issued), last, found);
+    }
+
+    /// Why the GPU is idle while the thread is in a call.
+    fn in_call(&self, call: &Call, inside: Ns, elsewhere: &Elsewhere, time: (Ns, Ns)) -> (Cause, StrId) {
+        let facts = call.facts;
+        if facts.is_synchronisation() || facts.is_blocking_copy() {
+            let cause = if inside >= HELD_BACK_NS && elsewhere.is_busy(time.0, time.1) {
+                Cause::WaitingElsewhere
+            } else {
+                Cause::BlockingCall
+            };
+            return (cause, call.name);
+        }
+        if facts.is_about_memory() {
+            return (Cause::Allocating, call.name);
+        }
+        if (facts.loads_code || facts.instantiates_graph) && call.end - call.start >= LOADING_NS {
+            return (Cause::FirstCall, call.name);
+        }
+        (Cause::Launching, StrId::EMPTY)
+    }
+
+    /// The thread's own time between two calls.
+    fn between_calls(
+        &self,
+        calls: &HostThread,
+        thread: Thread,
+        (from, to): (Ns, Ns),
+        last: Option<&Call>,
+        found: &mut Found,
+    ) {
+        if to <= from {
+            return;
+        }
+        let next = self.row.row;
+        if to - from > calls.launching_up_to {
+            found.put(from, to, Cause::HostCode, StrId::EMPTY, next);
+            if let Some(piece) = found.pieces.last().copied() {
+                (found.stretch)(&piece, thread);
+            }
+            return;
+        }
+        match last.filter(|call| call.facts.is_synchronisation() || call.facts.is_blocking_copy()) {
+            // What is short after a wait is what it takes to start again.
+            Some(wait) => found.put(from, to, Cause::BlockingCall, wait.name, next),
+            None => found.put(from, to, Cause::Launching, StrId::EMPTY, next),
+        }
+    }
+
+    /// From the launch to the start of the work.
+    fn cut_launch(
+        &self,
+        calls: &HostThread,
+        call: usize,
+        issued: Ns,
+        restarted: Option<Piece>,
+        found: &mut Found,
+    ) {
+        let regions = &self.trace.regions;
+        let (name, next) = (regions.name[call], self.row.row);
+        let returned = regions.end[call].clamp(issued, self.to);
+        let facts = model::calls::call(self.trace.strings.get(name));
+        let long = regions.end[call] - regions.start[call] > calls.long_launch;
+        let (cause, place) = if facts.is_some_and(|facts| facts.is_blocking_copy()) {
+            (Cause::BlockingCall, name)
+        } else if long && self.first_of_name {
+            (Cause::FirstCall, name)
+        } else if let Some(wait) = restarted {
+            (Cause::BlockingCall, wait.place)
+        } else {
+            (Cause::Launching, StrId::EMPTY)
+        };
+        // Work that starts long after its launch returned waits for something else.
+        let held_back = self.to - returned > HELD_BACK_NS;
+        let split = if held_back { returned } else { self.to };
+        found.put(issued, split, cause, place, next);
+        let behind = self.queued_behind.unwrap_or(Ns::MIN);
+        let waits = calls.waits_for_event(behind, regions.start[call]);
+        let cause = if waits { Cause::WaitingForEvent } else { Cause::StartingQueuedWork };
+        found.put(split, self.to, cause, StrId::EMPTY, next);
+    }
+}
+
+fn name_of(trace: &Trace, row: RowRef) -> StrId {
+    match row.get() {
+        Some((Table::Kernels, i)) => trace.kernels.name[i],
+        Some((Table::MemoryCopies, i)) => trace.memory_copies.name[i],
+        _ => StrId::EMPTY,
+    }
+}
+
+fn stream_of(trace: &Trace, row: RowRef) -> u32 {
+    match row.get() {
+        Some((Table::Kernels, i)) => trace.kernels.stream[i].0,
+        Some((Table::MemoryCopies, i)) => trace.memory_copies.stream[i].0,
+        _ => u32::MAX,
+    }
+}

@@ -1,0 +1,141 @@
+//! What the threads that launch GPU work do: their runtime calls in time order, outermost only.
+
+use trace::{Map, Ns, ProcessId, StrId, Table, ThreadId, Trace};
+
+use super::GpuAccount;
+use model::calls::{CallFacts, Calls, Launches};
+
+/// A thread of a process; calls without a thread share one per process.
+pub(super) type Thread = (ProcessId, ThreadId);
+
+/// Between these, `PACES` times the usual host time between launches is still launching.
+const LEAST_NS: Ns = 100_000;
+const MOST_NS: Ns = 500_000;
+const PACES: Ns = 5;
+/// A launch this many times as long as usual, and at least `LEAST_NS`, does more than launch.
+const LONG_LAUNCH: Ns = 10;
+
+/// One runtime call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call {
+    pub name: StrId,
+    pub start: Ns,
+    pub end: Ns,
+    pub facts: &'static CallFacts,
+}
+
+impl Call {
+    /// Whether it puts work on the GPU.
+    pub fn launches(&self) -> bool {
+        self.facts.launches.is_some_and(|what| what != Launches::HostFunction)
+    }
+
+    /// Whether it only looks something up or marks a stream.
+    fn is_cheap(&self) -> bool {
+        self.facts.queries || self.facts.records_event || self.facts.waits_for_event
+    }
+}
+
+/// A thread's calls and pace.
+#[derive(Default)]
+pub(super) struct HostThread {
+    /// By start; a call inside another is left out.
+    pub calls: Vec<Call>,
+    /// Host time between two calls up to this long is launching.
+    pub launching_up_to: Ns,
+    /// A launch call that takes longer than this does more than launch.
+    pub long_launch: Ns,
+}
+
+/// The threads that launch work.
+pub(super) struct HostThreads {
+    threads: Map<Thread, HostThread>,
+}
+
+impl HostThreads {
+    pub fn of(trace: &Trace, gpus: &[GpuAccount]) -> Self {
+        let regions = &trace.regions;
+        let mut threads: Map<Thread, HostThread> = Map::default();
+        for gpu in gpus {
+            for row in gpu.rows.iter().filter(|row| row.linked) {
+                if let Some(launch) = trace.links.launch_of(row.row) {
+                    threads.entry((regions.process[launch], regions.thread[launch])).or_default();
+                }
+            }
+        }
+        let calls = Calls::of(trace);
+        let mut memo: Option<(Thread, bool)> = None;
+        for row in 0..regions.len() {
+            let Some(facts) = calls.of_region(trace, row) else { continue };
+            let thread = (regions.process[row], regions.thread[row]);
+            // Neighbours are mostly of one thread.
+            if memo.is_some_and(|(last, known)| last == thread && !known) {
+                continue;
+            }
+            let found = threads.get_mut(&thread);
+            memo = Some((thread, found.is_some()));
+            let Some(found) = found else { continue };
+            let (start, end) = (regions.start[row], regions.end[row]);
+            match found.calls.last_mut() {
+                Some(last) if start < last.end && end <= last.end => {}
+                // Regions of one start come shortest first: the longer one holds the other.
+                Some(last) if start == last.start && end > last.end => {
+                    *last = Call { name: regions.name[row], start, end, facts };
+                }
+                _ => found.calls.push(Call { name: regions.name[row], start, end, facts }),
+            }
+        }
+        threads.values_mut().for_each(HostThread::find_pace);
+        Self { threads }
+    }
+
+    pub fn get(&self, thread: Thread) -> Option<&HostThread> {
+        self.threads.get(&thread)
+    }
+}
+
+impl HostThread {
+    fn find_pace(&mut self) {
+        let acting = |call: &&Call| !call.is_cheap();
+        let acts: Vec<&Call> = self.calls.iter().filter(acting).collect();
+        let mut between: Vec<Ns> = acts
+            .windows(2)
+            .filter(|pair| pair[1].launches() && pair[1].start > pair[0].end)
+            .map(|pair| pair[1].start - pair[0].end)
+            .collect();
+        let mut launches: Vec<Ns> =
+            acts.iter().filter(|call| call.launches()).map(|call| call.end - call.start).collect();
+        let usual = middle(&mut between).unwrap_or(0);
+        self.launching_up_to = (PACES * usual).clamp(LEAST_NS, MOST_NS);
+        self.long_launch = (LONG_LAUNCH * middle(&mut launches).unwrap_or(0)).max(LEAST_NS);
+    }
+
+    /// Calls that end after `from` and start before `to`.
+    pub fn between(&self, from: Ns, to: Ns) -> &[Call] {
+        let first = self.calls.partition_point(|call| call.end <= from);
+        let last = self.calls.partition_point(|call| call.start < to);
+        &self.calls[first..last.max(first)]
+    }
+
+    /// The last call that ended by `moment`.
+    pub fn before(&self, moment: Ns) -> Option<&Call> {
+        self.calls[..self.calls.partition_point(|call| call.end <= moment)].last()
+    }
+
+    /// Whether the thread made a stream wait for an event between two moments.
+    pub fn waits_for_event(&self, from: Ns, to: Ns) -> bool {
+        self.between(from, to).iter().any(|call| call.facts.waits_for_event)
+    }
+}
+
+fn middle(values: &mut [Ns]) -> Option<Ns> {
+    let place = values.len() / 2;
+    (!values.is_empty()).then(|| *values.select_nth_unstable(place).1)
+}
+
+/// The thread and the times of the call that launched a row.
+pub(super) fn launch_of(trace: &Trace, row: trace::RowRef) -> Option<(Thread, usize)> {
+    debug_assert!(matches!(row.get(), Some((Table::Kernels | Table::MemoryCopies, _))));
+    let launch = trace.links.launch_of(row)?;
+    Some(((trace.regions.process[launch], trace.regions.thread[launch]), launch))
+}

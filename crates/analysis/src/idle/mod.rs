@@ -1,0 +1,256 @@
+//! Idle accounts: for every GPU, span = busy + Σ idle by cause, exactly, in nanoseconds.
+//!
+//! ```text
+//! GPU work ─► gap ─► the work that ends it ─► its launch ─► its thread during the gap ─► pieces by cause
+//! ```
+//!
+//! A gap is cut where the launching thread changes what it does: a blocking call, an allocation, a call that loads code,
+//! the launch itself. Host time between calls is `launching` while it is as short as this thread usually takes from one
+//! launch to the next; a longer stretch is `host code`, charged to the function it belongs to (`owner`).
+//!
+//! Cost: a sort of each GPU's rows, one pass over the regions for calls, one more if there is host code.
+
+mod gap;
+mod host;
+mod owner;
+mod present;
+
+use model::classify::Classes;
+use model::lanes::{GpuRow, Lane, lanes};
+use trace::{Ns, RowRef, StrId, Trace};
+
+use self::host::HostThreads;
+pub use present::{IDLE_CAUSES, table};
+
+/// Why a GPU had nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Cause {
+    /// The host was busy issuing the work that ends the gap.
+    Launching,
+    /// The host waited in a call for the GPU, then had to start again.
+    BlockingCall,
+    /// The host was in a call for memory.
+    Allocating,
+    /// The host did something else.
+    HostCode,
+    /// The work was launched before the gap began.
+    StartingQueuedWork,
+    /// The work was launched, but its stream had to wait for an event.
+    WaitingForEvent,
+    /// The host loaded or compiled code, or launched a kernel for the first time.
+    FirstCall,
+    /// The host or the work waited for another GPU or rank.
+    WaitingElsewhere,
+    /// Other GPUs had started already, or were not done yet.
+    BeforeAndAfter,
+    /// The trace does not show it.
+    NotRecorded,
+}
+
+impl Cause {
+    /// All, in the order of tables.
+    pub const ALL: [Cause; 10] = [
+        Cause::Launching,
+        Cause::BlockingCall,
+        Cause::Allocating,
+        Cause::HostCode,
+        Cause::StartingQueuedWork,
+        Cause::WaitingForEvent,
+        Cause::FirstCall,
+        Cause::WaitingElsewhere,
+        Cause::BeforeAndAfter,
+        Cause::NotRecorded,
+    ];
+
+    /// Its words in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::Launching => "launching",
+            Cause::BlockingCall => "blocking call",
+            Cause::Allocating => "allocating",
+            Cause::HostCode => "host code",
+            Cause::StartingQueuedWork => "starting queued work",
+            Cause::WaitingForEvent => "waiting for an event",
+            Cause::FirstCall => "first call",
+            Cause::WaitingElsewhere => "waiting for another GPU or rank",
+            Cause::BeforeAndAfter => "before and after the run",
+            Cause::NotRecorded => "not recorded",
+        }
+    }
+}
+
+/// A stretch of idle time with one cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// First nanosecond.
+    pub start: Ns,
+    /// Nanosecond after the last.
+    pub end: Ns,
+    /// Why.
+    pub cause: Cause,
+    /// The call, function, op or annotation; empty where the cause says it all.
+    pub place: StrId,
+    /// The work that ends the gap; none before and after the run.
+    pub next: RowRef,
+}
+
+impl Piece {
+    /// How long it is.
+    pub fn length(&self) -> Ns {
+        self.end - self.start
+    }
+}
+
+/// One GPU: its work, and every nanosecond without.
+pub struct GpuAccount {
+    /// Which GPU.
+    pub lane: Lane,
+    /// Its work by (start, end).
+    pub rows: Vec<GpuRow>,
+    /// First to last GPU work over all GPUs on this clock.
+    pub span: (Ns, Ns),
+    /// Time with any work.
+    pub busy: Ns,
+    /// Time without, in order; lengths and `busy` add up to the span.
+    pub idle: Vec<Piece>,
+}
+
+impl GpuAccount {
+    /// Length of the span.
+    pub fn total(&self) -> Ns {
+        self.span.1 - self.span.0
+    }
+
+    /// Idle time of one cause.
+    pub fn idle_of(&self, cause: Cause) -> Ns {
+        self.idle.iter().filter(|piece| piece.cause == cause).map(Piece::length).sum()
+    }
+
+    /// All idle time.
+    pub fn idle_total(&self) -> Ns {
+        self.idle.iter().map(Piece::length).sum()
+    }
+
+    /// Whether any of its work is linked to a launch.
+    pub fn is_linked(&self) -> bool {
+        self.rows.iter().any(|row| row.linked)
+    }
+}
+
+/// The accounts of all GPUs of a run.
+pub struct IdleAccounts {
+    /// By rank and agent.
+    pub gpus: Vec<GpuAccount>,
+}
+
+/// Accounts for all time of all GPUs.
+pub fn compute(trace: &Trace, classes: &Classes) -> IdleAccounts {
+    let mut gpus: Vec<GpuAccount> = lanes(trace, classes).into_iter().map(account).collect();
+    gpus.retain(|gpu| !gpu.rows.is_empty());
+    common_spans(trace, &mut gpus);
+    let host = HostThreads::of(trace, &gpus);
+    let busy: Vec<Vec<(Ns, Ns)>> = gpus.iter().map(|gpu| merged(gpu.rows.iter())).collect();
+    let mut stretches = Vec::new();
+    for number in 0..gpus.len() {
+        let elsewhere = gap::Elsewhere::new(&gpus, &busy, number);
+        let pieces = gap::pieces(trace, &host, &gpus[number], &elsewhere, &mut |piece, thread| {
+            stretches.push(owner::Stretch::new(number, piece, thread));
+        });
+        gpus[number].idle = pieces;
+    }
+    owner::charge(trace, &mut gpus, stretches);
+    for gpu in &mut gpus {
+        gpu.busy = gpu.total() - gpu.idle_total();
+        gpu.idle = joined(std::mem::take(&mut gpu.idle));
+    }
+    IdleAccounts { gpus }
+}
+
+/// Accounts that tell how long GPUs were idle and not why, for traces of which the host's side was not read.
+pub fn without_causes(lanes: Vec<Lane>) -> IdleAccounts {
+    let mut gpus: Vec<GpuAccount> = lanes.into_iter().map(account).collect();
+    gpus.retain(|gpu| !gpu.rows.is_empty());
+    for gpu in &mut gpus {
+        let busy = merged(gpu.rows.iter());
+        let gaps = busy.windows(2).map(|pair| (pair[0].1, pair[1].0));
+        let piece = |(start, end)| Piece {
+            start,
+            end,
+            cause: Cause::NotRecorded,
+            place: StrId::EMPTY,
+            next: RowRef::NONE,
+        };
+        gpu.idle = gaps.map(piece).collect();
+        gpu.busy = gpu.total() - gpu.idle_total();
+    }
+    IdleAccounts { gpus }
+}
+
+fn account(mut lane: Lane) -> GpuAccount {
+    let mut rows = std::mem::take(&mut lane.rows);
+    rows.retain(|row| row.work.end >= row.work.start);
+    rows.sort_by_key(|row| (row.work.start, row.work.end));
+    let first = rows.first().map_or(0, |row| row.work.start);
+    let last = rows.iter().map(|row| row.work.end).max().unwrap_or(0);
+    GpuAccount { lane, rows, span: (first, last), busy: 0, idle: Vec::new() }
+}
+
+/// Gives all GPUs on one clock one span.
+fn common_spans(trace: &Trace, gpus: &mut [GpuAccount]) {
+    let clock = |gpu: &GpuAccount| gpu.rows.first().map(|row| clock_of(trace, row.row));
+    let clocks: Vec<_> = gpus.iter().map(clock).collect();
+    for number in 0..gpus.len() {
+        let same = (0..gpus.len()).filter(|&other| clocks[other] == clocks[number]);
+        let spans = same.map(|other| {
+            gpus[other].rows.iter().fold((Ns::MAX, Ns::MIN), |(first, last), row| {
+                (first.min(row.work.start), last.max(row.work.end))
+            })
+        });
+        let span = spans.fold((Ns::MAX, Ns::MIN), |all, one| (all.0.min(one.0), all.1.max(one.1)));
+        gpus[number].span = span;
+    }
+}
+
+/// What tells clocks apart: the host that a recording was made on; a recording without one has its own.
+fn clock_of(trace: &Trace, row: RowRef) -> (StrId, StrId, u32) {
+    let process = match row.get() {
+        Some((trace::Table::Kernels, i)) => trace.kernels.process[i],
+        Some((trace::Table::MemoryCopies, i)) => trace.memory_copies.process[i],
+        _ => trace::ProcessId::NONE,
+    };
+    match process.get().map(|process| &trace.processes[process]) {
+        Some(process) if process.machine != StrId::EMPTY || process.hostname != StrId::EMPTY => {
+            (process.machine, process.hostname, 0)
+        }
+        _ => (StrId::EMPTY, StrId::EMPTY, 0),
+    }
+}
+
+/// The union of the times of rows in order.
+pub(crate) fn merged<'r>(rows: impl Iterator<Item = &'r GpuRow>) -> Vec<(Ns, Ns)> {
+    let mut merged: Vec<(Ns, Ns)> = Vec::new();
+    for row in rows {
+        match merged.last_mut() {
+            Some(last) if row.work.start <= last.1 => last.1 = last.1.max(row.work.end),
+            _ => merged.push((row.work.start, row.work.end)),
+        }
+    }
+    merged
+}
+
+/// Neighbours of one cause and place become one.
+fn joined(pieces: Vec<Piece>) -> Vec<Piece> {
+    let mut joined: Vec<Piece> = Vec::with_capacity(pieces.len());
+    for piece in pieces.into_iter().filter(|piece| piece.end > piece.start) {
+        match joined.last_mut() {
+            Some(last)
+                if last.end == piece.start
+                    && (last.cause, last.place, last.next) == (piece.cause, piece.place, piece.next) =>
+            {
+                last.end = piece.end;
+            }
+            _ => joined.push(piece),
+        }
+    }
+    joined
+}

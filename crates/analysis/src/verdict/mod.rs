@@ -1,0 +1,242 @@
+//! The verdict: what the run is, what bounds it, its largest cost and its largest gain, before any table.
+//!
+//! It follows from totals alone: the time of all GPUs is split into kernels, copies and communication that nothing hides,
+//! and idle time by cause. One part with at least half of the time, and twice as much as the next, bounds the run.
+
+mod words;
+
+use report::{BoundBy, Cost, Finding, Verdict};
+use trace::{AgentKind, Map, Status, Trace};
+
+use crate::breakdown::sweep::Timeline;
+use crate::fuse::Program;
+use crate::idle::{Cause, GpuAccount, IdleAccounts};
+use crate::statistics::percent;
+use crate::triage::{Architecture, TARGET_ARCH};
+use model::Run;
+use model::classify::{Category, Classes, Kind};
+use model::lanes::{Bucket, lanes};
+use model::names;
+
+/// A part bounds the run from this share of the time on, if it is `TIMES_NEXT` times the next.
+const BOUND_PCT: f64 = 50.0;
+const TIMES_NEXT: f64 = 2.0;
+/// Without recorded launches a run is GPU bound from this busy share on; below, nothing tells.
+const BUSY_PCT: f64 = 80.0;
+
+/// What the answer is for.
+#[derive(Clone, Debug, Default)]
+pub struct VerdictOptions {
+    /// The architecture wanted; [`TARGET_ARCH`] otherwise.
+    pub target_arch: Option<String>,
+}
+
+/// The verdict on a run whose idle time is accounted for.
+pub fn compute(
+    run: &Run,
+    accounts: &IdleAccounts,
+    findings: &[Finding],
+    options: &VerdictOptions,
+) -> Verdict {
+    let mut verdict = facts(run.trace, options);
+    let parts = Parts::of(accounts);
+    if let Some(parts) = &parts {
+        parts.put_into(&mut verdict);
+        verdict.bound_by = parts.bound_by(accounts.gpus.iter().any(GpuAccount::is_linked));
+        verdict.largest_cost = largest_cost(run.trace, &run.classes, accounts, parts.total);
+    }
+    let steps = step_times(run);
+    verdict.steps = (!steps.is_empty()).then_some(steps.len());
+    verdict.step_ns = middle(steps);
+    let best = findings.iter().filter(|finding| finding.gain_ceiling_ns.is_some_and(|gain| gain > 0));
+    if let Some(best) = best.max_by_key(|finding| finding.gain_ceiling_ns) {
+        verdict.largest_gain_ns = best.gain_ceiling_ns;
+        verdict.finding = Some(best.key.clone());
+    }
+    let what = words::run(Program::of(run).framework, &run.stages);
+    verdict.text = words::sentence(&verdict, parts.as_ref().map(|parts| parts.gpus), &what, findings);
+    verdict
+}
+
+/// The verdict on a trace of which only the tables were read: what bounds it is told only where GPUs are busy.
+pub fn of_tables(trace: &Trace, classes: &Classes, options: &VerdictOptions) -> Verdict {
+    let accounts = crate::idle::without_causes(lanes(trace, classes));
+    let mut verdict = facts(trace, options);
+    let parts = Parts::of(&accounts);
+    if let Some(parts) = &parts {
+        parts.put_into(&mut verdict);
+        verdict.bound_by = parts.bound_by(false);
+        verdict.largest_cost = largest_cost(trace, classes, &accounts, parts.total);
+    }
+    verdict.text = words::sentence(&verdict, parts.as_ref().map(|parts| parts.gpus), "", &[]);
+    verdict
+}
+
+/// What the trace is of, and whether it can be trusted.
+fn facts(trace: &Trace, options: &VerdictOptions) -> Verdict {
+    let architecture = Architecture::of(trace);
+    let target = options.target_arch.as_deref().unwrap_or(TARGET_ARCH);
+    let (matched, reason) = architecture.compare(target);
+    let failed = trace.health.checks.iter().filter(|check| check.status == Status::Fail);
+    Verdict {
+        architecture: architecture.observed.clone(),
+        product: product(trace),
+        arch_match: report::ArchMatch { status: matched.name().into(), reason },
+        why_not: failed.map(|check| check.message.clone()).collect(),
+        ..Verdict::default()
+    }
+}
+
+/// The product name of the GPUs that worked; nothing where there are several.
+fn product(trace: &Trace) -> Option<String> {
+    let mut products: Vec<&str> = trace
+        .agents
+        .iter()
+        .filter(|agent| matches!(agent.kind, AgentKind::Gpu | AgentKind::Unknown))
+        .map(|agent| trace.strings.get(agent.product))
+        .filter(|product| !product.is_empty())
+        .collect();
+    products.sort_unstable();
+    products.dedup();
+    match products[..] {
+        [product] => Some(product.to_string()),
+        _ => None,
+    }
+}
+
+/// The time of all GPUs by what it went to.
+struct Parts {
+    gpus: usize,
+    span: i64,
+    total: i64,
+    busy: i64,
+    idle: i64,
+    /// Kernels, whatever else runs beside them.
+    gpu: i64,
+    by_bound: [(BoundBy, i64); 6],
+    /// Idle time that nothing explains.
+    unknown: i64,
+}
+
+impl Parts {
+    fn of(accounts: &IdleAccounts) -> Option<Self> {
+        let longest = accounts.gpus.iter().map(GpuAccount::total).max()?;
+        let sum = |cause: Cause| accounts.gpus.iter().map(|gpu| gpu.idle_of(cause)).sum::<i64>();
+        let (mut compute, mut copies, mut communication) = (0, 0, 0);
+        for gpu in &accounts.gpus {
+            let work: Vec<_> = gpu.rows.iter().map(|row| row.work).collect();
+            let timeline = Timeline::of(&work);
+            compute += timeline.of_bucket(Bucket::Compute);
+            copies += timeline.exposed_memcpy();
+            communication += timeline.exposed_communication();
+        }
+        let blocked_copies = accounts.gpus.iter().flat_map(|gpu| &gpu.idle);
+        let blocked: i64 = blocked_copies
+            .filter(|piece| {
+                piece.cause == Cause::BlockingCall && piece.next.row_of(trace::Table::MemoryCopies).is_some()
+            })
+            .map(|piece| piece.length())
+            .sum();
+        Some(Self {
+            gpus: accounts.gpus.len(),
+            span: longest,
+            total: accounts.gpus.iter().map(GpuAccount::total).sum(),
+            busy: accounts.gpus.iter().map(|gpu| gpu.busy).sum(),
+            idle: accounts.gpus.iter().map(GpuAccount::idle_total).sum(),
+            gpu: compute,
+            by_bound: [
+                (BoundBy::Launch, sum(Cause::Launching) + sum(Cause::FirstCall)),
+                (BoundBy::Host, sum(Cause::HostCode)),
+                (BoundBy::Sync, sum(Cause::BlockingCall) + sum(Cause::WaitingForEvent) - blocked),
+                (BoundBy::Copy, copies + blocked),
+                (BoundBy::Communication, communication + sum(Cause::WaitingElsewhere)),
+                (BoundBy::Allocation, sum(Cause::Allocating)),
+            ],
+            unknown: sum(Cause::NotRecorded) + sum(Cause::BeforeAndAfter),
+        })
+    }
+
+    fn put_into(&self, verdict: &mut Verdict) {
+        verdict.span_ns = Some(self.span);
+        verdict.busy_pct = Some(percent(self.busy, self.total));
+        verdict.idle_ns = Some(self.idle);
+    }
+
+    /// What bounds the run; nothing where too little is known.
+    fn bound_by(&self, is_linked: bool) -> Option<BoundBy> {
+        // Gaps between kernels of a graph or a full queue are the GPU's own time.
+        let own = self.total - self.unknown - self.by_bound.iter().map(|(_, ns)| ns).sum::<i64>();
+        let mut parts: Vec<(BoundBy, i64)> = self.by_bound.to_vec();
+        parts.push((BoundBy::Gpu, own.max(self.gpu)));
+        parts.sort_by_key(|&(_, ns)| std::cmp::Reverse(ns));
+        let share = |ns: i64| percent(ns, self.total);
+        if !is_linked && percent(self.busy, self.total) < BUSY_PCT {
+            return None;
+        }
+        if share(self.unknown) > BOUND_PCT {
+            return None;
+        }
+        let (first, next) = (parts[0], parts[1].1.max(self.unknown));
+        let bounds = share(first.1) >= BOUND_PCT && first.1 as f64 >= TIMES_NEXT * next as f64;
+        Some(if bounds { first.0 } else { BoundBy::Mixed })
+    }
+}
+
+/// What has most of the time: kernels of a category, copies, or a cause of idle time.
+fn largest_cost(trace: &Trace, classes: &Classes, accounts: &IdleAccounts, total: i64) -> Option<Cost> {
+    let mut costs: Map<String, i64> = Map::default();
+    let mut by_name: Map<(trace::StrId, bool), i64> = Map::default();
+    for row in accounts.gpus.iter().flat_map(|gpu| &gpu.rows) {
+        let key = match row.row.get() {
+            Some((trace::Table::Kernels, kernel)) => (trace.kernels.name[kernel], false),
+            Some((_, copy)) => (trace.memory_copies.name[copy], true),
+            None => continue,
+        };
+        *by_name.entry(key).or_default() += row.work.end - row.work.start;
+    }
+    for ((name, is_copy), ns) in by_name {
+        let category = match is_copy {
+            true => None,
+            false => classes.get(name, Kind::Kernel).map(|class| class.category),
+        };
+        let what = match category {
+            None if is_copy => format!("copies `{}`", trace.strings.get(name)),
+            None | Some(Category::Other) => {
+                format!("kernel `{}`", names::display_name(trace.strings.get(name)))
+            }
+            Some(category) => format!("{} kernels", category.name()),
+        };
+        *costs.entry(what).or_default() += ns;
+    }
+    for piece in accounts.gpus.iter().flat_map(|gpu| &gpu.idle) {
+        let place = trace.strings.get(piece.place);
+        let what = match (piece.cause, place) {
+            (Cause::BeforeAndAfter | Cause::NotRecorded, "") => continue,
+            (cause, "") => format!("idle: {}", cause.name()),
+            (Cause::HostCode, place) => format!("idle while the host is in `{place}`"),
+            (cause, place) => format!("idle: {} `{place}`", cause.name()),
+        };
+        *costs.entry(what).or_default() += piece.length();
+    }
+    let (what, ns) = costs.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(&a.0)))?;
+    Some(Cost { what, ns, share_pct: percent(ns, total) })
+}
+
+/// From the start of each step to that of the next of its stage, without warm-up; the last by its own length.
+fn step_times(run: &Run) -> Vec<i64> {
+    let mut steps: Vec<(u32, i64, i64)> = Vec::new();
+    for step in &run.stages.steps {
+        match steps.last_mut() {
+            Some(last) if last.0 == step.number => last.2 = last.2.max(step.end),
+            _ => steps.push((step.number, step.start, step.end)),
+        }
+    }
+    let mut times: Vec<i64> = steps.windows(2).map(|pair| pair[1].1 - pair[0].1).collect();
+    times.extend(steps.last().map(|step| step.2 - step.1));
+    times
+}
+
+fn middle(mut values: Vec<i64>) -> Option<i64> {
+    let place = values.len() / 2;
+    (!values.is_empty()).then(|| *values.select_nth_unstable(place).1)
+}
