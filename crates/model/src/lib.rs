@@ -6,14 +6,18 @@
 //! ```
 
 pub mod attribution;
+pub mod calls;
 pub mod classify;
 pub mod lanes;
 pub mod names;
 pub mod nesting;
+pub mod order;
+pub mod recordings;
 mod run;
 mod selection;
 pub mod stages;
 mod steps;
+pub mod work;
 
 pub use run::{KnownProgram, Run};
 pub use selection::{NothingSelected, Selection};

@@ -1,8 +1,7 @@
 //! The host's calls that explain gaps, by thread and in time order.
 
+use model::calls::{CallFacts, Calls};
 use trace::{Map, ProcessId, StrId, ThreadId, Trace};
-
-use super::thresholds::{Thresholds, is_call};
 
 /// A thread of a process; calls without a thread share one per process.
 pub(super) type Thread = (ProcessId, ThreadId);
@@ -20,6 +19,19 @@ pub(super) enum CallKind {
     WaitEvent,
 }
 
+impl CallKind {
+    fn of(call: &CallFacts) -> Option<Self> {
+        match call {
+            _ if !call.is_of_runtime() => None,
+            _ if call.is_about_memory() => Some(CallKind::Memory),
+            _ if call.is_blocking_copy() => Some(CallKind::BlockingCopy),
+            _ if call.is_synchronisation() => Some(CallKind::Block),
+            _ if call.waits_for_event => Some(CallKind::WaitEvent),
+            _ => None,
+        }
+    }
+}
+
 /// One call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
@@ -30,39 +42,27 @@ pub(super) struct Call {
 }
 
 /// Calls of interest by thread, each thread's in the order they start.
-#[derive(Default)]
-pub(super) struct HostCalls {
+pub(super) struct HostCalls<'a> {
+    calls: &'a Calls,
     by_thread: Map<Thread, Vec<Call>>,
-    kinds: Map<StrId, Option<CallKind>>,
 }
 
-impl HostCalls {
-    pub fn of(trace: &Trace, limits: &Thresholds) -> Self {
-        let names = &limits.calls;
-        let kinds_of = [
-            (&names.block, CallKind::Block),
-            (&names.blocking_copy, CallKind::BlockingCopy),
-            (&names.memory, CallKind::Memory),
-            (&names.wait_event, CallKind::WaitEvent),
-        ];
-        let mut calls = Self::default();
+impl<'a> HostCalls<'a> {
+    pub fn of(trace: &Trace, calls: &'a Calls) -> Self {
+        let mut by_thread: Map<Thread, Vec<Call>> = Map::default();
         let regions = &trace.regions;
         for row in 0..regions.len() {
-            let name = regions.name[row];
-            let kind = *calls.kinds.entry(name).or_insert_with(|| {
-                let text = trace.strings.get(name);
-                kinds_of.iter().find(|(names, _)| is_call(names, text)).map(|(_, kind)| *kind)
-            });
-            let Some(kind) = kind else { continue };
-            let call = Call { name, start: regions.start[row], end: regions.end[row], kind };
-            calls.by_thread.entry((regions.process[row], regions.thread[row])).or_default().push(call);
+            let Some(kind) = calls.of_region(trace, row).and_then(CallKind::of) else { continue };
+            let call =
+                Call { name: regions.name[row], start: regions.start[row], end: regions.end[row], kind };
+            by_thread.entry((regions.process[row], regions.thread[row])).or_default().push(call);
         }
-        calls
+        Self { calls, by_thread }
     }
 
     /// What a name of a call means.
     pub fn kind(&self, name: StrId) -> Option<CallKind> {
-        self.kinds.get(&name).copied().flatten()
+        self.calls.named(name).and_then(CallKind::of)
     }
 
     /// The most frequent call of a kind.

@@ -39,7 +39,7 @@ impl Gpu {
 pub(super) struct Facts<'a> {
     pub context: &'a Run<'a>,
     pub limits: &'static Thresholds,
-    pub calls: HostCalls,
+    pub calls: HostCalls<'a>,
     pub gpus: Vec<Gpu>,
     overlap: OnceCell<Overlap>,
 }
@@ -47,7 +47,7 @@ pub(super) struct Facts<'a> {
 impl<'a> Facts<'a> {
     pub fn of(context: &'a Run<'a>) -> Self {
         let limits = Thresholds::built_in();
-        let calls = HostCalls::of(context.trace, limits);
+        let calls = HostCalls::of(context.trace, &context.calls);
         let mut gpus: Vec<Gpu> = lanes(context.trace, &context.classes).into_iter().map(gpu).collect();
         gpus.retain(|gpu| !gpu.rows.is_empty());
         for gpu in &mut gpus {

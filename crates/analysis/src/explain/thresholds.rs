@@ -16,12 +16,6 @@ macro_rules! sections {
 sections! {
     Severities { high_pct: f64, medium_pct: f64, }
     GapLimits { long_ns: i64, tolerance_ns: i64, }
-    CallNames {
-        block: Vec<String>,
-        blocking_copy: Vec<String>,
-        memory: Vec<String>,
-        wait_event: Vec<String>,
-    }
     /// For rules that ask for a share only.
     Share { min_pct: f64, }
     IdleGpu { min_pct: f64, cut_pct: f64, }
@@ -48,7 +42,6 @@ sections! {
 pub(super) struct Thresholds {
     pub severity: Severities,
     pub gaps: GapLimits,
-    pub calls: CallNames,
     pub idle_gpu: IdleGpu,
     pub launch_bound: Repeated,
     pub tiny_kernels: TinyKernels,
@@ -74,26 +67,5 @@ static BUILT_IN: LazyLock<Thresholds> = LazyLock::new(|| {
 impl Thresholds {
     pub fn built_in() -> &'static Self {
         &BUILT_IN
-    }
-}
-
-/// Whether `name` is one of these calls of HIP or CUDA.
-pub(super) fn is_call(names: &[String], name: &str) -> bool {
-    let bare = name.strip_prefix("hip").or_else(|| name.strip_prefix("cuda"));
-    bare.or_else(|| name.strip_prefix("cu")).is_some_and(|bare| names.iter().any(|known| known == bare))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn calls_are_told_by_their_whole_name() {
-        let calls = &Thresholds::built_in().calls;
-        assert!(is_call(&calls.block, "hipDeviceSynchronize"));
-        assert!(is_call(&calls.memory, "cudaMalloc"));
-        assert!(is_call(&calls.blocking_copy, "hipMemcpyWithStream"));
-        assert!(!is_call(&calls.blocking_copy, "hipMemcpyAsync"));
-        assert!(!is_call(&calls.memory, "aten::Malloc"));
     }
 }
