@@ -4,6 +4,7 @@ use trace::{AgentId, AgentKind, CopyKind, LinkKind, Map, Ns, ProcessId, RowRef, 
 
 use crate::classify::{Category, Classes, Kind};
 use crate::names;
+use crate::recordings::Recordings;
 
 /// Kernels by which ROCclr copies, as rocprofv3 and ROCm up to 7.1 record them: copies in a timeline.
 const COPY_KERNELS: &[&str] = &["__amd_rocclr_copy", "MEMORY_COPY_"];
@@ -94,7 +95,7 @@ impl Lane {
 /// The GPU rows of a trace by rank and agent, in that order.
 pub fn lanes(trace: &Trace, classes: &Classes) -> Vec<Lane> {
     let linked = Linked::of(trace);
-    let counted = counted_processes(trace);
+    let recordings = Recordings::of(trace);
     let mut lanes = Builder { trace, numbers: Map::default(), lanes: Vec::new() };
     let kernels = &trace.kernels;
     let mut buckets: Map<trace::StrId, Bucket> = Map::default();
@@ -103,7 +104,7 @@ pub fn lanes(trace: &Trace, classes: &Classes) -> Vec<Lane> {
         let bucket = *buckets.entry(name).or_insert_with(|| kernel_bucket(trace, classes, name));
         let work = Work { start: kernels.start[row], end: kernels.end[row], bucket };
         let (process, agent) = (kernels.process[row], kernels.agent[row]);
-        if counted(process) {
+        if recordings.counts(process) {
             lanes.add(process, agent, GpuRow { row: RowRef::kernel(row), work, linked: linked.kernels[row] });
         }
     }
@@ -116,20 +117,11 @@ pub fn lanes(trace: &Trace, classes: &Classes) -> Vec<Lane> {
         let work = Work { start: copies.start[row], end: copies.end[row], bucket };
         let (process, agent) = (copies.process[row], copy_agent(trace, row));
         let row = GpuRow { row: RowRef::new(Table::MemoryCopies, row), work, linked: linked.copies[row] };
-        if counted(process) {
+        if recordings.counts(process) {
             lanes.add(process, agent, row);
         }
     }
     lanes.finish()
-}
-
-/// Captures, merged traces and helper processes are no ranks; they count only where there is nothing else.
-fn counted_processes(trace: &Trace) -> impl Fn(ProcessId) -> bool + '_ {
-    let only_these = trace.sources.iter().all(|source| source.role.is_some());
-    move |process| {
-        let source = process.get().and_then(|process| trace.processes[process].source.get());
-        only_these || source.is_none_or(|source| trace.sources[source].role.is_none())
-    }
 }
 
 /// The kind of work that kernels of a name do.

@@ -11,10 +11,13 @@ pub mod classify;
 pub mod lanes;
 pub mod names;
 pub mod nesting;
+pub mod order;
+pub mod recordings;
 mod run;
 mod selection;
 pub mod stages;
 mod steps;
+pub mod work;
 
 pub use run::{KnownProgram, Run};
 pub use selection::{NothingSelected, Selection};

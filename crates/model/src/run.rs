@@ -3,7 +3,9 @@
 use trace::{MemoryCopies, RowRef, StrId, Table, Trace};
 
 use crate::attribution::{Attribution, Error, Site, attribute};
+use crate::calls::Calls;
 use crate::classify::{Category, Class, Classes, Classifier};
+use crate::recordings::Recordings;
 use crate::stages::{Stage, Stages};
 
 /// A trace and what its rows mean.
@@ -16,6 +18,10 @@ pub struct Run<'a> {
     pub attribution: Attribution,
     /// Which stage it belongs to.
     pub stages: Stages,
+    /// What its calls do.
+    pub calls: Calls,
+    /// The recordings it is made of.
+    pub recordings: Recordings,
     /// Rows below this share of their stage's GPU time are left out.
     pub min_share_pct: f64,
     /// Every row of GPU work in time order: kernels, copies and fills.
@@ -46,8 +52,9 @@ impl<'a> Run<'a> {
         let attribution = attribute(trace, mapping)?;
         let stages = Stages::of(trace, Some(&attribution));
         let classes = Classes::of(trace, classifier);
+        let (calls, recordings) = (Calls::of(trace), Recordings::of(trace));
         let (rows, program) = (in_time_order(trace), KnownProgram::default());
-        Ok(Self { trace, classes, attribution, stages, min_share_pct, rows, program })
+        Ok(Self { trace, classes, attribution, stages, calls, recordings, min_share_pct, rows, program })
     }
 
     /// (start, end) of a row.

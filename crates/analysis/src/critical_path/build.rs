@@ -1,8 +1,7 @@
 //! Builds the graph of a run: work in its order on streams, threads with their calls, and all that ties them.
 
-use trace::Trace;
+use trace::{ProcessId, Trace};
 
-use super::calls::Operations;
 use super::clocks::{Clocks, Meeting, meetings};
 use super::graph::{Dependency, Draft, Graph};
 use super::host::Host;
@@ -11,7 +10,10 @@ use super::replay::{Known, Replayed, replay};
 use super::rules::Rules;
 use super::unexplained;
 use super::works::{NONE, Works};
+use model::calls::Calls;
 use model::classify::Classes;
+use model::order::Operations;
+use model::recordings::Recordings;
 
 /// The start of a piece of work, as a point.
 pub(super) fn start_of(work: u32) -> u32 {
@@ -39,11 +41,12 @@ pub(super) struct Run {
 /// The graph of a trace; `infer` adds dependencies that only times suggest.
 pub(super) fn build(trace: &Trace, classes: &Classes, infer: bool) -> Option<Run> {
     let limits = &Rules::built_in().limits;
-    let counted = counted_processes(trace);
+    let recordings = Recordings::of(trace);
+    let counted = counted_processes(trace, &recordings);
     let meetings = meetings(trace, &counted);
     let clocks = Clocks::of(trace, &meetings);
     let works = Works::of(trace, classes, &clocks, &counted);
-    let operations = Operations::of(trace, &counted);
+    let operations = Operations::of(trace, &Calls::of(trace), &recordings);
 
     let mut draft = Draft::new(limits.clock_tolerance_ns);
     let points = works.len() as u32;
@@ -99,13 +102,9 @@ fn learn(trace: &Trace, works: &Works, clocks: &Clocks, replayed: &Replayed, dra
     least
 }
 
-/// Captures, merged traces and helper processes are no ranks; they count only where there is nothing else.
-fn counted_processes(trace: &Trace) -> Vec<bool> {
-    let only_these = trace.sources.iter().all(|source| source.role.is_some());
-    let is_rank = |process: &trace::Process| {
-        process.source.get().is_none_or(|source| trace.sources[source].role.is_none())
-    };
-    trace.processes.iter().map(|process| only_these || is_rank(process)).collect()
+/// By process whether it belongs to a rank.
+fn counted_processes(trace: &Trace, recordings: &Recordings) -> Vec<bool> {
+    (0..trace.processes.len() as u32).map(|process| recordings.counts(ProcessId(process))).collect()
 }
 
 fn span(trace: &Trace, clocks: &Clocks, counted: &[bool]) -> Option<(i64, i64)> {

@@ -13,7 +13,6 @@
 //! dependency; about 120 bytes per dispatch beside the trace.
 
 mod build;
-mod calls;
 mod clocks;
 mod graph;
 mod host;

@@ -10,14 +10,15 @@ use std::collections::BinaryHeap;
 use trace::{Map, ProcessId, StrId, StreamId, Trace};
 
 use super::build::{end_of, start_of};
-use super::calls::{Operation, Operations};
 use super::clocks::Clocks;
 use super::graph::{Dependency, Draft};
 use super::host::{Host, Role};
 use super::least::quartile;
 use super::order::CallOrder;
-use super::rules::{Call, Limits, Rules};
+use super::rules::{Limits, Rules};
 use super::works::{NONE, Works};
+use model::calls::{BlocksFor, wake_up_ns};
+use model::order::{Effect, Operation, Operations};
 
 /// What the calls of a run tell, and what they leave open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,7 +86,6 @@ pub(super) fn replay(
         last: vec![NONE; lanes],
         pending: vec![Vec::new(); lanes],
         marks: vec![None; operations.all.len()],
-        last_record: Map::default(),
         open: BinaryHeap::new(),
         blocked: Vec::new(),
         waits: Vec::new(),
@@ -126,7 +126,6 @@ struct Replay<'a> {
     pending: Vec<Vec<u32>>,
     /// What each record stands behind.
     marks: Vec<Option<Vec<u32>>>,
-    last_record: Map<(u32, i64), u32>,
     /// Blocking calls that have not ended, the first to end first.
     open: BinaryHeap<Reverse<(i64, u32)>>,
     blocked: Vec<Blocked>,
@@ -214,24 +213,17 @@ impl Replay<'_> {
 
     fn operate(&mut self, number: usize) {
         let operation = self.operations.all[number];
-        match operation.call {
-            Call::Record => {
-                if let Some(event) = operation.event.get() {
-                    let key = (self.operations.recording(operation.process), event);
-                    self.last_record.insert(key, number as u32);
-                }
-                if operation.stream.is_some() {
-                    self.marks[number] = Some(self.behind(operation.stream));
-                } else {
-                    self.order.record(operation.thread);
-                }
+        match operation.effect {
+            Effect::RecordsEvent if operation.stream.is_some() => {
+                self.marks[number] = Some(self.behind(operation.stream));
             }
-            Call::Wait => self.wait(&operation),
+            Effect::RecordsEvent => self.order.record(operation.thread),
+            Effect::StreamWaits => self.wait(number, &operation),
             _ => {
                 let Some(chain) = self.host.chain_of(operation.process, operation.thread) else { return };
                 let start = self.clocks.align(operation.process, operation.start);
                 self.host.add(self.draft, chain, operation.thread, start, operation.region, Role::Call);
-                self.known.blocking += usize::from(operation.call != Call::Perhaps);
+                self.known.blocking += usize::from(operation.effect != Effect::HostMayWait);
                 self.open.push(Reverse((operation.end.max(operation.start), number as u32)));
             }
         }
@@ -250,23 +242,19 @@ impl Replay<'_> {
     }
 
     /// What an operation waits for, when rows say so.
-    fn mark(&self, operation: &Operation) -> Option<Vec<u32>> {
-        let by_event = || {
-            let key = (self.operations.recording(operation.process), operation.event.get()?);
-            self.last_record.get(&key).map(|&record| record as usize)
-        };
-        let record = self.operations.awaited(operation).or_else(by_event);
+    fn mark(&self, number: usize, operation: &Operation) -> Option<Vec<u32>> {
+        let record = self.operations.record_of(number);
         match record.and_then(|record| self.marks[record].clone()) {
             Some(mark) => Some(mark),
             None if operation.waits_for.is_some() => Some(self.behind(operation.waits_for)),
             // Recorded before the trace began.
-            None if record.is_none() && Operations::is_named(operation) => Some(Vec::new()),
+            None if record.is_none() && operation.is_named() => Some(Vec::new()),
             None => None,
         }
     }
 
-    fn wait(&mut self, operation: &Operation) {
-        let mark = self.mark(operation);
+    fn wait(&mut self, number: usize, operation: &Operation) {
+        let mark = self.mark(number, operation);
         let (Some(mark), true) = (mark, operation.stream.is_some()) else {
             self.known.unresolved_waits += 1;
             self.order.wait(operation.thread);
@@ -314,7 +302,7 @@ impl Replay<'_> {
         let end = self.clocks.align(operation.process, operation.end.max(operation.start));
         let (point, edge) =
             self.host.add(self.draft, chain, operation.thread, end, operation.region, Role::Return);
-        let (awaited, kind) = self.awaited(&operation, start, end);
+        let (awaited, kind) = self.awaited(number, &operation, start, end);
         let mut waited = false;
         for work in awaited {
             let done = self.works.end[work as usize];
@@ -325,20 +313,26 @@ impl Replay<'_> {
     }
 
     /// The work that a blocking call waited for, and how that is known.
-    fn awaited(&mut self, operation: &Operation, start: i64, end: i64) -> (Vec<u32>, Dependency) {
-        match operation.call {
-            Call::Stream if operation.stream.is_some() => {
+    fn awaited(
+        &mut self,
+        number: usize,
+        operation: &Operation,
+        start: i64,
+        end: i64,
+    ) -> (Vec<u32>, Dependency) {
+        match operation.effect {
+            Effect::HostWaits(BlocksFor::Stream) if operation.stream.is_some() => {
                 let lanes = self.lanes_of_stream.get(&operation.stream).cloned().unwrap_or_default();
                 let mut done = self.done(operation, &lanes, end);
                 let pending = lanes.iter().flat_map(|&lane| self.pending[lane as usize].clone());
                 done.extend(pending.filter(|&work| self.works.end[work as usize] <= end));
                 (done, Dependency::Sync)
             }
-            Call::Device => {
+            Effect::HostWaits(BlocksFor::Device) => {
                 let lanes = self.lanes_of_process.get(&operation.process).cloned().unwrap_or_default();
                 (self.done(operation, &lanes, end), Dependency::Sync)
             }
-            Call::Event => match self.mark(operation) {
+            Effect::HostWaits(BlocksFor::Event) => match self.mark(number, operation) {
                 Some(mark) => {
                     let early = mark.iter().any(|&work| self.is_late(work, end));
                     self.known.early_returns += usize::from(early);
@@ -346,16 +340,18 @@ impl Replay<'_> {
                 }
                 None => (self.found_running(operation, start, end), Dependency::Return),
             },
-            Call::Stream => (self.found_running(operation, start, end), Dependency::Return),
-            Call::Own => (self.own(operation, start, end), Dependency::Sync),
-            Call::Perhaps => {
+            Effect::HostWaits(BlocksFor::Stream) => {
+                (self.found_running(operation, start, end), Dependency::Return)
+            }
+            Effect::HostWaits(BlocksFor::OwnWork) => (self.own(operation, start, end), Dependency::Sync),
+            Effect::HostMayWait => {
                 let own = self.own(operation, start, end);
                 if !own.is_empty() || self.has_own(operation) {
                     return (own, Dependency::Return);
                 }
                 (self.found_running_all(operation, start, end), Dependency::Return)
             }
-            Call::Record | Call::Wait => (Vec::new(), Dependency::Sync),
+            Effect::RecordsEvent | Effect::StreamWaits => (Vec::new(), Dependency::Sync),
         }
     }
 
@@ -437,7 +433,7 @@ impl Replay<'_> {
             return Vec::new();
         }
         let mut found = self.found_running(operation, start, end);
-        found.retain(|&work| end - self.works.end[work as usize] <= self.limits.wake_up_ns);
+        found.retain(|&work| end - self.works.end[work as usize] <= wake_up_ns());
         found
     }
 

@@ -1,46 +1,8 @@
-//! The table of `rules/critical_path.toml`: what calls do to the order of work, and limits.
+//! The table of `rules/critical_path.toml`: from when on what is seen is trusted.
 
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-
-/// What a runtime call does to the order of host and GPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Call {
-    /// Marks a point of a stream.
-    Record,
-    /// Makes a stream wait for such a point.
-    Wait,
-    /// Makes the host wait for a stream.
-    Stream,
-    /// Makes the host wait for the device.
-    Device,
-    /// Makes the host wait for a point of a stream.
-    Event,
-    /// Makes the host wait for what the call launched.
-    Own,
-    /// May do so; the trace must show it.
-    Perhaps,
-}
-
-impl Call {
-    /// Whether the host may wait in it.
-    pub fn blocks(self) -> bool {
-        !matches!(self, Call::Record | Call::Wait)
-    }
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Calls {
-    record: Vec<String>,
-    wait: Vec<String>,
-    stream: Vec<String>,
-    device: Vec<String>,
-    event: Vec<String>,
-    own: Vec<String>,
-    perhaps: Vec<String>,
-}
 
 /// From when on what is seen is trusted; see the table.
 #[derive(Clone, Debug, Deserialize)]
@@ -50,7 +12,6 @@ pub(super) struct Limits {
     pub unexplained_ns: i64,
     pub unexplained_start_ns: i64,
     pub call_cost_ns: i64,
-    pub wake_up_ns: i64,
     pub near_critical_pct: f64,
     pub path_rows: usize,
     pub ranked_kernels: usize,
@@ -60,7 +21,6 @@ pub(super) struct Limits {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Rules {
-    calls: Calls,
     pub limits: Limits,
 }
 
@@ -71,23 +31,6 @@ static RULES: LazyLock<Rules> = LazyLock::new(|| {
 impl Rules {
     pub fn built_in() -> &'static Self {
         &RULES
-    }
-
-    /// What a call of that name does.
-    pub fn call(&self, name: &str) -> Option<Call> {
-        let bare: String = name.split_whitespace().collect();
-        let stem = ["hip", "cuda", "cu"].iter().find_map(|prefix| bare.strip_prefix(prefix)).unwrap_or(&bare);
-        let calls = &self.calls;
-        let kinds = [
-            (&calls.record, Call::Record),
-            (&calls.wait, Call::Wait),
-            (&calls.stream, Call::Stream),
-            (&calls.device, Call::Device),
-            (&calls.event, Call::Event),
-            (&calls.own, Call::Own),
-            (&calls.perhaps, Call::Perhaps),
-        ];
-        kinds.into_iter().find(|(words, _)| words.iter().any(|word| word == stem)).map(|(_, call)| call)
     }
 }
 

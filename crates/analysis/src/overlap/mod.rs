@@ -32,6 +32,7 @@ use self::opportunities::Analysed;
 use crate::base;
 use model::Run;
 use model::attribution;
+use model::order::Operations;
 
 /// What could overlap.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,8 +67,9 @@ pub fn overlap_report(context: &Run) -> Report {
 }
 
 fn analyse(context: &Run) -> Vec<Analysed> {
+    let host = Operations::of(context.trace, &context.calls, &context.recordings);
     let devices = device::devices(context).into_iter();
-    devices.map(|device| Analysed::of(context, device)).collect()
+    devices.map(|device| Analysed::of(context, &host, device)).collect()
 }
 
 fn of_devices(context: &Run, devices: &[Analysed]) -> Overlap {

@@ -13,6 +13,7 @@ use super::syncs::{Knowledge, operations};
 use crate::statistics::percent;
 use model::Run;
 use model::attribution::SiteId;
+use model::order::Operations;
 use model::stages::Stage;
 
 /// A device with all that its work's risk is told from.
@@ -24,8 +25,8 @@ pub(super) struct Analysed {
 }
 
 impl Analysed {
-    pub fn of(context: &Run, device: Device) -> Self {
-        let (ops, knowledge) = operations(context.trace, &device);
+    pub fn of(context: &Run, host: &Operations, device: Device) -> Self {
+        let (ops, knowledge) = operations(context, host, &device);
         let order = Order::of(device.streams.len(), &ops);
         let pools = Pools::of(&device);
         Self { device, order, knowledge, pools }

@@ -114,25 +114,6 @@ pub(super) struct SeverityRule {
     pub medium_pct: f64,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SyncWords {
-    record: Vec<String>,
-    wait: Vec<String>,
-    block: Vec<String>,
-}
-
-/// What a call does to the order of GPU work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SyncKind {
-    /// Marks a point of a stream.
-    Record,
-    /// Makes a stream wait for such a point.
-    Wait,
-    /// Makes the host wait.
-    Block,
-}
-
 /// All of it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -142,7 +123,6 @@ pub(super) struct Rules {
     pub hidden: HiddenRule,
     pub risk: RiskRule,
     pub severity: SeverityRule,
-    syncs: SyncWords,
 }
 
 static RULES: LazyLock<Rules> = LazyLock::new(|| {
@@ -173,23 +153,6 @@ impl Rules {
                 && (decision.risk == "*" || decision.risk == risk.name())
         };
         self.decision.iter().find(fits).expect("every case is decided; a test checks it")
-    }
-
-    /// What a call of that name does to the order of GPU work.
-    pub fn sync(&self, name: &str) -> Option<SyncKind> {
-        let bare: String = name.split_whitespace().collect();
-        let ends = |words: &[String]| {
-            words.iter().any(|word| {
-                bare.strip_suffix(word.as_str())
-                    .is_some_and(|before| matches!(before, "" | "hip" | "cuda" | "cu"))
-            })
-        };
-        let kinds = [
-            (&self.syncs.record, SyncKind::Record),
-            (&self.syncs.wait, SyncKind::Wait),
-            (&self.syncs.block, SyncKind::Block),
-        ];
-        kinds.into_iter().find(|(words, _)| ends(words)).map(|(_, kind)| kind)
     }
 }
 
@@ -241,23 +204,5 @@ mod tests {
         assert_eq!(priority(Kind::Copy, Risk::High), "P2");
         assert_eq!(priority(Kind::Elementwise, Risk::High), "P3");
         assert_eq!(priority(Kind::Compute, Risk::Unclear), "P4");
-    }
-
-    #[test]
-    fn calls_are_told_by_name() {
-        let rules = Rules::built_in();
-        let cases = [
-            ("hipEventRecord", Some(SyncKind::Record)),
-            ("Stream Wait Event", Some(SyncKind::Wait)),
-            ("cudaStreamWaitEvent", Some(SyncKind::Wait)),
-            ("hipStreamSynchronize", Some(SyncKind::Block)),
-            ("hipMemcpyWithStream", Some(SyncKind::Block)),
-            ("hipMemcpyAsync", None),
-            ("hipEventQuery", None),
-            ("aten::_fused_hipFree", None),
-        ];
-        for (name, kind) in cases {
-            assert_eq!(rules.sync(name), kind, "{name}");
-        }
     }
 }

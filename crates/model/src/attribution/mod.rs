@@ -11,7 +11,6 @@
 //! then work per launch in proportion to its stack's depth.
 
 mod align;
-mod calls;
 mod error;
 mod forest;
 mod frames;

@@ -3,7 +3,6 @@
 
 use trace::{Map, Trace};
 
-use super::calls::Calls;
 use super::error::Error;
 use super::frames::FrameRules;
 use super::locate::Locator;
@@ -12,6 +11,7 @@ use super::sequence::{Sequence, Token, TokenMemo, Tokens, UNKNOWN, captures, eag
 use super::site::Source;
 use super::vote::Votes;
 use super::work::Work;
+use crate::calls::Calls;
 
 /// Sequences of launches, and the look-ups behind them.
 pub(super) struct References<'a> {

@@ -2,7 +2,7 @@
 
 use trace::{CopyKind, Graph, LinkKind, Map, RowRef, Table, Trace};
 
-use super::calls::{Call, Calls};
+use crate::calls::{Calls, Launches};
 
 /// The launch of every kernel and copy.
 pub struct GpuRows {
@@ -136,7 +136,8 @@ pub(super) fn replays_of(trace: &Trace, rows: &GpuRows, calls: &Calls) -> Vec<Re
     for row in all_rows(trace) {
         let Some(facts) = gpu_row(trace, row) else { continue };
         let launch = rows.call_of(row);
-        let graph_call = launch.is_some_and(|launch| calls.of_region(trace, launch) == Call::GraphLaunch);
+        let call = launch.and_then(|launch| calls.of_region(trace, launch));
+        let graph_call = call.is_some_and(|call| call.launches == Some(Launches::Graph));
         if !graph_call && facts.graph != Graph::Replayed {
             continue;
         }

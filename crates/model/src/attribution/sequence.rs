@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use trace::{CopyKind, Map, RowRef, StrId, Trace};
 
-use super::calls::{Call, Calls};
 use super::forest::Forest;
 use super::rows::{GpuRow, GpuRows, all_rows, gpu_row};
+use crate::calls::{Calls, Launches};
 use crate::steps::{Annotations, Steps};
 
 /// A name as a number that is the same in both traces.
@@ -105,32 +105,32 @@ pub(super) fn captures(
     // (thread, process, place in `found`) of the captures that run.
     let mut open: Vec<(trace::ThreadId, trace::ProcessId, usize)> = Vec::new();
     for row in 0..regions.len() {
-        let token = match calls.of_region(trace, row) {
-            Call::Other | Call::GraphLaunch => continue,
-            Call::BeginCapture => {
-                let mark = forest.chain(row).find_map(|outer| annotations.capture(outer));
-                open.push((regions.thread[row], regions.process[row], found.len()));
-                found.push(Sequence {
-                    batch: mark.and_then(|mark| mark.batch),
-                    mode: mark.map(|mark| mark.mode.to_string()),
-                    ..Sequence::default()
-                });
-                continue;
+        let Some(call) = calls.of_region(trace, row).filter(|call| call.is_of_runtime()) else { continue };
+        if call.begins_capture {
+            let mark = forest.chain(row).find_map(|outer| annotations.capture(outer));
+            open.push((regions.thread[row], regions.process[row], found.len()));
+            found.push(Sequence {
+                batch: mark.and_then(|mark| mark.batch),
+                mode: mark.map(|mark| mark.mode.to_string()),
+                ..Sequence::default()
+            });
+        } else if call.ends_capture {
+            let own = open.iter().rposition(|(thread, _, _)| *thread == regions.thread[row]);
+            if let Some(place) = own.or(open.len().checked_sub(1)) {
+                open.remove(place);
             }
-            Call::EndCapture => {
-                let own = open.iter().rposition(|(thread, _, _)| *thread == regions.thread[row]);
-                if let Some(place) = own.or(open.len().checked_sub(1)) {
-                    open.remove(place);
-                }
-                continue;
-            }
-            _ if open.is_empty() => continue,
-            Call::Copy => COPY,
-            Call::Fill => FILL,
-            Call::Launch => {
+        }
+        if open.is_empty() {
+            continue;
+        }
+        let token = match call.launches {
+            Some(Launches::Copy) => COPY,
+            Some(Launches::Fill) => FILL,
+            Some(Launches::Kernel) => {
                 let name = kernel_key.and_then(|key| trace.args.value(RowRef::region(row), key));
                 name.map_or(UNKNOWN, |name| memo.of_text(trace, name, tokens))
             }
+            _ => continue,
         };
         // With one capture under way all threads of its process feed it; with several each its own.
         let mine: Vec<_> = open.iter().filter(|(_, process, _)| *process == regions.process[row]).collect();

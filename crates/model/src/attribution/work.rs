@@ -2,13 +2,13 @@
 
 use trace::{RowRef, StrId, Table, Trace};
 
-use super::calls::Calls;
 use super::frames::FrameRules;
 use super::locate::Locator;
 use super::references::{Names, References};
 use super::rows::{GpuRows, ReplayedRows, all_rows, gpu_row};
 use super::site::{Site, SiteId, Sites, Source};
 use super::{Attribution, Error, JoinFacts, Located, Replay};
+use crate::calls::Calls;
 
 /// Sites of a trace's rows while they are being found.
 pub(super) struct Work<'a> {

@@ -1,0 +1,444 @@
+//! GPU work, once for all analyses: kernels, copies and fills in time order, by GPU and by stream, with their launches.
+//!
+//! Cost: one pass over the tables and the links; columns, and a look-up per row only for its GPU and stream.
+
+use trace::{
+    AgentId, AgentKind, CopyKind, Graph, LinkKind, Map, Ns, ProcessId, QueueId, RowRef, StrId, StreamId,
+    Table, Trace,
+};
+
+use crate::classify::{Category, Classes, Kind};
+use crate::names;
+use crate::recordings::Recordings;
+
+/// Kernels by which ROCclr copies, as rocprofv3 and ROCm up to 7.1 record them: copies in a timeline.
+const COPY_KERNELS: &[&str] = &["__amd_rocclr_copy", "MEMORY_COPY_"];
+
+/// No row.
+const NONE: u32 = u32::MAX;
+
+/// What the GPU does in a piece of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WorkClass {
+    /// A kernel that computes.
+    Compute,
+    /// A kernel of a collective or another message between GPUs.
+    Communication,
+    /// A copy, by a kernel or not.
+    Copy,
+    /// A fill.
+    Fill,
+}
+
+/// One GPU of one recording.
+#[derive(Clone, Debug)]
+pub struct Gpu {
+    /// The recording, as a place in [`Recordings::all`].
+    pub recording: Option<usize>,
+    /// Its rank, where the input tells.
+    pub rank: Option<u32>,
+    /// The device; none where the input does not tell.
+    pub agent: AgentId,
+    /// Whether its work counts as that of a rank; see [`Recordings::counts`].
+    pub is_rank: bool,
+    /// `rank 3, agent 1`, as far as known.
+    pub label: String,
+    /// Its work in time order.
+    pub work: Vec<u32>,
+}
+
+/// A stream, or a queue or a GPU where streams are not recorded: its work runs in order.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    /// The process.
+    pub process: ProcessId,
+    /// The device; none where the input does not tell.
+    pub agent: AgentId,
+    /// Its id, where it is a stream.
+    pub stream: StreamId,
+    /// The first queue it used.
+    pub queue: QueueId,
+    /// `stream 3`, `queue 1`.
+    pub label: String,
+    /// Its work in time order.
+    pub work: Vec<u32>,
+}
+
+/// All GPU work of a trace in time order.
+#[derive(Clone, Debug, Default)]
+pub struct GpuWork {
+    /// Row of `kernels`, or of `memory_copies` where `is_copy_row` is set.
+    pub row: Vec<u32>,
+    /// Whether it is a row of `memory_copies`.
+    pub is_copy_row: Vec<bool>,
+    /// First nanosecond.
+    pub start: Vec<Ns>,
+    /// Nanosecond after the last, never before the first.
+    pub end: Vec<Ns>,
+    /// Its name as the trace has it.
+    pub name: Vec<StrId>,
+    /// What the GPU does.
+    pub class: Vec<WorkClass>,
+    /// Place in `gpus`.
+    pub gpu: Vec<u32>,
+    /// Place in `streams`.
+    pub stream: Vec<u32>,
+    /// Row of `regions` of the call that launched it; `u32::MAX` where that is not known.
+    pub launch: Vec<u32>,
+    /// Whether it is part of a replayed graph.
+    pub replayed: Vec<bool>,
+    /// By rank, then by device.
+    pub gpus: Vec<Gpu>,
+    /// In the order of their first work.
+    pub streams: Vec<Stream>,
+}
+
+impl GpuWork {
+    /// All work of a trace.
+    pub fn of(trace: &Trace, classes: &Classes, recordings: &Recordings) -> Self {
+        Self::of_processes(trace, classes, recordings, |_| true)
+    }
+
+    /// The work of ranks; see [`Recordings::counts`].
+    pub fn of_ranks(trace: &Trace, classes: &Classes, recordings: &Recordings) -> Self {
+        Self::of_processes(trace, classes, recordings, |process| recordings.counts(process))
+    }
+
+    fn of_processes(
+        trace: &Trace,
+        classes: &Classes,
+        recordings: &Recordings,
+        wanted: impl Fn(ProcessId) -> bool,
+    ) -> Self {
+        let (kernels, copies) = (&trace.kernels, &trace.memory_copies);
+        let mut builder = Builder::new(trace, classes, recordings);
+        let (mut k, mut c) = (0, 0);
+        while k < kernels.len() || c < copies.len() {
+            let take_kernel = c == copies.len()
+                || k < kernels.len()
+                    && (kernels.start[k], kernels.end[k]) <= (copies.start[c], copies.end[c]);
+            if take_kernel {
+                if wanted(kernels.process[k]) {
+                    builder.kernel(k);
+                }
+                k += 1;
+            } else {
+                if wanted(copies.process[c]) {
+                    builder.copy(c);
+                }
+                c += 1;
+            }
+        }
+        builder.finish()
+    }
+
+    /// How many pieces there are.
+    pub fn len(&self) -> usize {
+        self.row.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.row.is_empty()
+    }
+
+    /// Where a piece is in the trace.
+    pub fn row_ref(&self, work: usize) -> RowRef {
+        let table = if self.is_copy_row[work] { Table::MemoryCopies } else { Table::Kernels };
+        RowRef::new(table, self.row[work] as usize)
+    }
+
+    /// How long a piece takes.
+    pub fn duration(&self, work: usize) -> Ns {
+        self.end[work] - self.start[work]
+    }
+
+    /// The process of a piece.
+    pub fn process(&self, work: usize) -> ProcessId {
+        self.streams[self.stream[work] as usize].process
+    }
+
+    /// The call that launched a piece, as a row of `regions`.
+    pub fn launch_of(&self, work: usize) -> Option<usize> {
+        Some(self.launch[work]).filter(|&launch| launch != NONE).map(|launch| launch as usize)
+    }
+}
+
+/// What kernels of a name do.
+pub fn kernel_class(trace: &Trace, classes: &Classes, name: StrId) -> WorkClass {
+    let text = names::demangle(trace.strings.get(name));
+    if COPY_KERNELS.iter().any(|copy| text.starts_with(copy)) {
+        return WorkClass::Copy;
+    }
+    match classes.get(name, Kind::Kernel) {
+        Some(class) if class.category == Category::Communication => WorkClass::Communication,
+        _ => WorkClass::Compute,
+    }
+}
+
+/// By row of `kernels` and of `memory_copies`: the row of `regions` of the call that launched it, or `u32::MAX`.
+pub(crate) fn launch_rows(trace: &Trace) -> (Vec<u32>, Vec<u32>) {
+    let mut kernels = vec![NONE; trace.kernels.len()];
+    let mut copies = vec![NONE; trace.memory_copies.len()];
+    let links = &trace.links;
+    for i in 0..links.len() {
+        let (LinkKind::Launch, Some(call)) = (links.kind[i], links.from[i].row_of(Table::Regions)) else {
+            continue;
+        };
+        match links.to[i].get() {
+            Some((Table::Kernels, row)) => kernels[row] = call as u32,
+            Some((Table::MemoryCopies, row)) => copies[row] = call as u32,
+            _ => {}
+        }
+    }
+    (kernels, copies)
+}
+
+/// Streams by number: the process, then what tells them apart.
+type StreamKey = (ProcessId, u32, u32, u32);
+
+struct Builder<'a> {
+    trace: &'a Trace,
+    classes: &'a Classes,
+    recordings: &'a Recordings,
+    kernel_launch: Vec<u32>,
+    copy_launch: Vec<u32>,
+    class_of: Map<StrId, WorkClass>,
+    /// The GPUs whose kernels name a stream.
+    agents_of_stream: Map<StreamId, Vec<AgentId>>,
+    gpu_numbers: Map<(ProcessId, AgentId), u32>,
+    stream_numbers: Map<StreamKey, u32>,
+    /// Neighbours are often of one GPU and one stream.
+    last_gpu: Option<((ProcessId, AgentId), u32)>,
+    last_stream: Option<((ProcessId, AgentId, StreamId, QueueId, u32), u32)>,
+    work: GpuWork,
+}
+
+impl<'a> Builder<'a> {
+    fn new(trace: &'a Trace, classes: &'a Classes, recordings: &'a Recordings) -> Self {
+        let (kernel_launch, copy_launch) = launch_rows(trace);
+        let mut agents_of_stream: Map<StreamId, Vec<AgentId>> = Map::default();
+        let mut last = (StreamId::NONE, AgentId::NONE);
+        for (&stream, &agent) in trace.kernels.stream.iter().zip(&trace.kernels.agent) {
+            if stream.is_some() && (stream, agent) != last {
+                last = (stream, agent);
+                let agents = agents_of_stream.entry(stream).or_default();
+                if !agents.contains(&agent) {
+                    agents.push(agent);
+                }
+            }
+        }
+        let mut work = GpuWork::default();
+        let expected = trace.kernels.len() + trace.memory_copies.len();
+        work.row.reserve_exact(expected);
+        work.start.reserve_exact(expected);
+        work.end.reserve_exact(expected);
+        Self {
+            trace,
+            classes,
+            recordings,
+            kernel_launch,
+            copy_launch,
+            class_of: Map::default(),
+            agents_of_stream,
+            gpu_numbers: Map::default(),
+            stream_numbers: Map::default(),
+            last_gpu: None,
+            last_stream: None,
+            work,
+        }
+    }
+
+    fn kernel(&mut self, row: usize) {
+        let kernels = &self.trace.kernels;
+        let name = kernels.name[row];
+        let (trace, classes) = (self.trace, self.classes);
+        let class = *self.class_of.entry(name).or_insert_with(|| kernel_class(trace, classes, name));
+        let (process, agent) = (kernels.process[row], kernels.agent[row]);
+        let gpu = self.gpu(process, agent);
+        let stream = self.stream(process, agent, kernels.stream[row], kernels.queue[row], gpu);
+        let (launch, replayed) = (self.kernel_launch[row], kernels.graph[row] == Graph::Replayed);
+        self.times(kernels.start[row], kernels.end[row]);
+        self.push(row, false, name, class, (gpu, stream), launch, replayed);
+    }
+
+    fn copy(&mut self, row: usize) {
+        let copies = &self.trace.memory_copies;
+        let class = if copies.kind[row] == CopyKind::Fill { WorkClass::Fill } else { WorkClass::Copy };
+        let (process, agent) = (copies.process[row], copy_agent(self.trace, row));
+        let gpu = self.gpu(process, agent);
+        // Copies go where the kernels of their stream do, which name only their own GPU.
+        let on_stream = match self.agents_of_stream.get(&copies.stream[row]) {
+            Some(agents) => {
+                let ends = [copies.dst[row], copies.src[row]];
+                ends.into_iter().find(|end| agents.contains(end)).unwrap_or(agents[0])
+            }
+            None => agent,
+        };
+        let stream = self.stream(process, on_stream, copies.stream[row], copies.queue[row], gpu);
+        let (launch, replayed) = (self.copy_launch[row], copies.graph[row] == Graph::Replayed);
+        self.times(copies.start[row], copies.end[row]);
+        self.push(row, true, copies.name[row], class, (gpu, stream), launch, replayed);
+    }
+
+    fn times(&mut self, start: Ns, end: Ns) {
+        self.work.start.push(start);
+        // Rows that end before they start are reported by the trace's health; here they take no time.
+        self.work.end.push(end.max(start));
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn push(
+        &mut self,
+        row: usize,
+        is_copy_row: bool,
+        name: StrId,
+        class: WorkClass,
+        (gpu, stream): (u32, u32),
+        launch: u32,
+        replayed: bool,
+    ) {
+        let work = &mut self.work;
+        let place = work.row.len() as u32;
+        work.gpus[gpu as usize].work.push(place);
+        work.streams[stream as usize].work.push(place);
+        work.row.push(row as u32);
+        work.is_copy_row.push(is_copy_row);
+        work.name.push(name);
+        work.class.push(class);
+        work.gpu.push(gpu);
+        work.stream.push(stream);
+        work.launch.push(launch);
+        work.replayed.push(replayed);
+    }
+
+    fn gpu(&mut self, process: ProcessId, agent: AgentId) -> u32 {
+        // An agent is one recording's view of a device; without an agent the process tells GPUs apart.
+        let apart = if agent.is_some() { ProcessId::NONE } else { process };
+        if let Some((key, gpu)) = self.last_gpu
+            && key == (apart, agent)
+        {
+            return gpu;
+        }
+        let next = self.work.gpus.len() as u32;
+        let number = *self.gpu_numbers.entry((apart, agent)).or_insert(next);
+        self.last_gpu = Some(((apart, agent), number));
+        if number == next {
+            self.work.gpus.push(Gpu {
+                recording: self.recordings.of_process(process),
+                rank: self.trace.rank_of(process),
+                agent,
+                is_rank: self.recordings.counts(process),
+                label: String::new(),
+                work: Vec::new(),
+            });
+        }
+        number
+    }
+
+    fn stream(
+        &mut self,
+        process: ProcessId,
+        agent: AgentId,
+        stream: StreamId,
+        queue: QueueId,
+        gpu: u32,
+    ) -> u32 {
+        let facts = (process, agent, stream, queue, gpu);
+        if let Some((known, number)) = self.last_stream
+            && known == facts
+        {
+            return number;
+        }
+        let shared = || self.agents_of_stream.get(&stream).is_some_and(|agents| agents.len() > 1);
+        // Work of one stream stays in order whatever queues it goes through.
+        let key = match (stream.is_some(), queue.is_some()) {
+            (true, _) if shared() => (process, 3, stream.0, agent.0),
+            (true, _) => (process, 0, stream.0, NONE),
+            (false, true) => (process, 1, queue.0, NONE),
+            (false, false) => (process, 2, gpu, NONE),
+        };
+        let next = self.work.streams.len() as u32;
+        let number = *self.stream_numbers.entry(key).or_insert(next);
+        self.last_stream = Some((facts, number));
+        if number == next {
+            let label = match (stream.get(), queue.get()) {
+                (Some(stream), _) => format!("stream {}", self.trace.streams[stream].id),
+                (None, Some(queue)) => format!("queue {}", self.trace.queues[queue].id),
+                (None, None) => "a stream that is not recorded".into(),
+            };
+            self.work.streams.push(Stream { process, agent, stream, queue, label, work: Vec::new() });
+        }
+        let known = &mut self.work.streams[number as usize];
+        if !known.agent.is_some() {
+            known.agent = agent;
+        }
+        number
+    }
+
+    /// Gives work that names no GPU to the only GPU of its recording, and puts GPUs in order.
+    fn finish(mut self) -> GpuWork {
+        let trace = self.trace;
+        let gpus = std::mem::take(&mut self.work.gpus);
+        let mut home: Vec<usize> = (0..gpus.len()).collect();
+        for (place, gpu) in gpus.iter().enumerate().filter(|(_, gpu)| !gpu.agent.is_some()) {
+            let fits = |other: &usize| {
+                *other != place && gpus[*other].recording == gpu.recording && gpus[*other].rank == gpu.rank
+            };
+            let mut homes = (0..gpus.len()).filter(fits);
+            if let (Some(only), None) = (homes.next(), homes.next()) {
+                home[place] = only;
+            }
+        }
+        let index = |gpu: &Gpu| gpu.agent.get().map(|agent| trace.agents[agent].absolute_index);
+        let mut order: Vec<usize> = (0..gpus.len()).filter(|&place| home[place] == place).collect();
+        order.sort_by_key(|&place| {
+            let gpu = &gpus[place];
+            (gpu.rank.is_none(), gpu.rank, gpu.agent.get().is_none(), index(gpu), gpu.agent)
+        });
+        let mut number = vec![0u32; gpus.len()];
+        for (new, &place) in order.iter().enumerate() {
+            number[place] = new as u32;
+        }
+        for gpu in &mut self.work.gpu {
+            *gpu = number[home[*gpu as usize]];
+        }
+        let adopts = home.iter().enumerate().any(|(place, &home)| home != place);
+        let mut gpus: Vec<Option<Gpu>> = gpus.into_iter().map(Some).collect();
+        self.work.gpus = order.iter().filter_map(|&place| gpus[place].take()).collect();
+        if adopts {
+            self.work.gpus.iter_mut().for_each(|gpu| gpu.work.clear());
+            for (place, &gpu) in self.work.gpu.iter().enumerate() {
+                self.work.gpus[gpu as usize].work.push(place as u32);
+            }
+        }
+        for gpu in &mut self.work.gpus {
+            gpu.label = gpu_label(trace, gpu);
+        }
+        self.work
+    }
+}
+
+impl Gpu {
+    /// The device's number on its machine, where the input tells.
+    pub fn agent_index(&self, trace: &Trace) -> Option<i64> {
+        self.agent.get().and_then(|agent| trace.agents[agent].absolute_index.get())
+    }
+}
+
+fn gpu_label(trace: &Trace, gpu: &Gpu) -> String {
+    let rank = gpu.rank.map(|rank| format!("rank {rank}"));
+    let agent = gpu.agent_index(trace).map(|agent| format!("agent {agent}"));
+    let parts: Vec<String> = [rank, agent].into_iter().flatten().collect();
+    if parts.is_empty() { "the GPU".into() } else { parts.join(", ") }
+}
+
+/// The GPU that a copy belongs to: the one it goes to, else the one it comes from.
+fn copy_agent(trace: &Trace, row: usize) -> AgentId {
+    let copies = &trace.memory_copies;
+    let ends = [copies.dst[row], copies.src[row]];
+    let kind = |agent: &AgentId| agent.get().map(|agent| trace.agents[agent].kind);
+    let gpu = ends.iter().find(|agent| kind(agent) == Some(AgentKind::Gpu));
+    let maybe = || ends.iter().find(|agent| kind(agent) == Some(AgentKind::Unknown));
+    gpu.or_else(maybe).copied().unwrap_or(AgentId::NONE)
+}
