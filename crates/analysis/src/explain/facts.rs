@@ -8,7 +8,6 @@ use super::thresholds::Thresholds;
 use crate::critical_path::{Engine, Scenario};
 use crate::idle::{Cause, GpuAccount, IdleAccounts, Piece, merged};
 use crate::overlap::{Overlap, overlap};
-use crate::statistics::percent;
 use model::Run;
 use model::lanes::Bucket;
 
@@ -67,6 +66,27 @@ impl<'a> Facts<'a> {
     /// Keeps what a finding would change, for questions about it.
     pub fn remember(&self, key: &str, scenario: Scenario) {
         self.scenarios.borrow_mut().push((key.to_string(), scenario));
+    }
+
+    /// Takes the call that launched a row out of a scenario's run.
+    pub fn skip_launch(&self, scenario: &mut Scenario, row: RowRef) {
+        if let Some(launch) = self.trace().links.launch_of(row) {
+            self.skip_call(scenario, launch);
+        }
+    }
+
+    /// Takes all calls of a name out of a scenario's run.
+    pub fn skip_calls(&self, scenario: &mut Scenario, name: StrId) {
+        let regions = &self.trace().regions;
+        (0..regions.len())
+            .filter(|&row| regions.name[row] == name)
+            .for_each(|row| self.skip_call(scenario, row));
+    }
+
+    fn skip_call(&self, scenario: &mut Scenario, region: usize) {
+        let regions = &self.trace().regions;
+        let (process, thread) = (regions.process[region], regions.thread[region]);
+        scenario.host_skips(process, thread, regions.start[region], regions.end[region]);
     }
 
     /// Takes the host time of a piece out of a scenario's run.

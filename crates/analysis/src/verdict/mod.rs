@@ -194,6 +194,10 @@ fn largest_cost(trace: &Trace, classes: &Classes, accounts: &IdleAccounts, total
         };
         *by_name.entry(key).or_default() += row.work.end - row.work.start;
     }
+    // Work of several streams runs at the same time; costs are shares of the time that GPUs are busy.
+    let work: i64 = by_name.values().sum();
+    let busy: i64 = accounts.gpus.iter().map(|gpu| gpu.busy).sum();
+    let on_clock = |ns: i64| (i128::from(ns) * i128::from(busy) / i128::from(work.max(1))) as i64;
     for ((name, is_copy), ns) in by_name {
         let category = match is_copy {
             true => None,
@@ -206,7 +210,7 @@ fn largest_cost(trace: &Trace, classes: &Classes, accounts: &IdleAccounts, total
             }
             Some(category) => format!("{} kernels", category.name()),
         };
-        *costs.entry(what).or_default() += ns;
+        *costs.entry(what).or_default() += on_clock(ns);
     }
     for piece in accounts.gpus.iter().flat_map(|gpu| &gpu.idle) {
         let place = trace.strings.get(piece.place);

@@ -26,6 +26,7 @@ fn judge(facts: &Facts) -> Verdict {
         let gpu = &facts.gpus[sum.gpu];
         let mut scenario = Scenario::default();
         scenario.returns_at_once(sum.name);
+        facts.skip_calls(&mut scenario, sum.name);
         let mut evidence = evidence(facts, &sum);
         evidence.push(("idle_ns", Value::Int(sum.gain)));
         let name = facts.text(sum.name);
@@ -38,7 +39,7 @@ fn judge(facts: &Facts) -> Verdict {
             gpu_ns: 0,
             total: gpu.total(),
             min_pct: limits.min_pct,
-            formula: "gain_ceiling_ns = how much sooner the run ends if the call returns at once, at most all idle time",
+            formula: "gain_ceiling_ns = how much sooner the run ends if the call is not made, at most all idle time",
             recommendation: "read results later or in bulk, copy asynchronously, use events instead of waiting; `.item()`, `.cpu()` and printing a tensor wait too"
                 .into(),
             evidence,

@@ -31,7 +31,10 @@ fn judge(facts: &Facts) -> Verdict {
                 let needed = copy.bytes.map_or(0, |bytes| (bytes as f64 / limits.reference_gbps) as i64);
                 let gain = (copy.duration() - needed).clamp(0, copy.exposed);
                 tally.add(number, copy.name, (copy.start, copy.end), gain);
-                of_name.entry(copy.name).or_default().work_takes(copy.row, copy.duration() - gain);
+                let scenario = of_name.entry(copy.name).or_default();
+                scenario.work_takes(copy.row, copy.duration() - gain);
+                // The call that stages pageable memory is as long as its copy.
+                facts.skip_launch(scenario, copy.row);
             }
         }
     }
