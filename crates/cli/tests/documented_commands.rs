@@ -99,7 +99,7 @@ impl Lab {
             "--out",
             "counters.db",
         ]);
-        assert!(counted.status().expect("it runs").success());
+        assert!(counted.output().expect("it runs").status.success());
         lab.copy(root().join("crates/hw/tests/fixtures/gfx942.co"), &["kernel.hsaco", "app"]);
         std::fs::write(lab.input("peaks.json"), r#"{"hbm_gbps": 1600}"#).expect("a file");
         std::fs::write(lab.input("prompt.sql"), "SELECT count(*) FROM kernels;\n").expect("a file");

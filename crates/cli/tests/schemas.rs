@@ -2,12 +2,17 @@
 //! and held against what the commands really print.
 
 mod common;
+#[path = "common/lab.rs"]
+mod lab;
+mod panels_maker;
 mod schema;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use common::{SMALL_TORCH, files, rocm_perf, synth};
+use lab::Lab;
 use serde_json::{Map, Value, json};
 
 type Tables = BTreeMap<String, Vec<String>>;
@@ -282,8 +287,17 @@ fn the_contract_and_the_code_declare_the_same_tables_and_columns() {
 
 /// Runs a command and gives what is wrong with its output; nothing where it refuses the input.
 fn problems(contract: &toml::Table, folder: &Path, arguments: &[&str]) -> Option<Vec<String>> {
+    problems_of(rocm_perf(), contract, folder, arguments)
+}
+
+fn problems_of(
+    mut program: Command,
+    contract: &toml::Table,
+    folder: &Path,
+    arguments: &[&str],
+) -> Option<Vec<String>> {
     let command = arguments[0];
-    let output = rocm_perf().current_dir(folder).args(["--format", "json"]).args(arguments).output().unwrap();
+    let output = program.current_dir(folder).args(["--format", "json"]).args(arguments).output().unwrap();
     if output.status.code() == Some(2) {
         return None;
     }
@@ -320,6 +334,11 @@ fn output_on_made_up_runs_is_as_the_schemas_say() {
     std::fs::write(at.join("small.json"), SMALL_TORCH.replacen(r#""args": {"#, shapes, 1)).unwrap();
     let code = root().join("crates/hw/tests/fixtures/gfx942.co");
     std::fs::copy(code, at.join("kernel.hsaco")).unwrap();
+    panels_maker::write(&at.join("workload"), |_| true);
+    let samples = "\"Sample_Timestamp\",\"Exec_Mask\",\"Dispatch_Id\",\"Instruction\",\"Instruction_Comment\",\"Correlation_Id\"\n\
+                   100,255,1,\"v_fma_f32 v5, v4, v6, v5\",\"k.cu:12\",1\n";
+    std::fs::create_dir(at.join("samples")).unwrap();
+    std::fs::write(at.join("samples/7_pc_sampling_host_trap.csv"), samples).unwrap();
     let mut lines: Vec<Vec<&str>> = Vec::new();
     for command in ANALYSES {
         for input in ["serving", "ranks", "small.json"] {
@@ -335,6 +354,13 @@ fn output_on_made_up_runs_is_as_the_schemas_say() {
         "occupancy --arch gfx942 --vgpr 137 --workgroup 256",
         "roofline --counters --arch gfx942",
         "panels --list-metrics gfx942",
+        "panels workload",
+        "panels workload --list-stats",
+        "panels -p workload -p workload",
+        "panels workload -o panels",
+        "bottleneck workload",
+        "roofline workload",
+        "att samples",
         "presets list",
         "presets show compute --arch gfx942",
         "convert small.json --to csv,rocpd --out converted",
@@ -358,6 +384,42 @@ fn output_on_made_up_runs_is_as_the_schemas_say() {
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
     let asked: BTreeSet<&str> = lines.iter().map(|line| line[0]).collect();
     assert_eq!(seen, asked, "every command gave a report at least once");
+}
+
+#[test]
+fn output_of_programs_that_run_is_as_the_schemas_say() {
+    let Some(lab) = Lab::get() else { return };
+    let (contract, folder) = (contract(), tempfile::tempdir().unwrap());
+    let at = folder.path();
+    std::fs::copy(lab.app("vector_add"), at.join("app")).unwrap();
+    let source = root().join("tests/stand-ins/rocm/examples/vector_add.cu");
+    std::fs::copy(source, at.join("app.cu")).unwrap();
+    std::fs::write(at.join("space.json"), r#"{"ROUNDS": [2, 3]}"#).unwrap();
+    let lines: [&[&str]; 6] = [
+        &["collect", "--out", "plain", "--", "./app", "2"],
+        &["collect", "--out", "counted", "--arch", "gfx942", "--counters", "SQ_WAVES", "--", "./app", "2"],
+        &["profile", "--runs", "2", "--counters", "--out", "profiled", "--", "./app", "2"],
+        &["profile", "--runs", "2", "--no-rocprof", "--", "./app", "2"],
+        &["autotune", "--space", "space.json", "--no-rocprof", "--cmd-template", "./app {ROUNDS}"],
+        &[
+            "optimize",
+            "--source",
+            "app.cu",
+            "--build",
+            "hipcc -O2 app.cu -o app",
+            "--check",
+            "true",
+            "--pairs",
+            "3",
+            "./app",
+        ],
+    ];
+    let mut wrong = Vec::new();
+    for line in lines {
+        let found = problems_of(lab.rocm_perf(), &contract, at, line);
+        wrong.extend(found.unwrap_or_else(|| panic!("refused: {line:?}")));
+    }
+    assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 /// Real traces below a size, and those made to have one fault each.
