@@ -9,12 +9,7 @@ use trace::{Needs, Trace};
 
 /// The folder of real traces, when it is there.
 fn traces() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/traces");
-    if !folder.exists() {
-        println!("skipped: ../shared/data is not there");
-        return None;
-    }
-    Some(folder)
+    testing::data("traces")
 }
 
 /// (reference, trace)

@@ -14,11 +14,7 @@ use rocm_perf_analysis::{CriticalPath, CriticalPathOptions, critical_path, criti
 use trace::Trace;
 
 fn read(name: &str) -> Option<Trace> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/traces").join(name);
-    if !path.exists() {
-        println!("skipped: ../shared/data has no {name}");
-        return None;
-    }
+    let path = testing::data(Path::new("traces").join(name))?;
     Some(ingest::read(&[path], &critical_path_needs(), &Progress::default()).unwrap())
 }
 

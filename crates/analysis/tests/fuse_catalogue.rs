@@ -3,7 +3,6 @@
 mod fuse_maker;
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use fuse_maker::{CATALOGUE, Maker, Sample, ids, number, samples, separator};
 use rocm_perf_analysis::{Fuse, FusionCatalogue};
@@ -131,11 +130,8 @@ fn every_pattern_of_the_other_tool_is_covered_or_refused_with_a_reason() {
     }
     let unique: BTreeSet<String> = named.iter().cloned().collect();
     assert_eq!(unique.len(), named.len(), "a pattern is named twice");
-    let sheet = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/specs/llm-trace-triage.md");
-    let Ok(sheet) = std::fs::read_to_string(sheet) else {
-        println!("skipped: no list of the other tool's patterns");
-        return;
-    };
+    let Some(sheet) = testing::shared("specs/llm-trace-triage.md") else { return };
+    let sheet = std::fs::read_to_string(sheet).unwrap();
     let rows = sheet.lines().skip_while(|line| !line.starts_with("### 2.9"));
     let listed: BTreeSet<String> = rows
         .take_while(|line| !line.starts_with("### 2.10"))

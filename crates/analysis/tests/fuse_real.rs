@@ -13,22 +13,18 @@ use model::classify::{Category, Classifier};
 use rocm_perf_analysis::{Fuse, fuse};
 use trace::Trace;
 
-fn shared(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/traces").join(path)
+fn shared(path: &str) -> Option<PathBuf> {
+    testing::data(Path::new("traces").join(path))
 }
 
 fn read(path: &str) -> Option<Trace> {
-    let path = shared(path);
-    if !path.exists() {
-        println!("skipped: no {}", PathBuf::from(path.file_name()?).display());
-        return None;
-    }
+    let path = shared(path)?;
     Some(ingest::read(&[path], &attribution::needs(), &Progress::default()).unwrap())
 }
 
 /// The one capture trace of a folder.
 fn capture(folder: &str) -> Option<Trace> {
-    let files = std::fs::read_dir(shared(folder)).ok()?;
+    let files = std::fs::read_dir(shared(folder)?).unwrap();
     let mut paths =
         files.filter_map(|file| Some(file.ok()?.path())).filter(|path| path.extension().is_some());
     let path = paths.find(|path| path.to_string_lossy().ends_with(".json.gz"))?;
@@ -92,7 +88,7 @@ fn sglang_norms_rotates_and_stores_apart_in_every_layer() {
     let capture = capture("sglang_decode/capture_traces");
     for mapping in [None, capture.as_ref()] {
         let path = "sglang_decode/sglang_Qwen3-8B_decode.json.gz";
-        let Some((found, rows)) = check(path, mapping) else { return };
+        let Some((found, rows)) = check(path, mapping) else { continue };
         // Residual add and RMSNorm are one kernel of AITER already, 72 times, and not suggested.
         assert_eq!(rows, counts(&[("qk_norm_rope_cache", 36)]));
         assert!(

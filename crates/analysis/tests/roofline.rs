@@ -7,13 +7,7 @@ use report::{Report, Value};
 use rocm_perf_analysis::{PeakSource, RooflineOptions, roofline, roofline_counters, roofline_needs};
 
 fn workload(name: &str) -> Option<PathBuf> {
-    let folder =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/rocprof_compute").join(name);
-    if !folder.is_dir() {
-        println!("skipped: no ../shared/data/rocprof_compute/{name}");
-        return None;
-    }
-    Some(folder)
+    testing::data(Path::new("rocprof_compute").join(name))
 }
 
 fn of(name: &str, options: &RooflineOptions) -> Option<Report> {

@@ -1,7 +1,7 @@
 //! Modelled ops of torch traces against TraceLens' own figures and values worked out by hand, and beside counters.
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ingest::Progress;
 use report::{Report, Value};
@@ -9,12 +9,7 @@ use rocm_perf_analysis::{RooflineOptions, roofline, roofline_counters, roofline_
 use trace::{Counter, CounterKind, RowRef, Table, Trace};
 
 fn traces() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/traces");
-    if !folder.is_dir() {
-        println!("skipped: no ../shared/data/traces");
-        return None;
-    }
-    Some(folder)
+    testing::data("traces")
 }
 
 fn mi300x() -> RooflineOptions {

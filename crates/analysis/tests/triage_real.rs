@@ -12,12 +12,7 @@ use rocm_perf_analysis::triage::{self, Architecture, triage as triage_of};
 use trace::Needs;
 
 fn data() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    if !folder.is_dir() {
-        println!("skipped: no ../shared/data");
-        return None;
-    }
-    Some(folder)
+    testing::data("")
 }
 
 const CAPTURES: [(&str, &str); 2] = [

@@ -356,7 +356,7 @@ fn builds_belong_to_configurations() {
 #[test]
 fn dispatch_time_comes_from_the_profiler() {
     if !stand_in_rocm::can_compile() {
-        eprintln!("skipped: no C++ compiler");
+        testing::skip("no C++ compiler");
         return;
     }
     let (folder, stand_ins) = (prepared(), stand_in_rocm::StandIns::install().expect("stand-ins"));

@@ -138,7 +138,7 @@ impl Slurm {
     /// None, with the reason, when it cannot run here.
     fn start() -> Option<Self> {
         let skipped = |why: &str| {
-            eprintln!("skipped: {why}");
+            testing::skip(why);
             None
         };
         let sbin = ["/usr/sbin", "/usr/local/sbin", "/usr/bin"];

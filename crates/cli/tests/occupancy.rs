@@ -131,8 +131,8 @@ fn column(path: &Path, heading: &str) -> Vec<f64> {
 #[test]
 fn achieved_occupancy_is_what_the_levels_of_waves_say() {
     for workload in ["vcopy_MI200", "vcopy_MI300X_A1"] {
-        let Some(folder) = shared_data().map(|data| data.join("rocprof_compute").join(workload)) else {
-            return;
+        let Some(folder) = testing::data(Path::new("rocprof_compute").join(workload)) else {
+            continue;
         };
         let sum = |heading| column(&folder.join("SQ_LEVEL_WAVES.csv"), heading).iter().sum::<f64>();
         let fact = |heading| column(&folder.join("sysinfo.csv"), heading)[0];

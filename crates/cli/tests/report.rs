@@ -37,13 +37,8 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 /// A program of the system, unless it is missing.
-fn tool(candidates: &[&str]) -> Option<String> {
-    let there = |name: &&&str| Command::new(name).arg("--version").output().is_ok();
-    let found = candidates.iter().find(there).map(|name| name.to_string());
-    if found.is_none() {
-        eprintln!("skipped: no {}", candidates.join(" or "));
-    }
-    found
+fn tool(candidates: &[&'static str]) -> Option<String> {
+    testing::tool(candidates).map(str::to_string)
 }
 
 /// A page in a browser: what its document is after the script ran, or a picture of it.

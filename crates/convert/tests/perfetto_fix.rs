@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use proptest::prelude::*;
 use rocm_perf_convert::perfetto_fix::{Error, Fixed, Options, fix};
@@ -236,7 +236,7 @@ fn what_cannot_be_fixed_is_an_error_and_leaves_nothing() {
 
 #[test]
 fn real_traces_nest_after_the_fix_and_lose_nothing() {
-    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/traces"));
+    let Some(folder) = testing::data("traces") else { return };
     // A CUDA trace with synchronisation on stream lanes, ROCm traces with annotations and crossing host frames.
     let cases = [
         ("hta_cp_simple_add.json.gz", 7),
@@ -248,10 +248,6 @@ fn real_traces_nest_after_the_fix_and_lose_nothing() {
         ("torch_compile_triton.json.gz", 0),
         ("mi210_gpu_only.json.gz", 0),
     ];
-    if !folder.exists() {
-        println!("skipped: no shared data");
-        return;
-    }
     for (name, at_least) in cases {
         let before = crossings(&read(&folder.join(name))).len();
         let (fixed, _) = check(&folder.join(name), &Options::default());

@@ -189,11 +189,7 @@ fn browse(browser: &str, link: &str, profile: &Path) -> String {
 
 #[test]
 fn a_browser_lets_the_ui_read_the_trace_and_no_other_page() {
-    let there = |name: &&&str| Command::new(**name).arg("--version").output().is_ok();
-    let Some(browser) = ["chromium", "chromium-browser", "google-chrome"].iter().find(there) else {
-        eprintln!("skipped: no Chromium");
-        return;
-    };
+    let Some(browser) = testing::tool(&["chromium", "chromium-browser", "google-chrome"]) else { return };
     let folder = tempfile::tempdir().unwrap();
     let (ui, other) = (page(), page());
     let offer = Offer::new(&trace(folder.path()), "run.pftrace", &ui, 0).unwrap();

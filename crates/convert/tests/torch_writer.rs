@@ -124,9 +124,8 @@ fn awkward_content_stays_valid_and_exact() {
 }
 
 fn traces() -> Option<Vec<PathBuf>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/traces");
-    let mut found: Vec<PathBuf> = std::fs::read_dir(folder)
-        .ok()?
+    let mut found: Vec<PathBuf> = std::fs::read_dir(testing::data("traces")?)
+        .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.to_string_lossy().ends_with(".json.gz"))
         .filter(|path| !path.to_string_lossy().contains("rocprofv3"))
@@ -151,10 +150,7 @@ fn rows(trace: &Trace) -> [Rows; 3] {
 
 #[test]
 fn real_traces_survive_being_written_again() {
-    let Some(traces) = traces() else {
-        println!("skipped: the real traces are not there");
-        return;
-    };
+    let Some(traces) = traces() else { return };
     let read = |path: &Path| {
         ingest::read(&[path.to_path_buf()], &Needs::everything(), &ingest::Progress::default()).unwrap()
     };

@@ -30,12 +30,7 @@ struct Remark {
 }
 
 fn clang() -> Option<&'static str> {
-    let names = ["clang-22", "clang-23", "clang-21", "clang"];
-    let found = names.into_iter().find(|name| Command::new(name).arg("--version").output().is_ok());
-    if found.is_none() {
-        println!("skipped: no clang here");
-    }
-    found
+    testing::tool(&["clang-22", "clang-23", "clang-21", "clang"])
 }
 
 fn source(variants: &[Variant]) -> String {
@@ -83,7 +78,7 @@ fn compile(arch: &str, flags: &[&str], variants: &[Variant]) -> Option<(Vec<u8>,
     let report = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
         assert!(report.contains("arget") || report.contains("lld"), "{report}");
-        println!("skipped: {clang} cannot build for {arch}: {}", report.lines().next().unwrap_or_default());
+        testing::skip(&format!("{clang} cannot build for {arch}"));
         return None;
     }
     let mut remarks: HashMap<String, Remark> = HashMap::new();

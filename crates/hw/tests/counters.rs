@@ -2,15 +2,9 @@
 
 use rocm_perf_hw::counters::{self, Kind, RawNeed};
 use std::collections::BTreeSet;
-use std::path::Path;
 
 fn shared(name: &str) -> Option<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(name);
-    let text = std::fs::read_to_string(path).ok();
-    if text.is_none() {
-        println!("skipped: ../shared/data/{name} is not there");
-    }
-    text
+    Some(std::fs::read_to_string(testing::data(name)?).unwrap())
 }
 
 fn token(need: &RawNeed) -> String {

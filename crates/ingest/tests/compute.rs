@@ -6,12 +6,7 @@ use rocm_perf_ingest::{Progress, read};
 use trace::{Needs, Trace};
 
 fn data() -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/rocprof_compute");
-    if !path.is_dir() {
-        eprintln!("skipped: no sample workloads of rocprof-compute");
-        return None;
-    }
-    Some(path)
+    testing::data("rocprof_compute")
 }
 
 fn columns(folder: &Path) -> Trace {

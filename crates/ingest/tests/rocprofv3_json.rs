@@ -9,12 +9,7 @@ use rocm_perf_ingest::{Error, Format, Input, Progress, rocprofv3};
 use trace::{AgentKind, Needs, Status, Table, Trace};
 
 fn data(path: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(path);
-    if !path.exists() {
-        println!("skipped: {} is not there", path.display());
-        return None;
-    }
-    Some(path)
+    testing::data(path)
 }
 
 fn read_file(path: &Path, needs: &Needs) -> Result<Trace, Error> {

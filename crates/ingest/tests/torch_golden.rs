@@ -31,12 +31,7 @@ const LISTS: [(&str, &str); 17] = [
 ];
 
 fn data() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let there = folder.is_dir();
-    if !there {
-        println!("skipped: no shared data");
-    }
-    there.then_some(folder)
+    testing::data("")
 }
 
 fn read(path: &Path, needs: &Needs) -> Trace {

@@ -7,12 +7,7 @@ use rocm_perf_model::attribution::{self, Attribution, Error, Source, attribute};
 use trace::{RowRef, Trace};
 
 fn data() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    if !folder.is_dir() {
-        println!("skipped: no ../shared/data");
-        return None;
-    }
-    Some(folder)
+    testing::data("")
 }
 
 fn read(path: PathBuf) -> Trace {

@@ -1,6 +1,6 @@
 //! Stages and steps of real and made traces.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ingest::Progress;
 use rocm_perf_model::attribution::{self, attribute};
@@ -8,11 +8,7 @@ use rocm_perf_model::stages::{Stage, StageSource, Stages, layers};
 use trace::{Kernel, Process, Region, RowRef, Source, Thread, Trace};
 
 fn read(path: &str) -> Option<Trace> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/traces").join(path);
-    if !path.exists() {
-        println!("skipped: no {}", PathBuf::from(path.file_name()?).display());
-        return None;
-    }
+    let path = testing::data(Path::new("traces").join(path))?;
     Some(ingest::read(&[path], &attribution::needs(), &Progress::default()).unwrap())
 }
 
@@ -146,7 +142,7 @@ fn real_steps_have_their_stage() {
         ("vllm_decode_full/graph_execution.json.gz", Stage::Decode, 32),
     ];
     for (path, stage, batch) in cases {
-        let Some(trace) = read(path) else { return };
+        let Some(trace) = read(path) else { continue };
         let stages = Stages::of(&trace, None);
         let told: Vec<_> =
             all_kernels(&trace).filter(|&row| stages.told_by(row) == StageSource::Annotation).collect();

@@ -3,7 +3,7 @@
 mod common;
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use common::{number, rows};
 use rocm_perf_query::{Session, Value};
@@ -63,15 +63,9 @@ fn counted(path: &Path) -> (i64, f64) {
 
 #[test]
 fn real_traces_have_the_kernels_that_their_json_has() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/traces");
     let names =
         ["mi300_bert-small.json.gz", "hta_mi250_minitoy_train.json.gz", "torch_compile_triton.json.gz"];
-    let paths: Vec<PathBuf> = names.iter().map(|n| folder.join(n)).filter(|p| p.exists()).collect();
-    if paths.is_empty() {
-        eprintln!("skipped: no shared data");
-        return;
-    }
-    for path in paths {
+    for path in names.iter().filter_map(|name| testing::data(Path::new("traces").join(name))) {
         let session = Session::open(std::slice::from_ref(&path), &Default::default()).unwrap();
         let (kernels, ns) = counted(&path);
         assert!(kernels > 0, "{path:?}");

@@ -10,12 +10,7 @@ use rocm_perf_tune::optimize::propose::{Evidence, Proposal};
 use rocm_perf_tune::optimize::source::Source;
 
 fn clang() -> Option<&'static str> {
-    let names = ["clang-22", "clang-23", "clang-21", "clang"];
-    let found = names.into_iter().find(|name| Command::new(name).arg("--version").output().is_ok());
-    if found.is_none() {
-        println!("skipped: no clang here");
-    }
-    found
+    testing::tool(&["clang-22", "clang-23", "clang-21", "clang"])
 }
 
 /// As much of HIP as the kernels need; there are no headers here.
@@ -57,7 +52,7 @@ fn compiled(folder: &Path, name: &str, source: &str, more: &[&str]) -> Option<Pa
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() && (said.contains("ld.lld") || said.contains("nvalid target")) {
-        println!("skipped: {clang} cannot build for gfx942: {}", said.lines().next().unwrap_or_default());
+        testing::skip(&format!("{clang} cannot build for gfx942"));
         return None;
     }
     assert!(output.status.success(), "{name} does not compile: {said}\n{source}");

@@ -66,7 +66,7 @@ fn shown(causes: &[Cause], base_parts: i128, candidate_parts: i128) -> Table {
     order.sort_by_key(|&i| (-(candidate[i] - base[i]).abs(), causes[i].kind, causes[i].name));
     let columns = vec![
         Column::text("name"),
-        Column { text: true, ..Column::int("kind", Unit::None).key() },
+        Column::text("kind"),
         Column::int("base_ns", Unit::Ns),
         Column::int("candidate_ns", Unit::Ns),
         Column::int("contribution_ns", Unit::Ns).key(),

@@ -37,12 +37,7 @@ pub fn json(command: &str, inputs: &[&Path], more: &[&str]) -> Value {
 
 /// Real traces and expected results, where they are; says so where not.
 pub fn shared_data() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    eprintln!("skipped: no ../shared/data beside the project");
-    None
+    testing::data("")
 }
 
 /// Data made by `synth` in a folder of its own.

@@ -16,6 +16,10 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn value(&mut self, schema: &Value, value: &Value, at: &str) {
+        if let Some(allowed) = schema.as_bool() {
+            self.need(allowed, at, "not known");
+            return;
+        }
         for (keyword, rule) in schema.as_object().expect("a schema is an object") {
             match keyword.as_str() {
                 "$schema" | "$id" | "title" | "description" | "$defs" => {}
@@ -61,9 +65,21 @@ impl Check<'_> {
                         }
                     }
                 }
+                "patternProperties" => {
+                    for (pattern, schema) in rule.as_object().unwrap() {
+                        let named = value.as_object().into_iter().flatten();
+                        for (name, inner) in named.filter(|(name, _)| matches(pattern, name)) {
+                            self.value(schema, inner, &format!("{at}/{name}"));
+                        }
+                    }
+                }
                 "additionalProperties" => {
+                    let patterns = schema.get("patternProperties").and_then(Value::as_object);
+                    let patterned = |name: &str| {
+                        patterns.into_iter().flatten().any(|(pattern, _)| matches(pattern, name))
+                    };
                     for (name, inner) in value.as_object().into_iter().flatten() {
-                        if schema["properties"].get(name).is_none() {
+                        if schema["properties"].get(name).is_none() && !patterned(name) {
                             self.value(rule, inner, &format!("{at}/{name}"));
                         }
                     }

@@ -90,7 +90,7 @@ fn lines_of_a_file_are_joined_by_order_only_when_the_counts_agree() {
 #[test]
 fn calls_of_a_real_program_find_the_kernels_they_launched() {
     if !stand_in_rocm::can_compile() {
-        println!("skipped: no C++ compiler");
+        testing::skip("no C++ compiler");
         return;
     }
     let (stand_ins, folder) = (stand_in_rocm::StandIns::install().unwrap(), tempfile::tempdir().unwrap());

@@ -168,13 +168,11 @@ pub fn example() -> Trace {
 
 /// The trace files among the shared data, where it is; says so where not.
 pub fn shared_traces() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/traces");
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        println!("skipped: no ../shared/data beside the project");
-        return Vec::new();
-    };
+    let Some(folder) = testing::data("traces") else { return Vec::new() };
+    let entries = std::fs::read_dir(folder).expect("a folder of traces");
     let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     found.retain(|path| path.to_string_lossy().ends_with(".json.gz"));
+    assert!(!found.is_empty(), "the folder of traces has none");
     found.sort();
     found
 }
@@ -186,12 +184,8 @@ pub fn read(path: &Path) -> Trace {
 }
 
 /// Whether a program is here; says so when not.
-pub fn has(program: &str) -> bool {
-    let found = std::process::Command::new(program).arg("--version").output().is_ok();
-    if !found {
-        println!("skipped: `{program}` is not installed");
-    }
-    found
+pub fn has(program: &'static str) -> bool {
+    testing::tool(&[program]).is_some()
 }
 
 /// A slice as every timeline format must show it.

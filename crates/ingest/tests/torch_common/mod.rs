@@ -9,12 +9,7 @@ use rocm_perf_ingest::{Error, Format, Input, Progress};
 use trace::{Needs, Status, Trace};
 
 pub fn data() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let there = folder.is_dir();
-    if !there {
-        println!("skipped: no shared data");
-    }
-    there.then_some(folder)
+    testing::data("")
 }
 
 pub fn read_file(path: &Path, needs: &Needs, parts: Parts) -> Result<Trace, Error> {

@@ -9,7 +9,7 @@ use rocm_perf_stand_in_rocm::{StandIns, can_compile};
 macro_rules! need_compiler {
     () => {
         if !can_compile() {
-            println!("skipped: no C++ compiler");
+            testing::skip("no C++ compiler");
             return;
         }
     };

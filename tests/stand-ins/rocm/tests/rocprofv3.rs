@@ -15,7 +15,7 @@ struct Lab {
 impl Lab {
     fn new(example: &str) -> Option<Self> {
         if !can_compile() {
-            println!("skipped: no C++ compiler");
+            testing::skip("no C++ compiler");
             return None;
         }
         let (stand_ins, folder) = (StandIns::install().unwrap(), tempfile::tempdir().unwrap());

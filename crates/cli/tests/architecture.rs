@@ -1,0 +1,104 @@
+//! The manifests of the crates against the table "The rooms" in ARCHITECTURE.md, exactly, both ways.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+type Rooms = BTreeMap<String, BTreeSet<String>>;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// What each row of the table says: crate, and what it may use. `all above` means the crates of the rows before.
+fn table(text: &str) -> Rooms {
+    let section = text.split("\n## The rooms\n").nth(1).expect("a section `The rooms`");
+    let section = section.split("\n## ").next().expect("its text");
+    let mut rooms = Rooms::new();
+    for line in section.lines() {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [_, name, _, may_use, _] = cells[..] else { continue };
+        let Some(name) = name.strip_prefix("`crates/").and_then(|name| name.strip_suffix('`')) else {
+            continue;
+        };
+        let used = match may_use {
+            "–" => BTreeSet::new(),
+            "all above" => rooms.keys().cloned().collect(),
+            list => list.split(',').map(|name| name.trim().to_string()).collect(),
+        };
+        assert!(rooms.insert(name.to_string(), used).is_none(), "crates/{name} has two rows");
+    }
+    rooms
+}
+
+/// The names under `[dependencies]` of a manifest.
+fn dependencies(manifest: &str) -> BTreeSet<String> {
+    let lines = manifest.lines().skip_while(|line| line.trim() != "[dependencies]").skip(1);
+    let lines = lines.take_while(|line| !line.starts_with('['));
+    let name = |line: &str| line.split(['.', '=', ' ']).next().unwrap_or_default().to_string();
+    lines.filter(|line| !line.trim().is_empty() && !line.starts_with('#')).map(name).collect()
+}
+
+/// What each crate really uses of the others.
+fn manifests() -> Rooms {
+    let folders = std::fs::read_dir(root().join("crates")).expect("the crates");
+    let manifests = folders.flatten().filter_map(|folder| {
+        let text = std::fs::read_to_string(folder.path().join("Cargo.toml")).ok()?;
+        Some((folder.file_name().into_string().expect("a name"), dependencies(&text)))
+    });
+    let mut rooms: Rooms = manifests.collect();
+    let names: BTreeSet<String> = rooms.keys().cloned().collect();
+    rooms.values_mut().for_each(|used| used.retain(|name| names.contains(name)));
+    rooms
+}
+
+/// Where the table and the manifests differ.
+fn differences(table: &Rooms, manifests: &Rooms) -> Vec<String> {
+    let mut found = Vec::new();
+    for name in table.keys().filter(|name| !manifests.contains_key(*name)) {
+        found.push(format!("the table has a row for crates/{name}, which does not exist"));
+    }
+    for (name, used) in manifests {
+        let Some(allowed) = table.get(name) else {
+            found.push(format!("crates/{name} has no row in the table"));
+            continue;
+        };
+        found.extend(used.difference(allowed).map(|other| format!("{name} uses {other}: not in the table")));
+        found.extend(
+            allowed.difference(used).map(|other| format!("{name} does not use {other}: the table says so")),
+        );
+    }
+    found
+}
+
+#[test]
+fn crates_use_each_other_as_the_table_says() {
+    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let (table, manifests) = (table(&text), manifests());
+    assert!(manifests.len() >= 12 && manifests["cli"].len() >= 10, "{manifests:?}");
+    let differences = differences(&table, &manifests);
+    assert!(differences.is_empty(), "ARCHITECTURE.md and the manifests differ:\n{}", differences.join("\n"));
+}
+
+#[test]
+fn every_kind_of_difference_is_found() {
+    let text = "\n## The rooms\n| crate | holds | may use |\n|---|---|---|\n| `crates/a` | x | – |\n\
+                | `crates/b` | x | a |\n| `crates/gone` | x | – |\n| `crates/d` | x | all above |\n\n## next\n";
+    let rooms = |list: &[(&str, &[&str])]| -> Rooms {
+        let names = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
+        list.iter().map(|(name, used)| (name.to_string(), names(used))).collect()
+    };
+    assert_eq!(table(text)["d"], BTreeSet::from(["a", "b", "gone"].map(String::from)));
+    let real = rooms(&[("a", &["b"]), ("b", &[]), ("c", &[]), ("d", &["a", "b", "gone"])]);
+    assert_eq!(
+        differences(&table(text), &real),
+        [
+            "the table has a row for crates/gone, which does not exist",
+            "a uses b: not in the table",
+            "b does not use a: the table says so",
+            "crates/c has no row in the table",
+        ]
+    );
+    let manifest = "[package]\nname = \"x\"\n\n[dependencies]\n# Why.\na.workspace = true\nb = { workspace = true }\n\n\
+                    [dev-dependencies]\nc.workspace = true\n";
+    assert_eq!(dependencies(manifest), BTreeSet::from(["a", "b"].map(String::from)));
+}

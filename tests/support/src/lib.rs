@@ -1,0 +1,59 @@
+//! What tests share: real data beside the project, programs of the system, and a count of what was skipped.
+//!
+//! A test that cannot run says so here and returns. `scripts/test` counts what was said, so that nothing is skipped unseen.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The file that gets a line for each skipped test: binary, test and reason, with tabs between.
+pub const SKIPPED_FILE: &str = "ROCM_PERF_SKIPPED";
+
+/// Set to 1, missing data fails a test instead of skipping it.
+pub const REQUIRE_DATA: &str = "REQUIRE_DATA";
+
+/// A file or folder of the real data, as `traces/x.json.gz`; without it the calling test is skipped.
+pub fn data(path: impl AsRef<Path>) -> Option<PathBuf> {
+    shared(Path::new("data").join(path))
+}
+
+/// A file or folder beside the project, as `specs/x.md`; without it the calling test is skipped.
+pub fn shared(path: impl AsRef<Path>) -> Option<PathBuf> {
+    let found = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(path.as_ref());
+    if found.exists() {
+        return Some(found);
+    }
+    let reason = format!("no ../shared/{}", path.as_ref().display());
+    if std::env::var_os(REQUIRE_DATA).is_some_and(|value| value == "1") {
+        panic!("{reason}, and {REQUIRE_DATA}=1 says that it must be there");
+    }
+    skip(&reason);
+    None
+}
+
+/// The first of several programs that is installed; without any the calling test is skipped.
+pub fn tool(names: &[&'static str]) -> Option<&'static str> {
+    let installed = |name: &&&'static str| Command::new(name).arg("--version").output().is_ok();
+    let found = names.iter().find(installed).copied();
+    if found.is_none() {
+        skip(&format!("no {}", names.join(" or ")));
+    }
+    found
+}
+
+/// Says that the calling test, or a part of it, does not run, and why.
+pub fn skip(reason: &str) {
+    let binary = std::env::current_exe().ok();
+    let binary = binary.as_deref().and_then(Path::file_stem).map(|stem| stem.to_string_lossy());
+    // Cargo adds a hash to the name of the binary.
+    let binary = binary.as_deref().map_or("?", |stem| stem.rsplit_once('-').map_or(stem, |(name, _)| name));
+    let thread = std::thread::current();
+    let line = format!("{binary}\t{}\t{reason}\n", thread.name().unwrap_or("?"));
+    eprint!("skipped: {line}");
+    if let Some(path) = std::env::var_os(SKIPPED_FILE) {
+        // One write per line: test binaries may append at the same time.
+        let file = std::fs::File::options().create(true).append(true).open(&path);
+        file.and_then(|mut file| file.write_all(line.as_bytes()))
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+}
