@@ -15,7 +15,6 @@ mod kernel_table;
 mod metadata;
 mod problem;
 mod run;
-mod secrets;
 mod selection;
 mod sites;
 mod summary;

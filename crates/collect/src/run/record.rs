@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use files::OutputFile;
+use formats::secrets::{redact_json, redact_words};
 use serde_json::{Map, Value, json};
 
 use super::error::CollectError;
@@ -71,7 +72,7 @@ impl Record<'_> {
         put("started", json!(time::iso(self.started)));
         put("seconds", json!(self.started.elapsed().map_or(0.0, |time| time.as_secs_f64())));
         put("wall_minus_boot_ns", json!(time::wall_minus_boot_ns()));
-        put("command", json!(environment::redacted(&request.application)));
+        put("command", json!(redact_words(&request.application)));
         put("working_directory", json!(std::env::current_dir().ok().map(|path| path.display().to_string())));
         put("exit_code", json!(last.map(|pass| pass.exit_code)));
         put("failure", json!(self.failure.map(ToString::to_string)));
@@ -93,7 +94,7 @@ impl Record<'_> {
             put(unknown, Value::Null);
         }
         for (key, value) in &request.facts {
-            put(key, value.clone());
+            put(key, redact_json(&json!({ key: value })).0[key.as_str()].take());
         }
         put("gpus", gpus);
         put("host", machine::host(&request.root));
@@ -116,7 +117,7 @@ fn pass(pass: &PassRecord) -> Value {
     json!({
         "pass": pass.number,
         "folder": pass.folder,
-        "command": environment::redacted(&pass.command),
+        "command": redact_words(&pass.command),
         "counters": pass.counters,
         "anchors": pass.anchors,
         "exit_code": pass.exit_code,

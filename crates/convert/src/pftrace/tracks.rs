@@ -1,5 +1,6 @@
 //! Tracks: processes, threads, devices, lanes and counters, each described before its first event.
 
+use formats::secrets::redact_text;
 use trace::{AgentId, Map, ProcessId, StrId, Trace};
 
 use super::wire::{self, counter, packet, process, thread, trace_file, track};
@@ -135,7 +136,7 @@ impl<'a> Tracks<'a> {
                     return;
                 };
                 wire::int(out, process::PID, pid);
-                for word in self.trace.strings.get(about.command).split_whitespace() {
+                for word in redact_text(self.trace.strings.get(about.command)).split_whitespace() {
                     wire::bytes(out, process::COMMAND_LINE, word.as_bytes());
                 }
                 wire::bytes(out, process::NAME, name.as_bytes());

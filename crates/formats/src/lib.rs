@@ -1,0 +1,4 @@
+//! What readers and writers agree on: names and numbers of formats, each written down once, and the secrets that no
+//! writer copies.
+
+pub mod secrets;
