@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use files::OutputFile;
+use formats::run::{COLLECT, TOOL, field};
 use formats::secrets::{redact_json, redact_words};
 use serde_json::{Map, Value, json};
 
@@ -17,7 +18,7 @@ use crate::monitor::Recorded;
 use crate::passes::Agreement;
 
 /// The file's name.
-pub const FILE: &str = "run.json";
+pub const FILE: &str = formats::run::RUN_FILE;
 
 /// Meaning of its keys.
 const SCHEMA: u64 = 1;
@@ -64,10 +65,10 @@ impl Record<'_> {
         let last = self.passes.last();
         let mut object = Map::new();
         let mut put = |key: &str, value: Value| object.insert(key.to_string(), value);
-        put("tool", json!("rocm-perf"));
+        put(field::TOOL, json!(TOOL));
         put("version", json!(env!("CARGO_PKG_VERSION")));
         put("schema", json!(SCHEMA));
-        put("kind", json!("collect"));
+        put(field::KIND, json!(COLLECT));
         put("status", json!(self.status));
         put("started", json!(time::iso(self.started)));
         put("seconds", json!(self.started.elapsed().map_or(0.0, |time| time.as_secs_f64())));
@@ -107,7 +108,7 @@ impl Record<'_> {
         put("agreement", Value::Array(self.agreements.iter().map(agreement).collect()));
         put("monitor", json!(self.monitor.map(monitor)));
         put("notes", json!(self.notes));
-        put("traces", json!(self.traces));
+        put(field::TRACES, json!(self.traces));
         put("files", Value::Array(self.files.iter().map(file).collect()));
         Value::Object(object)
     }

@@ -1,5 +1,6 @@
 //! Tracks: processes, threads, devices, lanes and counters, each described before its first event.
 
+use formats::perfetto::{COUNTER_OF_DISPATCHES, MEMORY_IN_USE};
 use formats::secrets::redact_text;
 use trace::{AgentId, Map, ProcessId, StrId, Trace};
 
@@ -190,9 +191,9 @@ impl<'a> Tracks<'a> {
                 (process, agent, strings.get(name).to_string(), unit)
             }
             Series::Counter(process, agent, name, unit) => {
-                (process, agent, format!("PMC {}", strings.get(name)), unit)
+                (process, agent, format!("{COUNTER_OF_DISPATCHES}{}", strings.get(name)), unit)
             }
-            Series::Memory(process, agent) => (process, agent, "Memory in use".into(), StrId::EMPTY),
+            Series::Memory(process, agent) => (process, agent, MEMORY_IN_USE.into(), StrId::EMPTY),
         };
         let parent = self.holder(out, process, agent);
         let uuid = self.fresh();
