@@ -15,12 +15,12 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let interrupted = || {
         // A collection that runs stops its application, keeps what is there and ends by itself.
-        if collect::run::interrupt() {
+        if files::interrupt::interrupt() {
             return;
         }
-        tune::process::stop_running();
-        files::remove_partial_files();
         collect::capture::stop_running_profiles();
+        // The other threads have gone on writing meanwhile.
+        files::remove_partial_files();
         std::process::exit(130);
     };
     // Without the handler an interrupt still ends the program; only partial files would stay.

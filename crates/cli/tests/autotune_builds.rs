@@ -72,6 +72,18 @@ fn order(folder: &Path) -> Vec<String> {
 }
 
 #[test]
+fn f5_a_search_never_clears_a_folder_that_no_search_made() {
+    let folder = folder(&[("space.json", SPACE), ("build.sh", BUILD), ("run.sh", RUN)]);
+    let theirs = folder.path().join("rocm-perf-autotune/builds/release");
+    std::fs::create_dir_all(&theirs).expect("a folder");
+    std::fs::write(theirs.join("app"), "precious").expect("a file");
+    let refused = tune(folder.path(), &["--trials", "2"]);
+    let said = text(&refused.stdout) + &text(&refused.stderr);
+    assert!(said.contains("did not make"), "{said}");
+    assert_eq!(std::fs::read_to_string(theirs.join("app")).expect("it is still there"), "precious");
+}
+
+#[test]
 fn builds_stand_side_by_side_and_the_search_is_the_same() {
     let files = [("space.json", SPACE), ("build.sh", BUILD), ("run.sh", RUN)];
     let (one, three) = (folder(&files), folder(&files));

@@ -241,7 +241,7 @@ fn secrets_stay_behind_unless_asked_for() {
     let kept: String = one(&db, "SELECT environment FROM rocpd_info_process");
     assert_eq!(kept, r#"{"HIP_VISIBLE_DEVICES":"0"}"#);
     let command: String = one(&db, "SELECT command FROM processes");
-    assert_eq!(command, "python serve.py --api-key [removed]");
+    assert_eq!(command, "python serve.py --api-key [redacted]");
     let whole = folder.path().join("whole.db");
     let told = merge(&inputs(&[&rank]), &whole, &Options { keep_environment: true }, &|_| {}).unwrap();
     assert_eq!(told.removed, 0);

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::output::{OutputFile, remove};
 
@@ -57,7 +58,15 @@ pub struct TemporaryFolder {
 impl TemporaryFolder {
     /// Makes an empty folder beside `near`, whether or not something has that name.
     pub fn beside(near: &Path) -> io::Result<Self> {
-        Ok(Self { output: empty_folder(near)? })
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        let mut name = near.file_name().unwrap_or_default().to_os_string();
+        name.push(format!("-{}", MADE.fetch_add(1, Ordering::Relaxed)));
+        Ok(Self { output: empty_folder(&near.with_file_name(name))? })
+    }
+
+    /// Makes an empty folder where the system keeps temporary files.
+    pub fn of_system() -> io::Result<Self> {
+        Self::beside(&std::env::temp_dir().join("rocm-perf"))
     }
 
     /// Where it is.

@@ -1,10 +1,17 @@
-//! What the rest of the program does to the file system: outputs that are whole or not there at all.
+//! What the rest of the program does to the machine: outputs that are whole or not there at all, temporary folders, locks,
+//! child processes and interrupts.
 //!
 //! A file or folder is written beside its target and renamed into place at the end. A folder replaces another one only
 //! if this program wrote that one and nobody has put anything else into it.
 
 mod folder;
+pub mod interrupt;
+mod lock;
 mod output;
+pub mod process;
+mod work;
 
 pub use folder::{MARKER, OutputFolder, TemporaryFolder, check_replaceable};
+pub use lock::lock;
 pub use output::{OutputFile, remove_partial_files};
+pub use work::{claim_work_folder, is_work_folder, remove_work_folder};

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::{Duration, SystemTime};
 
 /// Partial files of this process, removed when it is interrupted.
 static PARTIAL: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -32,6 +33,7 @@ impl OutputFile {
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         let partial = target.with_file_name(format!(".{name}.{}.partial", std::process::id()));
         let _ = std::fs::remove_file(&partial);
+        remove_abandoned(target, &name);
         PARTIAL.lock().unwrap_or_else(|e| e.into_inner()).push(partial.clone());
         Ok(Self { target: target.to_path_buf(), partial, file: None })
     }
@@ -80,8 +82,35 @@ pub(crate) fn remove(path: &Path) {
 
 /// Removes every partial file of this process; for the handler of Ctrl-C.
 pub fn remove_partial_files() {
-    for path in PARTIAL.lock().unwrap_or_else(|e| e.into_inner()).drain(..) {
-        remove(&path);
+    PARTIAL.lock().unwrap_or_else(|e| e.into_inner()).iter().for_each(|path| remove_under_writers(path));
+}
+
+/// Removes a partial file or folder while other threads go on writing: under another name first, so that they find no
+/// folder to put more files into.
+fn remove_under_writers(path: &Path) {
+    let aside = path.with_extension("removed");
+    let moved = path.is_dir() && std::fs::rename(path, &aside).is_ok();
+    remove(if moved { &aside } else { path });
+}
+
+/// What a killed process wrote to is left alone for this long: it may be one of another machine that still runs.
+const ABANDONED: Duration = Duration::from_secs(3600);
+
+/// Removes partial files for the same target that killed processes left.
+fn remove_abandoned(target: &Path, name: &str) {
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let start = format!(".{name}.");
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let found = entry.file_name();
+        let pid = found.to_str().and_then(|found| found.strip_prefix(&start)?.strip_suffix(".partial"));
+        let Some(pid) = pid.and_then(|pid| pid.parse::<libc::pid_t>().ok()) else { continue };
+        // SAFETY: signal 0 only asks whether the process is there.
+        let runs = unsafe { libc::kill(pid, 0) } == 0
+            || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH);
+        let is_old = |time: SystemTime| time.elapsed().is_ok_and(|age| age > ABANDONED);
+        if !runs && entry.metadata().and_then(|facts| facts.modified()).is_ok_and(is_old) {
+            remove(&entry.path());
+        }
     }
 }
 
@@ -102,5 +131,46 @@ mod tests {
         output.commit().unwrap();
         assert_eq!(std::fs::read(&target).unwrap(), b"whole");
         assert_eq!(std::fs::read_dir(folder.path().join("sub")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn g8_partial_files_of_a_killed_run_do_not_stay_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        let left = |name: &str, pid: u32, hours: u64| {
+            let path = folder.path().join(format!(".{name}.{pid}.partial"));
+            let time = SystemTime::now() - Duration::from_secs(3600 * hours);
+            File::create(&path).unwrap().set_modified(time).unwrap();
+            path
+        };
+        let abandoned = left("out.db", child.id(), 2);
+        let fresh = left("out.db", child.id() + (1 << 23), 0);
+        let running = left("out.db", std::os::unix::process::parent_id(), 2);
+        let other = left("other.db", child.id(), 2);
+        drop(OutputFile::create(&folder.path().join("out.db")).unwrap());
+        assert!(!abandoned.exists());
+        assert!(fresh.exists() && running.exists() && other.exists());
+    }
+
+    #[test]
+    fn g8_a_folder_that_is_still_written_to_is_removed_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let partial = folder.path().join(".run.partial");
+        std::fs::create_dir(&partial).unwrap();
+        let (begun, wait) = std::sync::mpsc::channel();
+        let into = partial.clone();
+        let writer = std::thread::spawn(move || {
+            for number in 0.. {
+                if std::fs::write(into.join(format!("{number}.evt")), "x").is_err() {
+                    return;
+                }
+                let _ = begun.send(());
+            }
+        });
+        wait.iter().take(100).count();
+        remove_under_writers(&partial);
+        writer.join().unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use formats::run::{COLLECT, RUN_FILE, TOOL, field};
 use serde_json::Value;
 
 /// Larger files of this name are something else.
@@ -11,15 +12,15 @@ const LARGEST: u64 = 64 << 20;
 
 /// The traces of a run, when the folder is one.
 pub(crate) fn traces(folder: &Path) -> Option<Vec<PathBuf>> {
-    let path = folder.join("run.json");
+    let path = folder.join(RUN_FILE);
     let small = fs::metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() <= LARGEST);
     let text = small.then(|| fs::read_to_string(&path).ok())??;
     let facts: Value = serde_json::from_str(&text).ok()?;
-    if facts["tool"] != "rocm-perf" || facts["kind"] != "collect" {
+    if facts[field::TOOL] != TOOL || facts[field::KIND] != COLLECT {
         return None;
     }
     let inside = |name: &&str| Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
-    let named = facts["traces"].as_array()?.iter().filter_map(Value::as_str).filter(inside);
+    let named = facts[field::TRACES].as_array()?.iter().filter_map(Value::as_str).filter(inside);
     let files: Vec<PathBuf> = named.map(|name| folder.join(name)).filter(|path| path.is_file()).collect();
     (!files.is_empty()).then_some(files)
 }

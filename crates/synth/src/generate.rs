@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use convert::rocprofv3::{csv, json};
 use convert::{rocpd, torch};
-use files::OutputFile;
+use files::{OutputFile, TemporaryFolder};
 
 use crate::Error;
 use crate::emit::Emitter;
@@ -219,10 +219,9 @@ fn has_graphs(scenario: &Scenario) -> bool {
 fn steps_for_size(options: &GenerateOptions, size: u64) -> Result<u64, Error> {
     let round: u64 = options.scenario.pattern.iter().map(|step| u64::from(step.repeat.max(1))).sum();
     let pilot = |steps: u64| -> Result<u64, Error> {
-        let folder = options.out.join(format!(".pilot-{}-{steps}", std::process::id()));
-        let result = pilot_bytes(options, steps, &folder);
-        let _ = std::fs::remove_dir_all(&folder);
-        result
+        let folder = TemporaryFolder::beside(&options.out.join("pilot"))
+            .map_err(|source| Error::Write { path: options.out.clone(), why: source.to_string() })?;
+        pilot_bytes(options, steps, folder.path())
     };
     // Files grow by pages and tables have headers: the second run is long enough for these not to matter.
     let small = pilot(round)?;

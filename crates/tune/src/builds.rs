@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+use files::process::{self, Job};
+
 use crate::journal::Key;
-use crate::process::{self, Job};
 use crate::space::{Setting, Space};
 use crate::target::Commands;
 use crate::template::{self, Template};
@@ -13,6 +14,8 @@ use crate::template::{self, Template};
 pub const BUILD_FOLDER: &str = "build_dir";
 /// Where those folders are, in the folder of results.
 const FOLDERS: &str = "builds";
+/// Hexadecimal digits of a configuration's folder.
+const KEY: usize = 16;
 
 /// The builds of a search.
 pub struct Builds<'a> {
@@ -39,7 +42,7 @@ impl<'a> Builds<'a> {
     fn folder(&self, levels: &[u16]) -> PathBuf {
         let mut key = Key::default();
         key.text("configuration", &self.space.to_json(levels).to_string());
-        self.folders.join(&key.finish()[..16])
+        self.folders.join(&key.finish()[..KEY])
     }
 
     /// A command for a configuration.
@@ -74,13 +77,18 @@ impl<'a> Builds<'a> {
         if self.are_apart {
             let folder = self.folder(levels);
             // What a search that was killed left there may be half of a build.
-            let _ = std::fs::remove_dir_all(&folder);
-            std::fs::create_dir_all(&folder)
+            files::claim_work_folder(&self.folders)
+                .and_then(|()| if folder.exists() { std::fs::remove_dir_all(&folder) } else { Ok(()) })
+                .and_then(|()| std::fs::create_dir(&folder))
                 .map_err(|error| format!("the build has no folder `{}`: {error}", folder.display()))?;
         }
         let (words, env) = (self.words(build, levels), self.env(levels));
-        let ended =
-            process::run(&Job { words: &words, env: &env, folder: None, limit: self.commands.build_timeout });
+        let ended = process::run(&Job {
+            words: &words,
+            env: &env,
+            folder: None,
+            limit: Some(self.commands.build_timeout),
+        });
         if ended.is_success() { Ok(()) } else { Err(format!("the build {}", ended.explain())) }
     }
 
@@ -101,9 +109,14 @@ impl<'a> Builds<'a> {
 
     /// Removes all builds but that of one configuration.
     pub fn keep_only(&self, levels: Option<&[u16]>) {
+        if !files::is_work_folder(&self.folders) {
+            return;
+        }
         let kept = levels.map(|levels| self.folder(levels));
         for entry in std::fs::read_dir(&self.folders).into_iter().flatten().flatten() {
-            if Some(entry.path()) != kept {
+            let name = entry.file_name();
+            let is_build = name.len() == KEY && name.as_encoded_bytes().iter().all(u8::is_ascii_hexdigit);
+            if is_build && Some(entry.path()) != kept {
                 let _ = std::fs::remove_dir_all(entry.path());
             }
         }

@@ -80,7 +80,7 @@ impl Journal {
         }
         let mut options = OpenOptions::new();
         let mut file = options.read(true).append(true).create(true).open(path).map_err(wrong)?;
-        if !crate::lock::take(&file) {
+        if !files::lock(&file).map_err(wrong)? {
             return Err(JournalError::Busy { path: path.into() });
         }
         let mut bytes = Vec::new();

@@ -1,6 +1,5 @@
 //! What a run is measured by: dispatch time from the profiler, process time, or a number the program prints.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,11 +7,11 @@ use std::time::Duration;
 use collect::presets::Preset;
 use collect::profiler::Profiler;
 use collect::run::{CollectError, CollectRequest, LauncherChoice, PassCommand, Prepared};
+use files::TemporaryFolder;
+use files::process::{self, Ended, Job};
 use ingest::Progress;
 use regex::bytes::Regex;
 use trace::{Needs, Trace};
-
-use crate::process::{self, Ended, Job};
 
 /// A measured run.
 #[derive(Clone, Debug)]
@@ -237,7 +236,6 @@ pub struct DispatchTime {
     kernel: Option<regex::Regex>,
     /// Traces go here, and away again.
     scratch: PathBuf,
-    runs: Cell<usize>,
     /// Whether readings carry the whole trace.
     pub keep_traces: bool,
     /// How the times of dispatches become one.
@@ -250,15 +248,7 @@ impl DispatchTime {
     pub fn new(profiler: Profiler, traces: &[&str], kernel: Option<regex::Regex>, scratch: &Path) -> Self {
         let preset = Preset { formats: vec!["rocpd".into()], ..Preset::of("dispatches", traces, &[]) };
         let scratch = scratch.to_path_buf();
-        Self {
-            profiler,
-            preset,
-            kernel,
-            scratch,
-            runs: Cell::new(0),
-            keep_traces: false,
-            aggregate: Aggregate::Sum,
-        }
+        Self { profiler, preset, kernel, scratch, keep_traces: false, aggregate: Aggregate::Sum }
     }
 
     /// The profiler's command around that of the job, writing to `folder`.
@@ -299,12 +289,11 @@ impl Measure for DispatchTime {
     }
 
     fn measure(&self, job: &Job) -> Result<Reading, Unmeasured> {
-        self.runs.set(self.runs.get() + 1);
-        let scratch = Scratch::make(&self.scratch.join(format!("run{}", self.runs.get())));
+        let scratch = TemporaryFolder::beside(&self.scratch.join("run"));
         let no_value = |why: String, wall: Duration| Unmeasured::NoValue { why, wall };
         let begin = || -> Result<PassCommand, String> {
             let scratch = scratch.as_ref().map_err(ToString::to_string)?;
-            let command = self.command(job, &scratch.0).map_err(|error| error.to_string())?;
+            let command = self.command(job, scratch.path()).map_err(|error| error.to_string())?;
             for (path, text) in &command.files {
                 std::fs::write(path, text).map_err(|error| error.to_string())?;
             }
@@ -312,7 +301,7 @@ impl Measure for DispatchTime {
         };
         let command = begin().map_err(|why| no_value(why, Duration::ZERO))?;
         let ended = succeeded(process::run(&Job { words: &command.words, ..job.clone() }))?;
-        let folder = scratch.as_ref().map(|scratch| scratch.0.as_path()).unwrap_or(&self.scratch);
+        let folder = scratch.as_ref().map(TemporaryFolder::path).unwrap_or(&self.scratch);
         let trace = self.read(folder).map_err(|why| no_value(why, ended.wall))?;
         let kernels = kernel_times(&trace);
         let wanted = |name: &str| match &self.kernel {
@@ -338,23 +327,6 @@ impl Measure for DispatchTime {
             span_ns: trace.span().map(|(start, end)| end - start),
             trace: self.keep_traces.then(|| Box::new(trace)),
         })
-    }
-}
-
-/// A folder that goes when it is dropped.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn make(folder: &Path) -> std::io::Result<Self> {
-        let _ = std::fs::remove_dir_all(folder);
-        std::fs::create_dir_all(folder)?;
-        Ok(Self(folder.to_path_buf()))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -403,7 +375,7 @@ mod tests {
 
     fn printed(expression: &str, script: &str) -> Result<f64, String> {
         let words = shell(script);
-        let job = Job { words: &words, env: &[], folder: None, limit: Duration::from_secs(10) };
+        let job = Job { words: &words, env: &[], folder: None, limit: Some(Duration::from_secs(10)) };
         let measured = Printed::new(expression).unwrap().measure(&job);
         measured.map(|reading| reading.value).map_err(|error| error.explain())
     }
@@ -433,7 +405,7 @@ mod tests {
     #[test]
     fn process_time_is_about_what_it_slept() {
         let words = shell("sleep 0.1");
-        let job = Job { words: &words, env: &[], folder: None, limit: Duration::from_secs(10) };
+        let job = Job { words: &words, env: &[], folder: None, limit: Some(Duration::from_secs(10)) };
         let value = ProcessTime.measure(&job).unwrap().value;
         assert!((1e8..5e9).contains(&value), "{value}");
     }

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use files::process::{self, How, Job};
 use hw::arch::Arch;
 
 use crate::builds::Builds;
 use crate::launch;
 use crate::measure::{Measure, Unmeasured};
-use crate::process::{self, How, Job};
 use crate::space::{Resource, Space};
 use crate::template::Template;
 use crate::tuner::{Limit, Run, Status, Target};
@@ -94,8 +94,12 @@ impl<'a> CommandTarget<'a> {
         let mut env = env.to_vec();
         env.push((STDOUT_VARIABLE.into(), self.stdout.display().to_string()));
         let words = self.builds.words(check, levels);
-        let ended =
-            process::run(&Job { words: &words, env: &env, folder: None, limit: self.commands.check_timeout });
+        let ended = process::run(&Job {
+            words: &words,
+            env: &env,
+            folder: None,
+            limit: Some(self.commands.check_timeout),
+        });
         if ended.is_success() { Ok(()) } else { Err(format!("the checker {}", ended.explain())) }
     }
 }
@@ -121,7 +125,7 @@ impl Target for CommandTarget<'_> {
             return failed(Status::Skipped, 0.0, reason);
         }
         let (words, env) = (self.builds.words(&self.commands.run, levels), self.builds.env(levels));
-        let job = Job { words: &words, env: &env, folder: None, limit: limit.time };
+        let job = Job { words: &words, env: &env, folder: None, limit: Some(limit.time) };
         let reading = match self.measure.measure(&job) {
             Ok(reading) => reading,
             Err(unmeasured) => {

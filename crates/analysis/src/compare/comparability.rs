@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use formats::run::{PROFILE_METADATA_FILE, RUN_FILE};
 use serde_json::Value;
 
 /// Facts of `profile_metadata.json` or `run.json` that decide.
@@ -16,7 +17,7 @@ const FIELDS: &[&str] = &[
 ];
 
 /// Names of the files that hold them, in order of preference.
-pub const FILES: &[&str] = &["profile_metadata.json", "run.json"];
+pub const FILES: &[&str] = &[PROFILE_METADATA_FILE, RUN_FILE];
 
 /// What is known of how a run was made.
 #[derive(Clone, Debug, Default, PartialEq)]

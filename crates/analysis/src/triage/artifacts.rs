@@ -25,7 +25,7 @@ const TABLES: [(&str, &str); 3] = [
 
 /// The JSON Schemas of the files, by file name.
 pub const SCHEMAS: [(&str, &str); 6] = [
-    ("profile_metadata.json", include_str!("../../../../schemas/profile_metadata.json")),
+    (formats::run::PROFILE_METADATA_FILE, include_str!("../../../../schemas/profile_metadata.json")),
     ("kernel_table.json", include_str!("../../../../schemas/kernel_table.json")),
     ("overlap_opportunities.json", include_str!("../../../../schemas/overlap_opportunities.json")),
     ("fuse_opportunities.json", include_str!("../../../../schemas/fuse_opportunities.json")),
@@ -38,7 +38,7 @@ pub fn artifacts(context: &Run, report: &Report, told: &Told) -> Result<Vec<Arti
     let metadata = metadata(context, told)?;
     let mut files = vec![
         Artifact { name: "profile_summary.md", text: summary::summary(context, report, &metadata) },
-        Artifact { name: "profile_metadata.json", text: pretty(&metadata) },
+        Artifact { name: formats::run::PROFILE_METADATA_FILE, text: pretty(&metadata) },
     ];
     for (table, name) in TABLES {
         let mut rows = report.table(table).map_or_else(|| json!([]), render::json_rows);

@@ -1,9 +1,9 @@
 //! `profile_metadata.json`: what a profile is of, each fact with where it comes from, nothing guessed.
 
+use formats::secrets::redact_json;
 use serde_json::{Map as JsonMap, Value as Json, json};
 
 use super::architecture::Architecture;
-use super::secrets::without_secrets;
 use crate::fuse::program::Program;
 use model::Run;
 use model::stages::Stage;
@@ -113,11 +113,9 @@ pub fn metadata(context: &Run, told: &Told) -> Result<Json, WrongField> {
     document.insert("target_arch".into(), told.target_arch.as_deref().unwrap_or(TARGET_ARCH).into());
     document.insert("framework".into(), Program::of(context).framework.map_or(Json::Null, Json::from));
     document.insert("source_trace_paths".into(), told.source_paths.clone().into());
-    let mut removed = Vec::new();
     for (name, value) in told.file.iter().filter(|(name, _)| !document_has(name)) {
-        if let Some(value) = without_secrets(&json!({ name: value }), "", &mut removed) {
-            document.extend(value.as_object().cloned().unwrap_or_default());
-        }
+        let (value, _) = redact_json(&json!({ name: value }));
+        document.extend(value.as_object().cloned().unwrap_or_default());
     }
     document.insert("field_sources".into(), known.sources.into());
     document.insert("absent".into(), known.absent.into());
@@ -173,9 +171,9 @@ impl Known<'_> {
             .or_else(|| facts.first().map(|fact| (fact.1.clone(), fact.2.clone())));
         match found {
             Some((value, source)) => {
-                let mut removed = Vec::new();
-                let value = without_secrets(&value, field, &mut removed).unwrap_or(Json::Null);
+                let (value, removed) = redact_json(&value);
                 for place in removed {
+                    let place = [field, place.as_str()].join(".").trim_end_matches('.').to_string();
                     self.absent.insert(place, "left out: it looks like a secret".into());
                 }
                 self.values.insert(field.into(), value);

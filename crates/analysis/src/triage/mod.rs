@@ -14,7 +14,6 @@ mod kernel_table;
 mod metadata;
 mod problem;
 mod run;
-mod secrets;
 mod sites;
 mod summary;
 

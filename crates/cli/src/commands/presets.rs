@@ -276,7 +276,7 @@ fn outputs(preset: &Preset, prepared: &Prepared, folder: &Path) -> String {
     let below = if several { "pass_N/" } else { "" };
     let process = if prepared.launched.is_some() { "rankR_HOST_PID" } else { "HOST_PID" };
     let formats = prepared.plan.passes.first().map_or(&[][..], |pass| &pass.wanted.formats);
-    let mut files = vec!["run.json".to_string()];
+    let mut files = vec![formats::run::RUN_FILE.to_string()];
     files.extend(several.then(|| "merged_results.db".to_string()));
     for format in formats {
         files.push(match format.as_str() {

@@ -13,9 +13,9 @@ use analysis::stability::RunTimes;
 use clap::Args;
 use collect::presets::Preset;
 use collect::run::{CollectRequest, Events, Run};
+use files::process::{self, How, Job};
 use report::{Column, Report, Table, Unit, Value};
 use trace::{Needs, ThreadTrace, Trace};
-use tune::process::{self, How, Job};
 
 use super::att::thread_traces;
 use crate::console::Console;
@@ -275,7 +275,7 @@ impl ProfileArgs {
         let limit = self.timeout.map_or(FOREVER, Duration::from_secs);
         let mut seconds = Vec::new();
         for number in 0..self.warm_up + self.runs {
-            let ended = process::run(&Job { words: application, env: &[], folder: None, limit });
+            let ended = process::run(&Job { words: application, env: &[], folder: None, limit: Some(limit) });
             // Standard output is for the report alone.
             if self.debug {
                 let _ = std::io::stderr().write_all(&ended.stdout);

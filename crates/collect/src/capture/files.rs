@@ -219,7 +219,7 @@ pub(super) fn create(folder: &Path) -> Result<(), Error> {
 
 /// Keeps what the server says of itself beside its traces.
 pub(super) fn write_server_args(folder: &Path, facts: &Facts) -> Result<(), Error> {
-    let path = folder.join("server_args.json");
+    let path = folder.join(formats::run::SERVER_ARGS_FILE);
     let text = serde_json::to_string_pretty(&facts.server_args).unwrap_or_default();
     let write = || -> io::Result<()> {
         let mut file = OutputFile::create(&path)?;

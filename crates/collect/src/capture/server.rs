@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use formats::secrets::redact_json;
 use serde_json::{Map, Value, json};
 
 use super::http::{Answer, Client};
@@ -14,8 +15,6 @@ use super::{Error, Framework, Options, Site};
 const SGLANG_INFO: [&str; 2] = ["/server_info", "/get_server_info"];
 /// Keys that only an SGLang server's description has.
 const SGLANG_KEYS: [&str; 4] = ["internal_states", "tokenizer_path", "prefill", "decode"];
-/// Parts of keys whose values are nobody's business.
-const SECRETS: [&str; 4] = ["api_key", "password", "token_secret", "hf_token"];
 
 /// What a server says of itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -204,11 +203,11 @@ fn start_body(site: &Site, options: &Options, plan: &Plan) -> Result<Value, Erro
 fn sglang_facts(client: &Client) -> Result<Option<Facts>, Error> {
     for path in SGLANG_INFO {
         let answer = client.get(path)?;
-        let Some(Value::Object(mut info)) = answer.json().filter(|_| answer.is_ok()) else { continue };
+        let described = answer.json().filter(|_| answer.is_ok()).map(|info| redact_json(&info).0);
+        let Some(Value::Object(info)) = described else { continue };
         if !SGLANG_KEYS.iter().any(|key| info.contains_key(*key)) {
             continue;
         }
-        info.retain(|key, _| !SECRETS.iter().any(|secret| key.contains(secret)));
         let number = |key: &str| info.get(key).and_then(Value::as_u64).map(|n| n as u32);
         let text = |key: &str| info.get(key).and_then(Value::as_str).map(String::from);
         let tp_size = number("tp_size");

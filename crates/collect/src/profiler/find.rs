@@ -101,7 +101,7 @@ pub fn find_systems(places: &Places, mode: Mode) -> Result<Profiler, CollectErro
 fn rocprofv3(path: PathBuf) -> Result<Profiler, CollectError> {
     let answer = Command::new(&path).arg("--version").stdin(Stdio::null()).output();
     let answer =
-        answer.map_err(|error| CollectError::Start { program: path.clone(), why: reason(&error) })?;
+        answer.map_err(|error| CollectError::Start { program: path.clone(), why: super::reason(&error) })?;
     let text = String::from_utf8_lossy(&answer.stdout).into_owned();
     let field = |name: &str| {
         text.lines().find_map(|line| {
@@ -154,14 +154,6 @@ fn by_help(program: &Path) -> Version {
     } else {
         Version::new(6, 2)
     }
-}
-
-/// An operating system's reason, in our spelling.
-pub(crate) fn reason(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or_default();
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 mod find;
 
-pub(crate) use find::reason;
+pub(crate) use ::files::process::reason;
 pub use find::{Places, find, find_systems, is_program, on_path};
 
 use std::path::PathBuf;

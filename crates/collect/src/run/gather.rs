@@ -4,16 +4,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use ::files::interrupt::is_interrupted;
+use ::files::process::How;
 use trace::{Needs, Trace};
 
+use super::application::Ended;
 use super::error::CollectError;
 use super::files::{self, is_full};
 use super::messages::{Level, Message};
-use super::process::Ended;
 use super::record::Record;
 use super::recordings::Recordings;
 use super::request::{CollectRequest, Prepared};
-use super::{PassRecord, Run, Watched, interrupt, worst};
+use super::{PassRecord, Run, Watched, worst};
 use crate::launcher::Status;
 use crate::monitor::Recorded;
 use crate::passes::{Agreement, Pass, merge};
@@ -159,14 +161,14 @@ impl<'a> Gatherer<'a> {
         timeout: Option<Duration>,
     ) -> Option<CollectError> {
         let number = pass.number;
-        if interrupt::is_interrupted() {
+        if is_interrupted() {
             return Some(CollectError::Interrupted { pass: number });
         }
-        if ended.timed_out {
+        if ended.process.how == How::Limit {
             let seconds = timeout.map_or(0, |limit| limit.as_secs());
             return Some(CollectError::Timeout { pass: number, seconds });
         }
-        let failed = ended.code() != 0;
+        let failed = ended.process.code() != 0;
         if (failed || gathered.empty) && disk_is_full(&ended.messages, folder) {
             return Some(CollectError::Full { path: folder.into() });
         }
@@ -176,7 +178,7 @@ impl<'a> Gatherer<'a> {
                 return Some(CollectError::Profiler {
                     profiler: self.prepared.profiler.kind.name(),
                     pass: number,
-                    how: ended.how(),
+                    how: ended.process.status_in_words(),
                     message: message.text.clone(),
                     help: message.help.clone(),
                 });
@@ -184,7 +186,7 @@ impl<'a> Gatherer<'a> {
             if !record.ranks.is_empty() {
                 return failed_ranks(&record.ranks, record.ranks.len());
             }
-            let (how, code) = (ended.how(), ended.code());
+            let (how, code) = (ended.process.status_in_words(), ended.process.code());
             return Some(CollectError::Application { how, pass: number, code });
         }
         if gathered.empty {

@@ -5,13 +5,12 @@
 //!                                                              └─────────► run.json ◄──────┘
 //! ```
 
+mod application;
 mod error;
 mod files;
 mod gather;
-mod interrupt;
 mod machine;
 mod messages;
-mod process;
 mod record;
 mod recordings;
 mod request;
@@ -20,25 +19,26 @@ mod time;
 pub use self::files::FileFact;
 pub use error::CollectError;
 pub use gather::ONE_AT_A_TIME;
-pub use interrupt::interrupt;
 pub use record::FILE;
 pub use request::{CollectRequest, LauncherChoice, PassCommand, Prepared, Tool};
 
 pub(crate) use self::files::{folder_error, make_folder};
 pub(crate) use gather::{Gatherer, failed_ranks};
-pub(crate) use interrupt::{Guard, is_interrupted};
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
+
+use ::files::interrupt::Guard;
+use ::files::process::Job;
 
 use crate::launcher::Status;
 use crate::library_calls::{self, LibraryCalls};
 use crate::monitor::{Clock, Moment, Monitor, Recorded};
 use crate::passes::{Agreement, Pass};
 use crate::profiler::Profiler;
+use application::Ended;
 use messages::{Level, Message};
-use process::Ended;
 
 /// Hears what goes on.
 pub trait Events: Sync {
@@ -212,15 +212,15 @@ fn one(
     let env = &env;
     let timeout = request.timeout;
     let run_words = |words: &[String], log: &str| {
-        process::run(&process::Run { words, env, log: &folder.join(log), timeout, show: &show })
+        application::run(&Job { words, env, folder: None, limit: timeout }, &folder.join(log), &show)
     };
     if !command.before.is_empty() {
         let ended = run_words(&command.before, "rewriting.log")?;
-        if ended.code() != 0 {
+        if ended.process.code() != 0 {
             return Err(CollectError::Profiler {
                 profiler: prepared.profiler.kind.name(),
                 pass: pass.number,
-                how: ended.how(),
+                how: ended.process.status_in_words(),
                 message: format!("it cannot rewrite `{}`", command.before.last().map_or("", String::as_str)),
                 help: Some("`--mode sample` needs no rewriting".into()),
             });
@@ -242,9 +242,9 @@ fn one(
         command: command.words,
         counters: pass.wanted.counters.clone(),
         anchors: pass.anchors.clone(),
-        exit_code: ended.code(),
-        how: ended.how(),
-        wall: ended.wall,
+        exit_code: ended.process.code(),
+        how: ended.process.status_in_words(),
+        wall: ended.process.wall,
         ..PassRecord::default()
     };
     Ok((record, ended, watched))

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use files::OutputFile;
+use formats::run::{COLLECT, TOOL, field};
+use formats::secrets::{redact_json, redact_words};
 use serde_json::{Map, Value, json};
 
 use super::error::CollectError;
@@ -16,7 +18,7 @@ use crate::monitor::Recorded;
 use crate::passes::Agreement;
 
 /// The file's name.
-pub const FILE: &str = "run.json";
+pub const FILE: &str = formats::run::RUN_FILE;
 
 /// Meaning of its keys.
 const SCHEMA: u64 = 1;
@@ -63,15 +65,15 @@ impl Record<'_> {
         let last = self.passes.last();
         let mut object = Map::new();
         let mut put = |key: &str, value: Value| object.insert(key.to_string(), value);
-        put("tool", json!("rocm-perf"));
+        put(field::TOOL, json!(TOOL));
         put("version", json!(env!("CARGO_PKG_VERSION")));
         put("schema", json!(SCHEMA));
-        put("kind", json!("collect"));
+        put(field::KIND, json!(COLLECT));
         put("status", json!(self.status));
         put("started", json!(time::iso(self.started)));
         put("seconds", json!(self.started.elapsed().map_or(0.0, |time| time.as_secs_f64())));
         put("wall_minus_boot_ns", json!(time::wall_minus_boot_ns()));
-        put("command", json!(environment::redacted(&request.application)));
+        put("command", json!(redact_words(&request.application)));
         put("working_directory", json!(std::env::current_dir().ok().map(|path| path.display().to_string())));
         put("exit_code", json!(last.map(|pass| pass.exit_code)));
         put("failure", json!(self.failure.map(ToString::to_string)));
@@ -93,7 +95,7 @@ impl Record<'_> {
             put(unknown, Value::Null);
         }
         for (key, value) in &request.facts {
-            put(key, value.clone());
+            put(key, redact_json(&json!({ key: value })).0[key.as_str()].take());
         }
         put("gpus", gpus);
         put("host", machine::host(&request.root));
@@ -106,7 +108,7 @@ impl Record<'_> {
         put("agreement", Value::Array(self.agreements.iter().map(agreement).collect()));
         put("monitor", json!(self.monitor.map(monitor)));
         put("notes", json!(self.notes));
-        put("traces", json!(self.traces));
+        put(field::TRACES, json!(self.traces));
         put("files", Value::Array(self.files.iter().map(file).collect()));
         Value::Object(object)
     }
@@ -116,7 +118,7 @@ fn pass(pass: &PassRecord) -> Value {
     json!({
         "pass": pass.number,
         "folder": pass.folder,
-        "command": environment::redacted(&pass.command),
+        "command": redact_words(&pass.command),
         "counters": pass.counters,
         "anchors": pass.anchors,
         "exit_code": pass.exit_code,

@@ -1,5 +1,8 @@
 //! The job script.
 
+use std::fs::{OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::options::SlurmOptions;
@@ -102,14 +105,32 @@ impl Job {
             write_files(path.parent().unwrap_or(run), &command)?;
         }
         let path = run.join("job.sh");
-        std::fs::write(&path, &self.text).map_err(|error| crate::run::folder_error(&path, &error))?;
+        write_for_owner(&path, &self.text).map_err(|error| crate::run::folder_error(&path, &error))?;
         Ok(path)
     }
+}
+
+/// Writes a file that nobody else may read: the command in it has to keep its secrets.
+fn write_for_owner(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    // It may have been there before.
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    file.write_all(text.as_bytes())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn g2_the_job_script_with_the_plain_command_is_for_its_owner_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let job = Job { text: "serve --api-key X\n".into(), files: Vec::new(), ranks: 1, notes: Vec::new() };
+        std::fs::write(folder.path().join("job.sh"), "an earlier one").unwrap();
+        let path = job.write(folder.path()).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::read_to_string(path).unwrap(), job.text);
+    }
 
     #[test]
     fn arrays_are_counted_as_slurm_counts_them() {

@@ -4,13 +4,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
+use files::interrupt::{Guard, is_interrupted};
+
 use super::job::{Job, script};
 use crate::launcher::Status;
 use crate::profiler::reason;
-use crate::run::{
-    CollectError, CollectRequest, Events, Gatherer, Guard, PassRecord, Prepared, Run, is_interrupted,
-    make_folder,
-};
+use crate::run::{CollectError, CollectRequest, Events, Gatherer, PassRecord, Prepared, Run, make_folder};
 
 /// First and longest time between two looks at a job.
 const FIRST_LOOK: Duration = Duration::from_millis(200);

@@ -20,6 +20,8 @@ pub(super) enum Values {
     Real(Of<Option<f64>>),
     /// Texts, each stored once.
     Text(Box<TextOf>),
+    /// The same, without secrets.
+    CommandLine(Box<TextOf>),
 }
 
 /// The value of a row.
@@ -55,6 +57,14 @@ pub(super) fn real(name: &'static str, of: impl Fn(&Trace, usize) -> f64 + 'stat
 /// A text; an empty one means none.
 pub(super) fn text(name: &'static str, of: impl for<'t> Fn(&'t Trace, usize) -> &'t str + 'static) -> Column {
     Column { name, values: Values::Text(Box::new(OrNone(of).into_fn())) }
+}
+
+/// A command line; its secrets are not written.
+pub(super) fn command_line(
+    name: &'static str,
+    of: impl for<'t> Fn(&'t Trace, usize) -> &'t str + 'static,
+) -> Column {
+    Column { name, values: Values::CommandLine(Box::new(OrNone(of).into_fn())) }
 }
 
 /// Gives the compiler the lifetimes of a closure that returns a part of its argument.

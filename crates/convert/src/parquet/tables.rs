@@ -6,7 +6,7 @@ use trace::{
     Trace,
 };
 
-use super::columns::{Column, code, number, real, text, time};
+use super::columns::{Column, code, command_line, number, real, text, time};
 
 /// A table of the trace.
 pub(super) struct Table {
@@ -258,7 +258,7 @@ fn processes() -> Vec<Column> {
         text("hostname", |t, i| name(t, t.processes[i].hostname)),
         number("start", |t, i| t.processes[i].start),
         number("end", |t, i| t.processes[i].end),
-        text("command", |t, i| name(t, t.processes[i].command)),
+        command_line("command", |t, i| name(t, t.processes[i].command)),
         text("source", |t, i| {
             t.processes[i].source.get().map_or("", |source| t.sources[source].path.as_str())
         }),

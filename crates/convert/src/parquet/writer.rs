@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use formats::secrets::redact_text;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
 use parquet::data_type::{ByteArray, DataType};
@@ -55,6 +56,10 @@ fn fill(trace: &Trace, table: &Table, output: OutputFile) -> Result<OutputFile, 
                 (Values::Real(of), ColumnWriter::DoubleColumnWriter(chunk)) => {
                     optional(chunk, rows.clone(), |row| of(trace, row))?;
                 }
+                (Values::CommandLine(of), ColumnWriter::ByteArrayColumnWriter(chunk)) => {
+                    let text = |row| of(trace, row).map(|text| ByteArray::from(redact_text(text).as_ref()));
+                    optional(chunk, rows.clone(), text)?;
+                }
                 (Values::Text(of), ColumnWriter::ByteArrayColumnWriter(chunk)) => {
                     let mut texts = Texts { trace, of, known: Map::default() };
                     optional(chunk, rows.clone(), |row| texts.get(row))?;
@@ -74,7 +79,9 @@ fn schema(table: &str, columns: &[Column]) -> Result<Arc<Type>, ParquetError> {
             Values::Time(_) => (Physical::INT64, Repetition::REQUIRED, None),
             Values::Number(_) | Values::Code(_) => (Physical::INT64, Repetition::OPTIONAL, None),
             Values::Real(_) => (Physical::DOUBLE, Repetition::OPTIONAL, None),
-            Values::Text(_) => (Physical::BYTE_ARRAY, Repetition::OPTIONAL, Some(LogicalType::String)),
+            Values::Text(_) | Values::CommandLine(_) => {
+                (Physical::BYTE_ARRAY, Repetition::OPTIONAL, Some(LogicalType::String))
+            }
         };
         let builder = Type::primitive_type_builder(column.name, physical);
         Ok(Arc::new(builder.with_repetition(repetition).with_logical_type(logical).build()?))

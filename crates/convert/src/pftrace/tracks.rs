@@ -1,5 +1,7 @@
 //! Tracks: processes, threads, devices, lanes and counters, each described before its first event.
 
+use formats::perfetto::{COUNTER_OF_DISPATCHES, MEMORY_IN_USE};
+use formats::secrets::redact_text;
 use trace::{AgentId, Map, ProcessId, StrId, Trace};
 
 use super::wire::{self, counter, packet, process, thread, trace_file, track};
@@ -135,7 +137,7 @@ impl<'a> Tracks<'a> {
                     return;
                 };
                 wire::int(out, process::PID, pid);
-                for word in self.trace.strings.get(about.command).split_whitespace() {
+                for word in redact_text(self.trace.strings.get(about.command)).split_whitespace() {
                     wire::bytes(out, process::COMMAND_LINE, word.as_bytes());
                 }
                 wire::bytes(out, process::NAME, name.as_bytes());
@@ -189,9 +191,9 @@ impl<'a> Tracks<'a> {
                 (process, agent, strings.get(name).to_string(), unit)
             }
             Series::Counter(process, agent, name, unit) => {
-                (process, agent, format!("PMC {}", strings.get(name)), unit)
+                (process, agent, format!("{COUNTER_OF_DISPATCHES}{}", strings.get(name)), unit)
             }
-            Series::Memory(process, agent) => (process, agent, "Memory in use".into(), StrId::EMPTY),
+            Series::Memory(process, agent) => (process, agent, MEMORY_IN_USE.into(), StrId::EMPTY),
         };
         let parent = self.holder(out, process, agent);
         let uuid = self.fresh();

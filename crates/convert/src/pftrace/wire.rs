@@ -1,4 +1,8 @@
-//! Protobuf's wire format, and the numbers of the fields of Perfetto's messages that are written.
+//! Protobuf's wire format.
+
+pub(super) use formats::perfetto::{
+    annotation, counter, event, interned, packet, process, thread, trace_file, track,
+};
 
 /// Appends a whole number, seven bits a byte, the lowest first.
 #[inline]
@@ -76,93 +80,6 @@ pub(super) fn message(out: &mut Vec<u8>, field: u32, fill: impl FnOnce(&mut Vec<
     }
     prefix[used] = rest as u8;
     out.splice(at..=at, prefix[..=used].iter().copied());
-}
-
-/// `Trace`
-pub(super) mod trace_file {
-    pub const PACKET: u32 = 1;
-}
-
-/// `TracePacket`
-pub(super) mod packet {
-    pub const TIMESTAMP: u32 = 8;
-    pub const SEQUENCE: u32 = 10;
-    pub const TRACK_EVENT: u32 = 11;
-    pub const INTERNED_DATA: u32 = 12;
-    pub const SEQUENCE_FLAGS: u32 = 13;
-    pub const TRACK_DESCRIPTOR: u32 = 60;
-    pub const FIRST_ON_SEQUENCE: u32 = 87;
-    /// Names begin anew here.
-    pub const STATE_CLEARED: u64 = 1;
-    /// The packet uses names of earlier packets.
-    pub const NEEDS_STATE: u64 = 2;
-}
-
-/// `TrackDescriptor`
-pub(super) mod track {
-    pub const UUID: u32 = 1;
-    pub const NAME: u32 = 2;
-    pub const PROCESS: u32 = 3;
-    pub const THREAD: u32 = 4;
-    pub const PARENT: u32 = 5;
-    pub const COUNTER: u32 = 8;
-    pub const DESCRIPTION: u32 = 14;
-}
-
-/// `ProcessDescriptor`
-pub(super) mod process {
-    pub const PID: u32 = 1;
-    pub const COMMAND_LINE: u32 = 2;
-    pub const NAME: u32 = 6;
-    pub const START: u32 = 7;
-}
-
-/// `ThreadDescriptor`
-pub(super) mod thread {
-    pub const PID: u32 = 1;
-    pub const TID: u32 = 2;
-    pub const NAME: u32 = 5;
-}
-
-/// `CounterDescriptor`
-pub(super) mod counter {
-    pub const UNIT: u32 = 3;
-    pub const UNIT_NAME: u32 = 6;
-    pub const SIZE_BYTES: u64 = 3;
-}
-
-/// `TrackEvent`
-pub(super) mod event {
-    pub const CATEGORY: u32 = 3;
-    pub const ANNOTATION: u32 = 4;
-    pub const TYPE: u32 = 9;
-    pub const NAME: u32 = 10;
-    pub const TRACK: u32 = 11;
-    pub const INT_VALUE: u32 = 30;
-    pub const DOUBLE_VALUE: u32 = 44;
-    pub const FLOW: u32 = 47;
-    pub const LAST_OF_FLOW: u32 = 48;
-    pub const BEGIN: u64 = 1;
-    pub const END: u64 = 2;
-    pub const INSTANT: u64 = 3;
-    pub const COUNTER: u64 = 4;
-}
-
-/// `DebugAnnotation`
-pub(super) mod annotation {
-    pub const NAME: u32 = 1;
-    pub const INT: u32 = 4;
-    pub const DOUBLE: u32 = 5;
-    pub const TEXT: u32 = 6;
-}
-
-/// `InternedData`, whose entries all have the fields `iid` and `name`.
-pub(super) mod interned {
-    pub const CATEGORIES: u32 = 1;
-    pub const NAMES: u32 = 2;
-    pub const ANNOTATIONS: u32 = 3;
-    pub const ID: u32 = 1;
-    pub const TEXT: u32 = 2;
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use formats::secrets::redact_text;
 use trace::{
     AgentId, AgentKind, OptI64, Process, ProcessId, QueueId, StrId, StreamId, SymbolId, ThreadId, Trace,
 };
@@ -183,6 +184,8 @@ impl Ids {
             let pid = numbers.processes.take(Some(process.pid));
             let rank = trace_rank(trace, process);
             let environment = rank.map_or("{}".to_string(), |rank| format!("{{\"RANK\":\"{rank}\"}}"));
+            let command = text(process.command).map(redact_text);
+            let command = command.as_deref();
             let columns = [
                 ("id", pid.into()),
                 ("nid", nid.into()),
@@ -192,7 +195,7 @@ impl Ids {
                 ("fini", process.end.into()),
                 ("start", process.start.into()),
                 ("end", process.end.into()),
-                ("command", text(process.command).map_or(Value::Null, Value::Text)),
+                ("command", command.map_or(Value::Null, Value::Text)),
                 ("environment", environment.as_str().into()),
             ];
             db.insert(group, "rocpd_info_process", &columns);

@@ -2,15 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use formats::rocpd::BEGINNING;
 use rusqlite::{Connection, Result};
 
 use super::schema::{self, SchemaVersion};
 
 /// So many tables with one ending make it a suffix; a metadata table alone does too.
 const ENOUGH_TABLES: usize = 3;
-
-/// How the tables of recordings begin.
-const BEGINNING: &str = "rocpd_";
 
 /// The endings by which tables of a database belong together.
 pub struct Suffixes(BTreeSet<String>);

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use formats::secrets::redact_text;
 use trace::{AgentKind, CounterId, Map, OptI64, ProcessId, StrId, Table, Trace};
 
 use super::words::{self, DOMAINS};
@@ -220,7 +221,7 @@ impl<'a> Part<'a> {
         json.int("fini_time", p.end.unwrap_or(span.1));
         json.key("command");
         json.raw("[");
-        for (i, word) in text(p.command).split_whitespace().enumerate() {
+        for (i, word) in redact_text(text(p.command)).split_whitespace().enumerate() {
             json.raw(if i == 0 { "" } else { ", " });
             string(&mut json.out, word);
         }

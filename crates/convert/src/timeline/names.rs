@@ -21,7 +21,8 @@ impl<'a> Names<'a> {
     /// The program's file name, `python` of `/usr/bin/python train.py`.
     fn program(self, process: ProcessId) -> &'a str {
         let command = process.get().map_or("", |p| self.trace.strings.get(self.trace.processes[p].command));
-        let word = command.split_whitespace().next().unwrap_or("");
+        // Variables may stand before it, secrets among them.
+        let word = command.split_whitespace().find(|word| !word.contains('=')).unwrap_or("");
         Path::new(word).file_name().and_then(|name| name.to_str()).unwrap_or(word)
     }
 

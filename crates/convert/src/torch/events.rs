@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use formats::secrets::redact_text;
 use trace::{
     Args, CopyKind, Graph, LinkKind, Map, OptI64, ProcessId, RowRef, StrId, StreamId, Strings, Table,
     ThreadId, Trace,
@@ -243,8 +244,11 @@ impl<W: Write> Writer<W> {
             None => String::new(),
         };
         for (i, process) in trace.processes.iter().enumerate() {
-            let label =
-                if process.command.is_empty() { "python" } else { trace.strings.get(process.command) };
+            let label = if process.command.is_empty() {
+                "python".into()
+            } else {
+                redact_text(trace.strings.get(process.command))
+            };
             let id = ProcessId::at(i);
             let pid = self.lanes.process(id);
             let own = if pid == process.pid { String::new() } else { format!(" pid {}", process.pid) };

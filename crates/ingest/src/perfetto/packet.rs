@@ -1,5 +1,7 @@
 //! The messages of a Perfetto trace that hold what we read: packets, events and their annotations.
 
+use formats::perfetto::{annotation, event, packet};
+
 use super::wire::{Fields, Value};
 
 /// `TracePacket`
@@ -26,28 +28,28 @@ pub(super) struct Packet<'a> {
 
 impl<'a> Packet<'a> {
     pub fn of(bytes: &'a [u8]) -> Self {
-        let mut packet = Self::default();
+        let mut found = Self::default();
         let mut fields = Fields::of(bytes);
         for (field, value) in &mut fields {
             match field {
-                6 => packet.clocks = Some(value.bytes()),
-                8 => packet.timestamp = Some(value.whole()),
-                10 => packet.sequence = value.whole() as u32,
-                11 => packet.event = Some(value.bytes()),
-                12 => packet.interned = Some(value.bytes()),
-                13 => packet.cleared |= value.whole() & 1 != 0,
-                35 => packet.statistics = Some(value.bytes()),
-                41 => packet.cleared |= value.whole() != 0,
-                42 => packet.dropped = value.whole() != 0,
-                50 => packet.compressed = Some(value.bytes()),
-                58 => packet.clock = Some(value.whole() as u32),
-                59 => packet.defaults = Some(value.bytes()),
-                60 => packet.descriptor = Some(value.bytes()),
+                packet::CLOCK_SNAPSHOT => found.clocks = Some(value.bytes()),
+                packet::TIMESTAMP => found.timestamp = Some(value.whole()),
+                packet::SEQUENCE => found.sequence = value.whole() as u32,
+                packet::TRACK_EVENT => found.event = Some(value.bytes()),
+                packet::INTERNED_DATA => found.interned = Some(value.bytes()),
+                packet::SEQUENCE_FLAGS => found.cleared |= value.whole() & packet::STATE_CLEARED != 0,
+                packet::STATISTICS => found.statistics = Some(value.bytes()),
+                packet::STATE_WAS_CLEARED => found.cleared |= value.whole() != 0,
+                packet::DROPPED_BEFORE => found.dropped = value.whole() != 0,
+                packet::COMPRESSED => found.compressed = Some(value.bytes()),
+                packet::CLOCK => found.clock = Some(value.whole() as u32),
+                packet::DEFAULTS => found.defaults = Some(value.bytes()),
+                packet::TRACK_DESCRIPTOR => found.descriptor = Some(value.bytes()),
                 _ => {}
             }
         }
-        packet.whole = fields.whole;
-        packet
+        found.whole = fields.whole;
+        found
     }
 }
 
@@ -86,43 +88,47 @@ pub(super) struct Event<'a> {
 
 impl<'a> Event<'a> {
     pub fn of(bytes: &'a [u8]) -> Self {
-        let mut event = Self { bytes, ..Self::default() };
+        let mut found = Self { bytes, ..Self::default() };
         for (field, value) in Fields::of(bytes) {
             match field {
-                3 if event.category == Name::None => event.category = first_number(value),
-                9 => {
-                    event.kind = match value.whole() {
-                        1 => Kind::Begin,
-                        2 => Kind::End,
-                        3 => Kind::Instant,
-                        4 => Kind::Counter,
+                event::CATEGORY if found.category == Name::None => found.category = first_number(value),
+                event::TYPE => {
+                    found.kind = match value.whole() {
+                        event::BEGIN => Kind::Begin,
+                        event::END => Kind::End,
+                        event::INSTANT => Kind::Instant,
+                        event::COUNTER => Kind::Counter,
                         _ => Kind::Other,
                     }
                 }
-                10 => event.name = Name::Number(value.whole()),
-                11 => event.track = Some(value.whole()),
-                22 if event.category == Name::None => event.category = Name::Text(value.bytes()),
-                23 => event.name = Name::Text(value.bytes()),
-                30 => event.value = Some(value.whole() as i64 as f64),
-                44 => event.value = Some(f64::from_bits(value.whole())),
+                event::NAME => found.name = Name::Number(value.whole()),
+                event::TRACK => found.track = Some(value.whole()),
+                event::CATEGORY_TEXT if found.category == Name::None => {
+                    found.category = Name::Text(value.bytes())
+                }
+                event::NAME_TEXT => found.name = Name::Text(value.bytes()),
+                event::INT_VALUE => found.value = Some(value.whole() as i64 as f64),
+                event::DOUBLE_VALUE => found.value = Some(f64::from_bits(value.whole())),
                 _ => {}
             }
         }
-        event
+        found
     }
 
     /// Flows that go on from here, and those that end here.
     pub fn flows(&self) -> impl Iterator<Item = (u64, bool)> {
         Fields::of(self.bytes).filter_map(|(field, value)| match field {
-            47 => Some((value.whole(), false)),
-            48 => Some((value.whole(), true)),
+            event::FLOW => Some((value.whole(), false)),
+            event::LAST_OF_FLOW => Some((value.whole(), true)),
             _ => None,
         })
     }
 
     /// `DebugAnnotation`s
     pub fn annotations(&self) -> impl Iterator<Item = (Name<'a>, Said<'a>)> {
-        Fields::of(self.bytes).filter(|(field, _)| *field == 4).map(|(_, value)| annotation(value.bytes()))
+        Fields::of(self.bytes)
+            .filter(|(field, _)| *field == event::ANNOTATION)
+            .map(|(_, value)| said(value.bytes()))
     }
 }
 
@@ -156,18 +162,20 @@ pub(super) enum Said<'a> {
     TextNumber(u64),
 }
 
-fn annotation(bytes: &[u8]) -> (Name<'_>, Said<'_>) {
-    let (mut name, mut said) = (Name::None, Said::Nothing);
+fn said(bytes: &[u8]) -> (Name<'_>, Said<'_>) {
+    let (mut name, mut value_said) = (Name::None, Said::Nothing);
     for (field, value) in Fields::of(bytes) {
         match field {
-            1 => name = Name::Number(value.whole()),
-            10 => name = Name::Text(value.bytes()),
-            2..=4 | 7 => said = Said::Whole(value.whole() as i64),
-            5 => said = Said::Number(f64::from_bits(value.whole())),
-            6 => said = Said::Text(value.bytes()),
-            17 => said = Said::TextNumber(value.whole()),
+            annotation::NAME => name = Name::Number(value.whole()),
+            annotation::NAME_TEXT => name = Name::Text(value.bytes()),
+            annotation::BOOL | annotation::UINT | annotation::INT | annotation::POINTER => {
+                value_said = Said::Whole(value.whole() as i64)
+            }
+            annotation::DOUBLE => value_said = Said::Number(f64::from_bits(value.whole())),
+            annotation::TEXT => value_said = Said::Text(value.bytes()),
+            annotation::TEXT_NUMBER => value_said = Said::TextNumber(value.whole()),
             _ => {}
         }
     }
-    (name, said)
+    (name, value_said)
 }

@@ -1,5 +1,6 @@
 //! What packets of one writer share: names by number, clocks and defaults.
 
+use formats::perfetto::{defaults, event_defaults, interned};
 use trace::{Map, Ns, StrId, Strings};
 
 use super::packet::{Name, Packet, Said};
@@ -45,9 +46,9 @@ impl Sequence {
         }
         for (field, value) in packet.defaults.into_iter().flat_map(Fields::of) {
             match field {
-                58 => self.clock = Some(value.whole() as u32),
-                11 => {
-                    let track = Fields::of(value.bytes()).find(|(field, _)| *field == 11);
+                defaults::CLOCK => self.clock = Some(value.whole() as u32),
+                defaults::TRACK_EVENT => {
+                    let track = Fields::of(value.bytes()).find(|(field, _)| *field == event_defaults::TRACK);
                     self.track = track.map(|(_, value)| value.whole()).or(self.track);
                 }
                 _ => {}
@@ -55,17 +56,17 @@ impl Sequence {
         }
         for (field, value) in packet.interned.into_iter().flat_map(Fields::of) {
             let known = match field {
-                1 => &mut self.categories,
-                2 => &mut self.names,
-                3 => &mut self.keys,
-                29 => &mut self.texts,
+                interned::CATEGORIES => &mut self.categories,
+                interned::NAMES => &mut self.names,
+                interned::ANNOTATIONS => &mut self.keys,
+                interned::TEXTS => &mut self.texts,
                 _ => continue,
             };
             let (mut number, mut text) = (0, &b""[..]);
             for (field, value) in Fields::of(value.bytes()) {
                 match field {
-                    1 => number = value.whole(),
-                    2 => text = value.bytes(),
+                    interned::ID => number = value.whole(),
+                    interned::TEXT => text = value.bytes(),
                     _ => {}
                 }
             }

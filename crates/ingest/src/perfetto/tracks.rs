@@ -1,5 +1,8 @@
 //! Tracks: processes, threads, streams, queues, devices and series of numbers, told by descriptors and names.
 
+use formats::perfetto::{
+    COUNTER_OF_DISPATCHES, MEMORY_IN_USE, counter as series, process as fields, thread, track,
+};
 use trace::{Agent, AgentId, AgentKind, Map, Process, ProcessId, SourceId, StrId, Thread, ThreadId, Trace};
 
 use super::wire::Fields;
@@ -53,12 +56,6 @@ pub(super) struct Place {
     pub derived: bool,
 }
 
-/// Begins the names of our own tracks of counters, whose values the dispatches have too.
-const COUNTER_OF_DISPATCHES: &str = "PMC ";
-
-/// Our own track of the sizes of allocations, which are read themselves.
-const MEMORY_IN_USE: &str = "Memory in use";
-
 /// Units that descriptors number.
 const UNITS: &[(u64, &str)] = &[(1, "ns"), (2, "count"), (3, "bytes")];
 
@@ -90,24 +87,24 @@ impl Tracks {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         for (field, value) in Fields::of(bytes) {
             match field {
-                1 => uuid = value.whole(),
-                2 | 10 => track.name = text(value.bytes()),
-                3 => track.process = Some(process(value.bytes(), trace)),
-                4 => {
+                track::UUID => uuid = value.whole(),
+                track::NAME | track::STATIC_NAME => track.name = text(value.bytes()),
+                track::PROCESS => track.process = Some(process(value.bytes(), trace)),
+                track::THREAD => {
                     let (mut pid, mut tid, mut name) = (0, 0, String::new());
                     for (field, value) in Fields::of(value.bytes()) {
                         match field {
-                            1 => pid = value.whole() as i64,
-                            2 => tid = value.whole() as i64,
-                            5 => name = text(value.bytes()),
+                            thread::PID => pid = value.whole() as i64,
+                            thread::TID => tid = value.whole() as i64,
+                            thread::NAME => name = text(value.bytes()),
                             _ => {}
                         }
                     }
                     track.thread = Some((pid, tid, name));
                 }
-                5 => track.parent = value.whole(),
-                8 => track.counter = Some(counter(value.bytes())),
-                14 => track.about = text(value.bytes()),
+                track::PARENT => track.parent = value.whole(),
+                track::COUNTER => track.counter = Some(counter(value.bytes())),
+                track::DESCRIPTION => track.about = text(value.bytes()),
                 _ => {}
             }
         }
@@ -321,10 +318,10 @@ fn process(bytes: &[u8], trace: &mut Trace) -> Process {
     let (mut process, mut words, mut name) = (Process::default(), Vec::new(), String::new());
     for (field, value) in Fields::of(bytes) {
         match field {
-            1 => process.pid = value.whole() as i64,
-            2 => words.push(String::from_utf8_lossy(value.bytes()).into_owned()),
-            6 => name = String::from_utf8_lossy(value.bytes()).into_owned(),
-            7 => process.start = i64::try_from(value.whole()).ok(),
+            fields::PID => process.pid = value.whole() as i64,
+            fields::COMMAND_LINE => words.push(String::from_utf8_lossy(value.bytes()).into_owned()),
+            fields::NAME => name = String::from_utf8_lossy(value.bytes()).into_owned(),
+            fields::START => process.start = i64::try_from(value.whole()).ok(),
             _ => {}
         }
     }
@@ -347,13 +344,13 @@ fn counter(bytes: &[u8]) -> Counter {
     let mut counter = Counter { factor: 1.0, ..Counter::default() };
     for (field, value) in Fields::of(bytes) {
         match field {
-            3 => {
+            series::UNIT => {
                 let known = UNITS.iter().find(|(number, _)| *number == value.whole());
                 counter.unit = known.map_or(String::new(), |(_, unit)| (*unit).to_string());
             }
-            4 => counter.factor = value.whole() as i64 as f64,
-            5 => counter.incremental = value.whole() != 0,
-            6 => counter.unit = String::from_utf8_lossy(value.bytes()).into_owned(),
+            series::FACTOR => counter.factor = value.whole() as i64 as f64,
+            series::INCREMENTAL => counter.incremental = value.whole() != 0,
+            series::UNIT_NAME => counter.unit = String::from_utf8_lossy(value.bytes()).into_owned(),
             _ => {}
         }
     }
@@ -362,7 +359,7 @@ fn counter(bytes: &[u8]) -> Counter {
 
 /// The name of a series without what it is of: `GPU [0] PMC SQ_WAVES` is `SQ_WAVES`.
 fn series_name(track: &str) -> &str {
-    track.rsplit_once("PMC ").map_or(track, |(_, counter)| counter)
+    track.rsplit_once(COUNTER_OF_DISPATCHES).map_or(track, |(_, counter)| counter)
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {

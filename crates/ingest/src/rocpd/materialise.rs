@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use files::TemporaryFolder;
 use rusqlite::types::ToSqlOutput;
 use rusqlite::{Connection, OpenFlags};
 
@@ -12,20 +13,13 @@ use crate::sqlite::Database;
 
 /// A temporary database that goes away with this.
 pub(super) struct Copy {
-    folder: PathBuf,
-    path: PathBuf,
+    folder: TemporaryFolder,
 }
 
 impl Copy {
     /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl Drop for Copy {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join("copy.db")
     }
 }
 
@@ -40,15 +34,10 @@ pub(super) fn needed(database: &Database) -> bool {
 /// Copies what the rocpd names show. The original is opened read-only.
 pub(super) fn tables(path: &Path) -> Result<Copy, Error> {
     let damaged = |why: String| Error::Damaged { path: path.into(), format: "rocpd", why };
-    let folder = std::env::temp_dir().join(format!(
-        "rocm-perf-{}-{:x}",
-        std::process::id(),
-        std::time::UNIX_EPOCH.elapsed().map_or(0, |t| t.as_nanos())
-    ));
-    std::fs::create_dir(&folder).map_err(|e| damaged(format!("no temporary folder: {e}")))?;
-    let copy = Copy { path: folder.join("copy.db"), folder };
+    let folder = TemporaryFolder::of_system().map_err(|e| damaged(format!("no temporary folder: {e}")))?;
+    let copy = Copy { folder };
     // Bound as a parameter and a path, never as text of a statement: paths hold quotes.
-    let target = Connection::open(&copy.path).map_err(|e| damaged(e.to_string()))?;
+    let target = Connection::open(copy.path()).map_err(|e| damaged(e.to_string()))?;
     let source =
         Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)
             .map_err(|e| damaged(e.to_string()))?;

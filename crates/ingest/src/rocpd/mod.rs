@@ -36,7 +36,7 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     let mut database = open(path)?;
     let _copy;
     if let Some(copy) = materialise::needed(&database).then(|| materialise::tables(path)).transpose()? {
-        database = open(copy.path())?;
+        database = open(&copy.path())?;
         _copy = copy;
     }
     let advanced = Cell::new(0);

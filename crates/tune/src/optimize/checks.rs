@@ -3,12 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
+use files::process::{self, Job};
 use serde_json::{Value as Json, json};
 
 use super::experiment::Side;
 use super::golden::Comparison;
 use super::runner::Runner;
-use crate::process::{self, Job};
 use crate::target::STDOUT_VARIABLE;
 
 /// A checker finds the arguments of the run in this variable; empty for the run that is measured.
@@ -105,7 +105,7 @@ impl<'a> Checks<'a> {
             .collect();
         // What an earlier run left must not pass for this one's.
         places.iter().flatten().for_each(|path| drop(std::fs::remove_file(path)));
-        let limit = request.timeout;
+        let limit = Some(request.timeout);
         let ended = process::run(&Job { words: &words, env: &[], folder: Some(&folder), limit });
         seen.push(json!({
             "check": "run", "input": self.input(input), "right": ended.is_success(),
@@ -147,7 +147,7 @@ impl<'a> Checks<'a> {
         ];
         for (i, check) in request.checks.iter().enumerate() {
             let words = workspace.words(side, check);
-            let job = Job { words: &words, env: &env, folder: Some(folder), limit: request.timeout };
+            let job = Job { words: &words, env: &env, folder: Some(folder), limit: Some(request.timeout) };
             let ended = process::run(&job);
             let name = format!("checker {}", i + 1);
             seen.push(json!({

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use ::files::process::{self, Ended, Job};
+
 use super::OptimizeRequest;
 use super::dispatches::usual_total;
 use super::experiment::{Sample, Side};
@@ -11,7 +13,6 @@ use super::rank;
 use super::session::Ranked;
 use super::workspace::Workspace;
 use crate::measure::Measure;
-use crate::process::{self, Ended, Job};
 
 /// What runs the commands of a session in its copies.
 pub(super) struct Runner<'a> {
@@ -43,7 +44,7 @@ impl Runner<'_> {
         let (words, env) = with_flags(&self.request.build, flags);
         let words = self.workspace.words(side, &words);
         let folder = self.workspace.here(side);
-        let limit = self.request.build_timeout;
+        let limit = Some(self.request.build_timeout);
         let ended = process::run(&Job { words: &words, env: &env, folder: Some(&folder), limit });
         let failed = (!ended.is_success()).then(|| ended.explain());
         let Ended { stdout: mut log, stderr, .. } = ended;
@@ -85,7 +86,7 @@ impl Runner<'_> {
     pub fn sample(&self, side: Side, measure: &dyn Measure, kernel: &str) -> Result<Sample, String> {
         let words = self.workspace.words(side, &self.request.run);
         let folder = self.workspace.here(side);
-        let job = Job { words: &words, env: &[], folder: Some(&folder), limit: self.request.timeout };
+        let job = Job { words: &words, env: &[], folder: Some(&folder), limit: Some(self.request.timeout) };
         let reading = measure.measure(&job).map_err(|error| error.explain())?;
         // With a profiler, from the first to the last thing the program did: the profiler's own start-up would drown it.
         let end_to_end = reading.span_ns.map_or(reading.wall.as_nanos() as f64, |span| span as f64);
@@ -98,7 +99,7 @@ impl Runner<'_> {
         let Some(profile) = self.request.profile else { return Ok(Vec::new()) };
         let words = self.workspace.words(Side::Base, &self.request.run);
         let folder = self.workspace.here(Side::Base);
-        let job = Job { words: &words, env: &[], folder: Some(&folder), limit: self.request.timeout };
+        let job = Job { words: &words, env: &[], folder: Some(&folder), limit: Some(self.request.timeout) };
         let reading = profile.measure(&job).map_err(|error| error.explain())?;
         Ok(rank::rank(&reading, self.request.gpu.clone()))
     }

@@ -11,6 +11,7 @@ use super::propose::{Attempt, NoProposal, Proposal, external, llm, patch};
 use super::runner::Runner;
 use super::session::{self, Candidate, CandidateStatus, Ranked, Session};
 use super::source::{Kernel, Source};
+use super::workspace::CANDIDATES;
 use super::{OptimizeError, OptimizeRequest, Proposer};
 use crate::measure::Measure;
 use crate::random::Random;
@@ -83,7 +84,7 @@ impl Trial<'_> {
             let Some((id, proposal)) = next else { break };
             done.push(id);
             let number = session.candidates.len() + 1;
-            let folder = self.request.out.join(format!("candidates/{number}"));
+            let folder = self.request.out.join(CANDIDATES).join(number.to_string());
             let mut candidate = Candidate::new(number, &self.kernel, self.origin());
             let mut attempt = Attempt::default();
             match proposal {

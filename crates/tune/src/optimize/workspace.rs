@@ -56,17 +56,21 @@ fn file_error(path: &Path) -> impl Fn(io::Error) -> WorkspaceError + '_ {
     move |error| WorkspaceError::File { path: path.into(), error }
 }
 
-/// Removes what an earlier session found from its folder, so that nothing of it is taken for this one's. Backups stay.
+/// Where candidates are kept, below the session's folder.
+pub(super) const CANDIDATES: &str = "candidates";
+
+/// Removes what an earlier session found from its folder, so that nothing of it is taken for this one's. Backups stay,
+/// and so does all that no session wrote.
 pub fn forget(out: &Path) -> Done<()> {
-    for name in ["candidates", "accepted.diff"] {
-        let path = out.join(name);
-        let gone = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
-        match gone {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(file_error(&path)(error)),
-            _ => {}
-        }
+    let candidates = out.join(CANDIDATES);
+    files::remove_work_folder(&candidates)
+        .and_then(|()| files::claim_work_folder(&candidates))
+        .map_err(file_error(&candidates))?;
+    let accepted = out.join("accepted.diff");
+    match fs::remove_file(&accepted) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error(&accepted)(error)),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Two copies of a source tree.
@@ -92,13 +96,13 @@ impl Workspace {
             .truncate(false)
             .open(&lock_path)
             .map_err(file_error(&lock_path))?;
-        if !crate::lock::take(&lock) {
+        if !files::lock(&lock).map_err(file_error(&lock_path))? {
             return Err(WorkspaceError::Busy { path: out });
         }
         let folder = out.join("work");
-        if folder.exists() {
-            fs::remove_dir_all(&folder).map_err(file_error(&folder))?;
-        }
+        files::remove_work_folder(&folder)
+            .and_then(|()| files::claim_work_folder(&folder))
+            .map_err(file_error(&folder))?;
         let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
         let here = here.strip_prefix(&tree).map(Path::to_path_buf).unwrap_or_default();
         let workspace = Self { tree, folder, here, _lock: lock };
@@ -239,6 +243,29 @@ mod tests {
         assert!(matches!(Workspace::make(&tree, &out), Err(WorkspaceError::Busy { .. })));
         drop(workspace);
         assert!(Workspace::make(&tree, &out).is_ok(), "a session that ended leaves no lock");
+    }
+
+    #[test]
+    fn f5_a_session_never_clears_folders_that_no_session_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let tree = folder.path().join("tree");
+        fs::create_dir(&tree).unwrap();
+        for name in ["work", "candidates"] {
+            let out = folder.path().join(format!("out-{name}"));
+            let precious = out.join(name).join("thesis.tex");
+            fs::create_dir_all(out.join(name)).unwrap();
+            fs::write(&precious, "years").unwrap();
+            let refused = Workspace::make(&tree, &out).and_then(|_| forget(&out)).unwrap_err();
+            assert!(refused.to_string().contains("did not make"), "{refused}");
+            assert_eq!(fs::read_to_string(&precious).unwrap(), "years");
+        }
+        let out = folder.path().join("ours");
+        for _ in 0..2 {
+            let workspace = Workspace::make(&tree, &out).unwrap();
+            forget(&out).unwrap();
+            assert!(!workspace.root(Side::Base).join("built").exists(), "the earlier session's is gone");
+            fs::write(workspace.root(Side::Base).join("built"), "x").unwrap();
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::input::with_progress;
 use crate::output::OutputArgs;
 
 /// Where the server's arguments are, beside the trace or above its folder.
-const SERVER_ARGS: &str = "server_args.json";
+const SERVER_ARGS: &str = formats::run::SERVER_ARGS_FILE;
 
 /// The name of a file and the server's arguments in it.
 pub type ServerArgs = (String, Map<String, Value>);

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use files::process::{self, Job};
 use serde_json::Value as Json;
 
 use super::{NoProposal, Proposal, splice};
 use crate::optimize::source::{Kernel, Source};
-use crate::process::{self, Job};
 
 /// The program finds the evidence in the file that this variable names.
 pub const CONTEXT_VARIABLE: &str = "ROCM_PERF_CONTEXT";
@@ -27,7 +27,7 @@ pub fn proposals(
     std::fs::write(&file, format!("{context:#}\n"))
         .map_err(|error| NoProposal(format!("the context cannot be written: {error}")))?;
     let env = [(CONTEXT_VARIABLE.to_string(), file.display().to_string())];
-    let ended = process::run(&Job { words, env: &env, folder: None, limit });
+    let ended = process::run(&Job { words, env: &env, folder: None, limit: Some(limit) });
     if !ended.is_success() {
         return Err(NoProposal(format!("the proposer {}", ended.explain())));
     }

@@ -1,0 +1,78 @@
+//! Folders in which other programs work: cleared for each session, never when somebody else made them.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::folder::MARKER;
+
+/// Makes a folder that this program may clear later; keeps what is in it. Fails if there is a folder with files that
+/// this program did not make.
+pub fn claim_work_folder(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(facts) if !facts.is_dir() => return Err(foreign(path)),
+        Ok(_) if is_work_folder(path) => return Ok(()),
+        Ok(_) if fs::read_dir(path)?.next().is_some() => return Err(foreign(path)),
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir_all(path)?,
+        Err(error) => return Err(error),
+    }
+    fs::write(path.join(MARKER), "")
+}
+
+/// Whether [`claim_work_folder`] made a folder.
+pub fn is_work_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir()) && path.join(MARKER).is_file()
+}
+
+/// Removes a folder made by [`claim_work_folder`] with all that is in it, if it is there. Any other folder stays, and is
+/// an error unless it is empty.
+pub fn remove_work_folder(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+        Ok(_) if is_work_folder(path) => fs::remove_dir_all(path),
+        Ok(facts) if facts.is_dir() && fs::read_dir(path)?.next().is_none() => Ok(()),
+        Ok(_) => Err(foreign(path)),
+    }
+}
+
+fn foreign(path: &Path) -> io::Error {
+    let why = format!(
+        "rocm-perf did not make `{}`, so it is not cleared; move it away or choose another folder",
+        path.display()
+    );
+    io::Error::new(io::ErrorKind::AlreadyExists, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_folder_that_was_claimed_is_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let ours = place.path().join("out/work");
+        claim_work_folder(&ours).unwrap();
+        fs::create_dir(ours.join("base")).unwrap();
+        fs::write(ours.join("base/a.o"), "x").unwrap();
+        claim_work_folder(&ours).unwrap();
+        assert!(ours.join("base/a.o").exists(), "claiming again keeps what is there");
+        remove_work_folder(&ours).unwrap();
+        assert!(!ours.exists());
+        remove_work_folder(&ours).unwrap();
+
+        let theirs = place.path().join("work");
+        fs::create_dir(&theirs).unwrap();
+        fs::write(theirs.join("thesis.tex"), "years").unwrap();
+        assert!(claim_work_folder(&theirs).is_err());
+        let error = remove_work_folder(&theirs).unwrap_err();
+        assert!(error.to_string().contains("did not make"), "{error}");
+        assert_eq!(fs::read_to_string(theirs.join("thesis.tex")).unwrap(), "years");
+
+        let link = place.path().join("link");
+        std::os::unix::fs::symlink(&theirs, &link).unwrap();
+        assert!(claim_work_folder(&link).is_err() && remove_work_folder(&link).is_err());
+        assert!(theirs.join("thesis.tex").exists() && link.is_symlink());
+    }
+}

@@ -1,0 +1,7 @@
+//! What readers and writers agree on: names and numbers of formats, each written down once, and the secrets that no
+//! writer copies.
+
+pub mod perfetto;
+pub mod rocpd;
+pub mod run;
+pub mod secrets;

@@ -1,0 +1,69 @@
+//! What of a process's environment may be kept: it holds whatever its user had set, passwords and tokens included.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::REDACTED;
+use super::table::table;
+use super::text::redact_text;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    prefixes: Vec<String>,
+    names: Vec<String>,
+    local_names: Vec<String>,
+}
+
+static KEPT: LazyLock<Kept> = LazyLock::new(|| {
+    toml::from_str(include_str!("environment.toml")).expect("environment.toml is well formed")
+});
+
+/// Who reads what is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    /// Who recorded it.
+    Owner,
+    /// Anyone: the file is made to be shared.
+    Anyone,
+}
+
+/// A variable as it may be kept; none when it changes no result. `also` are names that are kept besides.
+pub fn redact_environment(name: &str, value: &str, readers: Readers, also: &[&str]) -> Option<String> {
+    let known = |names: &[String]| names.iter().any(|known| known == name);
+    let kept = also.contains(&name)
+        || known(&KEPT.names)
+        || KEPT.prefixes.iter().any(|start| name.starts_with(start.as_str()))
+        || (readers == Readers::Owner && known(&KEPT.local_names));
+    if !kept {
+        return None;
+    }
+    let secret = table().is_secret_variable(name) && !table().is_harmless(name, value);
+    Some(if secret { REDACTED.to_string() } else { redact_text(value).into_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changes_results_is_kept_without_secrets() {
+        let kept = |name, value, readers| redact_environment(name, value, readers, &[]);
+        let secret = Some(REDACTED.to_string());
+        for readers in [Readers::Owner, Readers::Anyone] {
+            assert_eq!(kept("HSA_ENABLE_SDMA", "0", readers).as_deref(), Some("0"));
+            assert_eq!(kept("HOME", "/home/me", readers), None);
+            assert_eq!(kept("AWS_SECRET_ACCESS_KEY", "s", readers), None);
+            assert_eq!(kept("VLLM_API_KEY", "abc", readers), secret);
+            assert_eq!(kept("VLLM_KEY_2", "abc", readers), secret);
+            assert_eq!(kept("AITER_NOTE", "hf_abc123", readers), secret);
+            assert_eq!(
+                kept("UCX_URL", "tcp://me:pw@host/x", readers).as_deref(),
+                Some("tcp://[redacted]@host/x")
+            );
+        }
+        assert_eq!(kept("LD_PRELOAD", "x.so", Readers::Owner).as_deref(), Some("x.so"));
+        assert_eq!(kept("LD_PRELOAD", "x.so", Readers::Anyone), None);
+    }
+}
