@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use tune::optimize::experiment::{Plan, Sample, Side, noise_floor, prove};
-use tune::random::Random;
+use stats::random::Random;
 
 use crate::Bench;
 use crate::measure::Cost;

@@ -26,10 +26,11 @@ pub mod profile;
 pub mod roofline;
 pub mod stability;
 pub mod stages;
-mod statistics;
 mod summary;
 pub mod triage;
 mod words;
+
+use stats as statistics;
 
 pub use base::health;
 pub use breakdown::{BreakdownOptions, breakdown};

@@ -20,7 +20,6 @@ mod pivot;
 mod report;
 mod select;
 mod specs;
-mod statistics;
 mod tables;
 mod top;
 mod values;

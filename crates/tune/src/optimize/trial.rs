@@ -13,7 +13,7 @@ use super::session::{self, Candidate, CandidateStatus, Ranked, Session};
 use super::source::{Kernel, Source};
 use super::{OptimizeError, OptimizeRequest, Proposer};
 use crate::measure::Measure;
-use crate::random::Random;
+use stats::random::Random;
 
 /// Work on one kernel.
 pub(super) struct Trial<'a> {
