@@ -98,6 +98,9 @@ impl Rules {
                 let Expression::Binary(operator, left, right) = formula(&text)? else {
                     return Err(format!("`{text}` compares nothing"));
                 };
+                if !operator.compares() {
+                    return Err(format!("`{text}` compares nothing"));
+                }
                 when.push(Condition { text, left: *left, operator, right: *right });
             }
             rules.push(Rule {
