@@ -106,6 +106,7 @@ mod tests {
         parse(text)?.resolve(&|name, channel| match (resolve(name), channel) {
             (Some(_), Some(_)) => Err(SyntaxError::Channel { name: name.into() }),
             (Some(number), None) => Ok(Expression::Name(number)),
+            (None, _) if name == "none" => Ok(Expression::Missing),
             (None, _) => Err(SyntaxError::Name { name: name.into() }),
         })
     }
