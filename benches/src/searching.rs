@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use tune::random::Random;
+use stats::random::Random;
 use tune::search::model::Kind;
 use tune::search::{Choice, Features, Model, Samples};
 use tune::space::Space;

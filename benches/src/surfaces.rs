@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use tune::random::Random;
+use stats::random::Random;
 use tune::space::{Candidates, Space};
 use tune::tuner::{Limit, Run, Status, Target};
 

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
+use stats::random::Random;
 use tune::optimize::experiment::{Plan, Sample, Side, noise_floor, prove};
-use tune::random::Random;
 
 use crate::Bench;
 use crate::measure::Cost;

@@ -22,11 +22,11 @@ pub mod panels;
 pub mod profile;
 pub mod roofline;
 pub mod stability;
-mod statistics;
 mod summary;
 pub mod triage;
 pub mod verdict;
 mod words;
+
 
 pub use base::health;
 pub use breakdown::{BreakdownOptions, breakdown};

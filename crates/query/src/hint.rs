@@ -73,29 +73,7 @@ fn mentions(sql: &str, name: &str) -> bool {
 
 /// The name with the fewest edits, when that is few for its length.
 fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let wanted = name.to_lowercase();
-    let limit = (wanted.chars().count() / 3).max(1);
-    let scored = names.map(|candidate| (edits(&wanted, &candidate.to_lowercase()), candidate));
-    scored.filter(|(distance, _)| *distance <= limit).min().map(|(_, candidate)| candidate)
-}
-
-/// Insertions, deletions, replacements and swaps of neighbours between two words.
-fn edits(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let replace = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = replace.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
+    expr::names::closest(name, names, (name.chars().count() / 3).max(1))
 }
 
 #[cfg(test)]
@@ -104,8 +82,6 @@ mod tests {
 
     #[test]
     fn near_names_are_found_and_far_ones_are_not() {
-        assert_eq!(edits("kernles", "kernels"), 1);
-        assert_eq!(edits("abc", ""), 3);
         assert_eq!(nearest("kernel", ["regions", "kernels", "top"].into_iter()), Some("kernels"));
         assert_eq!(nearest("xyz", ["regions", "kernels"].into_iter()), None);
     }

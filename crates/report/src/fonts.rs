@@ -40,6 +40,19 @@ pub fn width(text: &str, bold: bool) -> f64 {
     units as f64 / f64::from(face.units_per_em())
 }
 
+/// The glyphs of a text that is printable, each with its character.
+#[cfg(feature = "pdf")]
+pub fn glyphs(text: &str, bold: bool) -> impl Iterator<Item = (u16, char)> {
+    let face = face(bold);
+    text.chars().filter_map(move |c| Some((face?.glyph_index(c)?.0, c)))
+}
+
+/// The font, understood.
+#[cfg(feature = "pdf")]
+pub fn face(bold: bool) -> Option<&'static ttf_parser::Face<'static>> {
+    FACES.as_ref().map(|faces| &faces[usize::from(bold)])
+}
+
 #[cfg(all(test, feature = "pdf"))]
 mod tests {
     use super::*;

@@ -1,6 +1,8 @@
 //! Randomness by counter: each draw is a pure function of what it is for, so that changing one kernel
 //! changes no other kernel's luck.
 
+use stats::random::{mix, unit};
+
 /// What a draw is for: distinct numbers keep the streams of draws apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
@@ -13,14 +15,6 @@ pub(crate) struct Key {
 /// The rank of draws that all ranks share, such as the duration of a collective.
 pub(crate) const EVERY_RANK: u32 = u32::MAX;
 
-/// Finaliser of SplitMix64: a bijection whose output passes the usual tests.
-fn mix(mut z: u64) -> u64 {
-    z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
 impl Key {
     fn bits(self) -> u64 {
         let place = (u64::from(self.rank) << 32) | u64::from(self.stream);
@@ -30,9 +24,7 @@ impl Key {
     /// A standard normal number.
     fn normal(self) -> f64 {
         let bits = self.bits();
-        let unit = |bits: u64| ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
-        let (u, v) = (unit(bits), unit(mix(bits)));
-        (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+        stats::random::normal(unit(bits), unit(mix(bits)))
     }
 
     /// A lognormal factor with mean 1 and this coefficient of variation.

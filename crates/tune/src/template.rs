@@ -47,7 +47,7 @@ impl TemplateError {
         match self {
             TemplateError::Unknown { name, known, .. } => {
                 let names: Vec<&str> = known.iter().map(String::as_str).collect();
-                Some(match analysis::filters::nearest(name, &names, 1).first() {
+                Some(match expr::names::nearest(name, &names, 1).first() {
                     Some(near) => format!("did you mean `{{{near}}}`?"),
                     None => format!("there are {}; `{{{{` and `}}}}` stand for braces", known.join(", ")),
                 })

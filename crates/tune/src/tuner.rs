@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::search::{Choice, Features, Model, Phase, Quality, Samples, Settings, View, model, strategy};
 use crate::space::{Candidates, Space};
-use crate::statistics::Noise;
+use stats::noise::Noise;
 
 /// What came of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -330,7 +330,7 @@ impl<'a> Tuner<'a> {
         let scale = self.scale();
         let noise = self.noise(scale);
         let samples = self.samples(scale);
-        let mut random = crate::random::Random::new(self.options.seed ^ 0x5eed);
+        let mut random = stats::random::Random::new(self.options.seed ^ 0x5eed);
         let kinds = [model::Kind::Ridge, model::Kind::Forest, model::Kind::Smooth, model::Kind::Steep];
         let model = Model::fit(&self.features, &samples, &kinds, &[], &mut random);
         let quality = strategy.quality().cloned().or_else(|| model.as_ref()?.quality.clone());

@@ -12,7 +12,7 @@ use report::{Column, Finding, Severity, Table, Unit, Value};
 use trace::{Needs, Trace};
 
 use crate::base;
-use crate::statistics::percent;
+use stats::percent;
 
 pub use figures::{FACTS, KernelFigures, kernel_figures};
 pub use verdict::{Applies, Evidence, Figures, Verdict, bottleneck_counters, judge, judge_on};

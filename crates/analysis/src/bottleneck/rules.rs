@@ -98,6 +98,9 @@ impl Rules {
                 let Expression::Binary(operator, left, right) = formula(&text)? else {
                     return Err(format!("`{text}` compares nothing"));
                 };
+                if !operator.compares() {
+                    return Err(format!("`{text}` compares nothing"));
+                }
                 when.push(Condition { text, left: *left, operator, right: *right });
             }
             rules.push(Rule {
@@ -126,7 +129,7 @@ mod tests {
         let check = |known: &HashSet<&str>, expression: &Expression| {
             expression.names(&mut |name, _| {
                 let counter = name.starts_with(|c: char| c.is_ascii_uppercase());
-                assert!(counter || known.contains(name), "`{name}` is not known");
+                assert!(counter || known.contains(name.as_str()), "`{name}` is not known");
             });
         };
         for feature in &rules.features {

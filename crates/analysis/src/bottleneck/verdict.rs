@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use expr::{Expression, Operator};
+
 use super::figures::FACTS;
 use super::rules::{Condition, Rules};
-use crate::panels::expression::{Expression, Operator};
 
 /// Figures of one kernel by name: counters in capitals, facts in small letters.
 pub type Figures = BTreeMap<String, f64>;
@@ -181,7 +182,13 @@ pub(crate) fn value(expression: &Expression, known: &Figures) -> Option<f64> {
             let [condition, then, otherwise] = &**parts;
             value(if value(condition, known)? != 0.0 { then } else { otherwise }, known)?
         }
-        Expression::Larger(parts) => value(&parts[0], known)?.max(value(&parts[1], known)?),
+        Expression::Call(function, parts) => {
+            let arguments: Option<Vec<f64>> = parts.iter().map(|part| value(part, known)).collect();
+            function.apply(&arguments?)
+        }
+        Expression::Not(a) => f64::from(u8::from(value(a, known)? == 0.0)),
+        // Tables of rules compare two figures and no words.
+        Expression::Text(_) | Expression::Chain(..) | Expression::In(..) => return None,
         // Channels are summed before figures come here.
         Expression::Whole(a) | Expression::Channels(a, _) => value(a, known)?,
         Expression::OfChannel(name, _) => *known.get(name)?,

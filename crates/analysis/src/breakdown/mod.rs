@@ -60,7 +60,7 @@ pub fn breakdown(trace: &Trace, classes: &Classes, options: &BreakdownOptions) -
 /// A trace that was cut shows idle time that was none: one gap that is most of the time is worth a word.
 fn gap_note(trace: &Trace, lane: &Lane, timeline: &Timeline) -> Option<String> {
     let (length, began) = timeline.longest_gap?;
-    let share = crate::statistics::percent(length, timeline.total());
+    let share = stats::percent(length, timeline.total());
     let first = lane.rows.iter().map(|row| row.work.start).min()?;
     (share > REMARKABLE_GAP_PCT).then(|| {
         format!(

@@ -7,7 +7,7 @@ use super::BreakdownOptions;
 use super::lanes::{GpuRow, Lane};
 use super::sweep::Timeline;
 use crate::base;
-use crate::statistics::percent;
+use stats::percent;
 use model::classify::Classes;
 use model::lanes::Bucket;
 

@@ -5,7 +5,7 @@ use report::{Unit, Value, show};
 use trace::Map;
 
 use super::{Gpu, duration};
-use crate::statistics::percent;
+use stats::percent;
 use model::classify::Category;
 
 fn category(gpu: &Gpu, row: trace::RowRef) -> Category {

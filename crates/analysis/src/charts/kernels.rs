@@ -5,7 +5,7 @@ use report::{Unit, Value, show};
 use trace::{Map, RowRef, StrId, Table};
 
 use super::{Gpu, duration};
-use crate::statistics::percent;
+use stats::percent;
 use model::classify::Category;
 use model::names::display_name;
 

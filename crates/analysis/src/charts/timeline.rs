@@ -5,7 +5,7 @@ use report::{Unit, Value, show};
 use trace::Table;
 
 use super::{Gpu, duration};
-use crate::statistics::percent;
+use stats::percent;
 use model::lanes::{GpuRow, Lane};
 use model::names::display_name;
 

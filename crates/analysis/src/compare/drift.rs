@@ -1,11 +1,11 @@
 //! The factor that all kernels of a run share: clocks and temperature, not code.
 
-use super::bootstrap::{Estimate, Point, estimate};
-use super::spread::{Prior, Spread};
-use super::student;
+use stats::bootstrap::{Estimate, Point, estimate};
+use stats::spread::{Prior, Spread};
+use stats::student;
 
 /// With fewer kernels the middle one is no measure of what is common.
-pub(super) const LEAST_KERNELS: usize = 5;
+const LEAST_KERNELS: usize = 5;
 
 /// How fast each run was as a whole, and by how much the candidate's runs differ from the base's.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ pub(crate) fn drift(kernels: &[(Vec<Point>, Vec<Point>)], alpha: f64, run_noise:
     let steadied =
         |(b, c): &&(Vec<Point>, Vec<Point>)| Spread::of(&without(b, &base), &without(c, &candidate));
     let spreads: Vec<Spread> = kernels.iter().filter_map(steadied).collect();
-    Some(Drift { prior: Prior::of(&spreads), base, candidate, shift, error, real })
+    Some(Drift { prior: Prior::of(&spreads, LEAST_KERNELS), base, candidate, shift, error, real })
 }
 
 /// The points of runs without the runs' factors.

@@ -97,35 +97,26 @@ impl Gate {
             place: text[..byte].chars().count() + 1,
             why: why.to_string(),
         };
-        // Names of kernels hold `>` themselves; the limit is behind the last.
-        let Some(sign) = text.rfind('>') else { return Err(wrong(text.len(), "no `>` before a limit")) };
-        let (what, limit) = (&text[..sign], &text[sign + 1..]);
-        let limit_at = sign + 1 + (limit.len() - limit.trim_start().len());
-        let number = limit.trim().strip_suffix('%').map(str::trim_end);
-        let number = number.ok_or_else(|| wrong(text.len(), "no `%` behind the limit"))?;
-        let limit_pct: f64 = number.parse().map_err(|_| wrong(limit_at, "no number before `%`"))?;
-        if !limit_pct.is_finite() {
-            return Err(wrong(limit_at, "no number before `%`"));
-        }
-        let pattern = |pattern: &str, at: usize| {
+        let gate = expr::gate::parse(text).map_err(|error| wrong(error.at, error.why))?;
+        let pattern = |pattern: &str| {
             Regex::new(pattern).map_err(|error| {
                 let why = error.to_string();
                 let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_string();
-                wrong(at, &format!("no regular expression ({why})"))
+                wrong(gate.name_at, &format!("no regular expression ({why})"))
             })
         };
-        let name = what.trim();
-        let target = match name.split_once(':') {
-            Some((_, "")) => return Err(wrong(sign, "no name")),
-            Some(("kernel", name)) => Target::Kernel(pattern(name, text.find(':').map_or(0, |at| at + 1))?),
-            Some(("region", name)) => Target::Region(pattern(name, text.find(':').map_or(0, |at| at + 1))?),
-            Some(("category", name)) => Target::Category(name.to_string()),
-            _ => match WHOLE.iter().find(|(word, _)| *word == name) {
-                Some((_, row)) => Target::Whole(row),
-                None => return Err(wrong(0, &format!("`{name}` is nothing that can be compared"))),
-            },
+        let unknown = |what: &str| wrong(0, &format!("`{what}` is nothing that can be compared"));
+        let target = match gate.kind {
+            Some("kernel") => Target::Kernel(pattern(gate.name)?),
+            Some("region") => Target::Region(pattern(gate.name)?),
+            Some("category") => Target::Category(gate.name.to_string()),
+            Some(kind) => return Err(unknown(&format!("{kind}:{}", gate.name))),
+            None => {
+                let whole = WHOLE.iter().find(|(word, _)| *word == gate.name);
+                Target::Whole(whole.ok_or_else(|| unknown(gate.name))?.1)
+            }
         };
-        Ok(Self { text: text.to_string(), target, limit_pct })
+        Ok(Self { text: text.to_string(), target, limit_pct: gate.limit_pct })
     }
 
     fn rows<'a>(&self, rows: &'a Rows) -> (&'static str, Vec<&'a Row>) {

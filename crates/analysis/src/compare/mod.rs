@@ -8,18 +8,14 @@
 //! Costs: one grouping of each table, one sweep of each GPU, and a fixed number of draws for each row: the cost
 //! after reading does not depend on the number of calls.
 
-mod bootstrap;
 pub mod comparability;
 mod drift;
-mod gamma;
 mod gates;
 mod matching;
 mod measure;
 mod repeats;
 mod rows;
 mod series;
-mod spread;
-pub mod student;
 mod tables;
 mod verdict;
 mod waterfall;

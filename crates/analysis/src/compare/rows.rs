@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::bootstrap::{Estimate, Point, estimate, seed_of};
 use super::drift::{Drift, drift};
 use super::matching::{Candidate, Pair, matched};
 use super::measure::{GpuTime, Run};
 use super::series::Series;
 use super::verdict::{Verdict, holm};
 use super::{CompareOptions, Metric};
+use stats::bootstrap::{Estimate, Point, estimate};
+use stats::random::seed_of;
 
 /// One thing that is compared.
 #[derive(Clone, Debug)]
@@ -160,7 +161,9 @@ impl Judge<'_> {
 
     fn points<'a>(&self, runs: &[Option<&'a Series>]) -> Vec<Point<'a>> {
         let per_call = self.options.metric == Metric::Mean;
-        runs.iter().map(|series| Point::of(*series, per_call)).collect()
+        runs.iter()
+            .map(|series| series.map_or_else(Point::default, |series| series.point(per_call)))
+            .collect()
     }
 
     fn beyond(&self, drift: &Drift, row: &Row, base: &Runs, candidate: &Runs) -> Option<Estimate> {

@@ -1,5 +1,7 @@
 //! What one run measured of one row of a table: calls, total, and how far the total could vary by chance.
 
+use stats::bootstrap::Point;
+
 /// Groups of at most this many calls are resampled call by call; the mean of more is normal enough.
 const RESAMPLED: usize = 32;
 
@@ -50,6 +52,18 @@ impl Series {
     /// A figure of the whole run, without calls to tell its spread.
     pub fn figure(total: i64) -> Self {
         Self { calls: 1, total, ..Self::default() }
+    }
+
+    /// The run's total, or its mean per call, as the bootstrap takes it.
+    pub fn point(&self, per_call: bool) -> Point<'_> {
+        let scale = if per_call { 1.0 / self.calls.max(1) as f64 } else { 1.0 };
+        Point {
+            value: self.total as f64 * scale,
+            variance: self.variance * scale * scale,
+            freedom: self.freedom,
+            residuals: &self.residuals,
+            scale,
+        }
     }
 
     /// Adds the calls of another name, which vary by themselves.

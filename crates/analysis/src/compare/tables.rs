@@ -2,10 +2,10 @@
 
 use report::{Column, Table, Unit, Value};
 
-use super::bootstrap::Estimate;
 use super::rows::{Figures, Row, Rows, percent};
-use crate::statistics;
+use stats as statistics;
 use model::names;
+use stats::bootstrap::Estimate;
 
 const NOT_IN_BASE: &str = "not in the base";
 const NOT_IN_CANDIDATE: &str = "not in the candidate";

@@ -7,7 +7,7 @@ use report::{Column, Table, Unit, Value};
 use super::measure::{GpuTime, Run};
 use super::rows::{Row, Rows};
 use super::verdict::Verdict;
-use crate::statistics::percent;
+use stats::percent;
 
 /// One cause: what it is, and the time it takes of one GPU's span on each side.
 struct Cause<'a> {

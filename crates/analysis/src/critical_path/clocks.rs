@@ -3,6 +3,7 @@
 //! A process' offset is the median of how much later its collectives end than those of the process with most of
 //! them. One process, or no collective in common, leaves times as they are.
 
+use stats::robust::upper_median;
 use trace::{Map, ProcessId, StrId, Table, Trace};
 
 /// A collective operation that several processes took part in, as rows of `kernels`.
@@ -46,13 +47,13 @@ impl Clocks {
         }
         let mut residuals = Vec::new();
         for (process, mut differences) in apart {
-            let offset = median(&mut differences);
+            let offset = upper_median(&mut differences).unwrap_or(0);
             if let Some(process) = process.get() {
                 offsets[process] = offset;
             }
             residuals.extend(differences.iter().map(|difference| (difference - offset).abs()));
         }
-        let residual = (!residuals.is_empty()).then(|| median(&mut residuals));
+        let residual = upper_median(&mut residuals);
         Self { offsets, residual }
     }
 
@@ -68,14 +69,6 @@ impl Clocks {
     pub fn largest(&self) -> i64 {
         self.offsets.iter().map(|offset| offset.abs()).max().unwrap_or(0)
     }
-}
-
-fn median(values: &mut [i64]) -> i64 {
-    if values.is_empty() {
-        return 0;
-    }
-    let middle = values.len() / 2;
-    *values.select_nth_unstable(middle).1
 }
 
 /// Collectives that kernels of several processes have in common, by group and sequence number.

@@ -8,7 +8,7 @@ use super::graph::Dependency;
 use super::rank::Ranked;
 use super::rules::Rules;
 use super::walk::{Bound, Path, Place, Segment};
-use crate::statistics::percent;
+use stats::percent;
 
 /// One row of `what_if`.
 pub(super) struct Predicted {

@@ -3,7 +3,7 @@
 use report::Finding;
 
 use super::facts::Facts;
-use crate::statistics::percent;
+use stats::percent;
 
 /// The findings with that id, whose gain is at least that share of the run.
 pub(super) fn findings(facts: &Facts, id: &str, min_pct: f64) -> Vec<Finding> {

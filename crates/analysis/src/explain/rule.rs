@@ -5,7 +5,7 @@ use report::{Finding, Severity, Value};
 use super::facts::{Facts, Sum};
 use crate::base;
 use crate::critical_path::Scenario;
-use crate::statistics::percent;
+use stats::percent;
 use crate::words::duration;
 use model::names;
 

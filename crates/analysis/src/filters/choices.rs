@@ -3,7 +3,7 @@
 use regex::{Regex, RegexBuilder};
 use trace::{AgentKind, RowRef, Selection, StrId, Subset, Table, Trace};
 
-use super::near::most_frequent;
+use super::frequent::most_frequent;
 use super::{FilterError, Filters};
 use model::classify::{Category, Classes, Classifier};
 use model::names;

@@ -1,9 +1,9 @@
 //! The region or sample that a user named to mark an end of the window.
 
+use expr::names::nearest;
 use trace::{Ns, StrId, Subset, Trace};
 
 use super::FilterError;
-use super::near::nearest;
 
 /// How many are named in an error.
 const SHOWN: usize = 5;

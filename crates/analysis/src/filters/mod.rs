@@ -11,11 +11,10 @@
 
 mod choices;
 mod error;
+mod frequent;
 mod markers;
-mod near;
 
 pub use error::FilterError;
-pub use near::nearest;
 
 use regex::Regex;
 use trace::{Kept, Moment, Needs, Ns, Selection, Subset, Trace, Window};

@@ -6,7 +6,7 @@ use report::{Column, Finding, Severity, Table, Unit, Value};
 use trace::{Map, RowRef, StrId};
 
 use super::{Active, Confidence, Fuse, FuseInstance, LeftOut, Opportunity, Search};
-use crate::statistics::percent;
+use stats::percent;
 use model::classify::Platform;
 use model::names::display_name;
 use model::stages::Stage;

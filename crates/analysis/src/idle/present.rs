@@ -5,7 +5,7 @@ use trace::{Map, StrId, Trace};
 
 use super::{Cause, IdleAccounts};
 use crate::base;
-use crate::statistics::percent;
+use stats::percent;
 
 /// Its name.
 pub const IDLE_CAUSES: &str = "idle_causes";

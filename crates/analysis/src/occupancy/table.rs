@@ -235,7 +235,7 @@ fn remarks(lines: &[Line]) -> Vec<String> {
         remarks.push(format!(
             "{} kernels ({:.0} % of kernel time) launch fewer waves than the GPU can hold: their grids are the limit",
             small.len(),
-            crate::statistics::percent(time(&mut small.iter().copied()), time(&mut lines.iter()))
+            stats::percent(time(&mut small.iter().copied()), time(&mut lines.iter()))
         ));
     }
     remarks

@@ -7,7 +7,7 @@ use super::order::Cause;
 use super::risk::Why;
 use super::rules::{Kind, Rules};
 use super::tables::{scope, stage_word};
-use crate::statistics::percent;
+use stats::percent;
 use crate::words::duration;
 use model::Run;
 use model::names;

@@ -10,7 +10,7 @@ use super::pools::Pools;
 use super::risk::{Scene, Why, confidence};
 use super::rules::{Decision, Kind, Risk, Rules, Verdict};
 use super::syncs::{Knowledge, operations};
-use crate::statistics::percent;
+use stats::percent;
 use model::Run;
 use model::attribution::SiteId;
 use model::order::Operations;

@@ -5,7 +5,7 @@ use report::{Column, Table, Unit, Value};
 use super::opportunities::{Analysed, Opportunity};
 use super::rules::Kind;
 use crate::base;
-use crate::statistics::percent;
+use stats::percent;
 use model::Run;
 use model::attribution::Source;
 use model::names;

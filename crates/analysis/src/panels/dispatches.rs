@@ -169,7 +169,7 @@ impl<'t> Dispatches<'t> {
         let formula = parse("4 * SQ_BUSY_CU_CYCLES / GUI").map_err(|_| Absent::Undefined)?;
         let main = self.pass(None);
         let per_dispatch = Bound::of(&formula, &main, None)?.evaluate(main.rows());
-        let waves = super::statistics::mean(&per_dispatch).unwrap_or(f64::NAN).round_ties_even();
+        let waves = stats::columns::mean(&per_dispatch).unwrap_or(f64::NAN).round_ties_even();
         let most = self.fact("max_waves_per_cu")?;
         let cus = 8.0 * waves / most + waves.rem_euclid(most).min(8.0);
         Ok(cus.min(self.fact("cu_per_gpu")?).trunc())

@@ -19,7 +19,6 @@ mod options;
 mod pivot;
 mod report;
 mod select;
-mod statistics;
 mod tables;
 mod top;
 mod values;

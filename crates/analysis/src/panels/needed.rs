@@ -63,7 +63,7 @@ pub fn counters_needed(arch: &str, blocks: &Blocks) -> Vec<String> {
 
 fn gather(expression: &Expression, level: Option<&str>, names: &Names, found: &mut BTreeSet<String>) {
     expression.names(&mut |name, _channel: Option<Channel>| {
-        if NOT_COUNTERS.contains(&name) || names.facts.contains_key(name) {
+        if NOT_COUNTERS.contains(&name.as_str()) || names.facts.contains_key(name) {
             return;
         }
         if let Some(formula) = names.formulas.get(name) {

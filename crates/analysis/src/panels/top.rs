@@ -5,7 +5,7 @@ use trace::{Map, StrId, Trace};
 
 use super::dispatches::duration_of;
 use super::options::TimeUnit;
-use super::statistics::quantile;
+use stats::columns::quantile;
 
 /// A kernel and the time of its dispatches.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,7 @@ use super::catalogue::{Catalogue, Formula, Metric, PanelTable, Statistic};
 use super::dispatches::Dispatches;
 use super::expression::{Bound, Inputs, parse};
 use super::options::{Blocks, NormalUnit, Rule};
-use super::statistics::{deviation, largest, mean, quantile, smallest};
+use stats::columns::{deviation, largest, mean, quantile, smallest};
 
 /// A number, or why there is none.
 pub type Cell = Result<f64, String>;

@@ -15,7 +15,8 @@ use crate::critical_path::{CriticalPathOptions, critical_path, critical_path_nee
 use crate::occupancy::{OccupancyOptions, occupancy, occupancy_needs, resources};
 use crate::roofline::{RooflineOptions, roofline, roofline_needs};
 use crate::stability::{RunTimes, Stability, stability_tables};
-use crate::{att, statistics::percent};
+use crate::att;
+use stats::percent;
 use model::classify::Classifier;
 
 pub use crate::stability::process_spread;

@@ -231,7 +231,7 @@ mod tests {
             }
             let mut check = |expression: &Expression| {
                 expression.names(&mut |name, _| {
-                    let fine = known.contains(name) || name.starts_with("elements_");
+                    let fine = known.contains(name.as_str()) || name.starts_with("elements_");
                     assert!(fine, "`{name}` of model {at} is not known");
                 });
             };

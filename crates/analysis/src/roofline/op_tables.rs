@@ -8,7 +8,7 @@ use super::joined::{Joined, Measured};
 use super::modelled::{Coverage, Modelled, Op, Part};
 use super::place::{Bound, place};
 use super::tables::{Row, amount, bound};
-use crate::statistics::percent;
+use stats::percent;
 
 const NO_PEAKS: &str = "the peaks of this GPU are not known";
 

@@ -1,12 +1,9 @@
 //! Statistics of repeated measurements of one thing, in the order they were made.
 
 use super::rules::Rules;
-use crate::compare::student;
-
-/// Replicates for the interval of the median.
-const REPLICATES: usize = 2000;
-/// Makes deviations from the median comparable to a standard deviation.
-const MAD_SCALE: f64 = 1.4826;
+use stats::bootstrap::median_interval;
+use stats::robust::{median, median_absolute_deviation, middle, ranks, sorted};
+use stats::student;
 
 /// A steady change with the order of runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -113,17 +110,6 @@ impl Stability {
     }
 }
 
-fn sorted(values: &[f64]) -> Vec<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted
-}
-
-fn middle(sorted: &[f64]) -> f64 {
-    let half = sorted.len() / 2;
-    if sorted.len() % 2 == 1 { sorted[half] } else { (sorted[half - 1] + sorted[half]) / 2.0 }
-}
-
 /// The first runs that are much slower than all that follow.
 fn warm_up(values: &[f64], rules: &Rules) -> usize {
     let rule = &rules.warm_up;
@@ -144,31 +130,12 @@ fn outliers(values: &[f64], rules: &Rules) -> Vec<usize> {
     if values.len() < rule.min_runs {
         return Vec::new();
     }
-    let median = middle(&sorted(values));
-    let deviations: Vec<f64> = values.iter().map(|value| (value - median).abs()).collect();
-    let spread = MAD_SCALE * middle(&sorted(&deviations));
-    let far = |deviation: f64| {
+    let (median, spread) = (median(values), median_absolute_deviation(values));
+    let far = |value: f64| {
+        let deviation = (value - median).abs();
         deviation > rule.deviations * spread && deviation > median.abs() * rule.min_pct / 100.0
     };
-    (0..values.len()).filter(|&run| far(deviations[run])).collect()
-}
-
-/// Ranks from 1; equal values share the mean of theirs.
-fn ranks(values: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
-    let mut ranks = vec![0.0; values.len()];
-    let mut from = 0;
-    while from < order.len() {
-        let mut to = from;
-        while to < order.len() && values[order[to]] == values[order[from]] {
-            to += 1;
-        }
-        let shared = (from + to + 1) as f64 / 2.0;
-        order[from..to].iter().for_each(|&place| ranks[place] = shared);
-        from = to;
-    }
-    ranks
+    (0..values.len()).filter(|&run| far(values[run])).collect()
 }
 
 fn drift(values: &[f64], rules: &Rules) -> Option<Drifting> {
@@ -193,7 +160,7 @@ fn drift(values: &[f64], rules: &Rules) -> Option<Drifting> {
     let freedom = n as f64 - 2.0;
     let t = rho.abs() * (freedom / (1.0 - rho * rho).max(f64::EPSILON)).sqrt();
     let third = n.div_ceil(3);
-    let (first, last) = (middle(&sorted(&values[..third])), middle(&sorted(&values[n - third..])));
+    let (first, last) = (median(&values[..third]), median(&values[n - third..]));
     let change_pct = if first > 0.0 { 100.0 * (last / first - 1.0) } else { return None };
     let real = rho.abs() >= rule.min_rho
         && student::two_sided(t, freedom) <= rule.max_p
@@ -228,27 +195,6 @@ fn modes(sorted: &[f64], rules: &Rules) -> Option<Modes> {
         && apart >= rule.min_separation * spread
         && apart >= middle(low).abs() * rule.min_pct / 100.0;
     real.then(|| Modes { low: middle(low), high: middle(high), upper_runs: high.len() })
-}
-
-/// The percentile interval of the median over resampled runs.
-fn median_interval(values: &[f64]) -> (f64, f64) {
-    let mut state = 0x9e37_79b9_7f4a_7c15u64;
-    let mut next = |below: usize| {
-        // Splitmix64: the same numbers every time, so that the same runs give the same interval.
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % below as u64) as usize
-    };
-    let mut medians: Vec<f64> = (0..REPLICATES)
-        .map(|_| {
-            let drawn: Vec<f64> = (0..values.len()).map(|_| values[next(values.len())]).collect();
-            middle(&sorted(&drawn))
-        })
-        .collect();
-    medians.sort_by(f64::total_cmp);
-    (medians[REPLICATES / 40], medians[REPLICATES - 1 - REPLICATES / 40])
 }
 
 #[cfg(test)]
@@ -320,10 +266,5 @@ mod tests {
         let modes = Stability::of(&values).unwrap().modes.unwrap();
         assert_eq!(modes.upper_runs, 4);
         assert!((modes.high / modes.low - 1.08).abs() < 0.01);
-    }
-
-    #[test]
-    fn ranks_of_equal_values_are_shared() {
-        assert_eq!(ranks(&[3.0, 1.0, 3.0, 2.0]), [3.5, 1.0, 3.5, 2.0]);
     }
 }

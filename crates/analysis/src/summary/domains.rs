@@ -6,7 +6,7 @@ use trace::{StrId, Trace};
 use super::Ranks;
 use super::group::Groups;
 use super::kernels::NO_DURATION;
-use crate::statistics::percent;
+use stats::percent;
 
 /// The domain of kernels.
 const DISPATCHES: &str = "KERNEL_DISPATCH";

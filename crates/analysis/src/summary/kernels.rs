@@ -5,7 +5,7 @@ use trace::Trace;
 
 use super::Ranks;
 use super::group::Groups;
-use crate::statistics::{Durations, percent};
+use stats::{Durations, percent};
 
 /// Why there is no time of a kernel.
 pub(super) const NO_DURATION: &str = "no dispatch has a duration";

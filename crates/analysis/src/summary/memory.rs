@@ -5,7 +5,7 @@ use trace::{OptI64, Trace};
 
 use super::Ranks;
 use super::group::Groups;
-use crate::statistics::rounded_mean;
+use stats::rounded_mean;
 
 /// Calls, time and bytes of one group.
 #[derive(Clone, Default)]

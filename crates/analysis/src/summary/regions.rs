@@ -5,7 +5,7 @@ use trace::{Map, StrId, Trace};
 
 use super::Ranks;
 use super::group::Groups;
-use crate::statistics::{percent, rounded_mean};
+use stats::{percent, rounded_mean};
 use model::nesting::self_times;
 
 #[derive(Clone)]

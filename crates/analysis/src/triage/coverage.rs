@@ -3,7 +3,7 @@
 use report::{HealthCheck, HealthStatus, Report};
 
 use super::sites::mapping_source;
-use crate::statistics::percent;
+use stats::percent;
 use model::Run;
 use model::attribution::Source;
 use model::classify::Category;

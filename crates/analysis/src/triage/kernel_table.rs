@@ -6,7 +6,7 @@ use trace::{Map, StrId};
 
 use super::problem::Problems;
 use super::sites::{SiteTotals, Sites};
-use crate::statistics::{percent, rounded_mean};
+use stats::{percent, rounded_mean};
 use model::Run;
 use model::names::{self, display_name};
 use model::stages::Stage;

@@ -6,7 +6,7 @@ use report::{Column, HealthStatus, Report, Table, Unit, Value, render};
 use serde_json::Value as Json;
 use trace::Map;
 
-use crate::statistics::percent;
+use stats::percent;
 use model::Run;
 use model::classify::Category;
 use model::stages::Stage;

@@ -11,7 +11,7 @@ use trace::{AgentKind, Map, Status, Trace};
 use crate::breakdown::sweep::Timeline;
 use crate::fuse::Program;
 use crate::idle::{Cause, GpuAccount, IdleAccounts};
-use crate::statistics::percent;
+use stats::percent;
 use crate::triage::{Architecture, TARGET_ARCH};
 use model::Run;
 use model::classify::{Category, Classes, Kind};

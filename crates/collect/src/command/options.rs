@@ -191,24 +191,8 @@ fn named(word: &str) -> Result<(&'static Known, Option<String>), OptionError> {
 
 /// The option whose name is most like `name`, when one is.
 fn nearest(name: &str) -> Option<String> {
-    let best = known().iter().map(|option| (distance(name, option.name), option.name)).min()?;
-    (best.0 <= name.len() / 3).then(|| format!("--{}", best.1))
-}
-
-/// Insertions, deletions and changes between two names.
-pub(crate) fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let changed = corner + usize::from(x != *y);
-            corner = row[j + 1];
-            row[j + 1] = changed.min(corner + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
+    let names = known().iter().map(|option| option.name);
+    expr::names::closest(name, names, name.len() / 3).map(|near| format!("--{near}"))
 }
 
 #[cfg(test)]

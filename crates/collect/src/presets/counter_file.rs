@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use serde_json::Value;
-use yaml_rust2::{Yaml, YamlLoader};
 
 use super::error::{Document, Mistake};
 use super::library::read;
+use super::yaml;
 
 /// Counters that were asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,26 +89,13 @@ fn json(document: &Document<'_>, request: &mut CounterRequest) -> Result<(), Mis
 }
 
 fn yaml(document: &Document<'_>, request: &mut CounterRequest) -> Result<(), Mistake> {
-    let documents = YamlLoader::load_from_str(document.text).map_err(|error| Mistake {
+    let value = yaml::parse(document.text).map_err(|error| Mistake {
         file: document.name.into(),
-        line: Some(error.marker().line()),
-        what: format!("it is no YAML: {}", error.info()),
+        line: Some(error.line),
+        what: format!("it is no YAML: {}", error.why),
         help: None,
     })?;
-    jobs(document, &documents.first().map_or(Value::Null, plain), request)
-}
-
-fn plain(yaml: &Yaml) -> Value {
-    match yaml {
-        Yaml::Integer(number) => Value::from(*number),
-        Yaml::Real(text) | Yaml::String(text) => Value::from(text.as_str()),
-        Yaml::Boolean(truth) => Value::from(*truth),
-        Yaml::Array(list) => Value::Array(list.iter().map(plain).collect()),
-        Yaml::Hash(hash) => {
-            hash.iter().filter_map(|(key, value)| Some((key.as_str()?.to_string(), plain(value)))).collect()
-        }
-        Yaml::Alias(_) | Yaml::Null | Yaml::BadValue => Value::Null,
-    }
+    jobs(document, &value, request)
 }
 
 /// `{"jobs": [{"pmc": ["A"]}]}`, where a job may also be given by itself and `pmc` as text.

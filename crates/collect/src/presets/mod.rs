@@ -11,6 +11,7 @@ mod error;
 mod library;
 mod madengine;
 mod preset;
+mod yaml;
 
 pub use counter_file::{CounterRequest, counters};
 pub use error::{Document, Mistake, one_of};

@@ -1,7 +1,8 @@
-//! Charts: data plus a mark, drawn as SVG by one module for pages, PDF and images.
+//! Charts: data plus a mark, drawn as shapes once for pages, PDF and images.
 //!
 //! ```text
-//! analysis ──► Chart { title, axes, mark } ──► svg(&SvgOptions) ──► html · svg · png · jpeg · pdf
+//! analysis ──► Chart { title, axes, mark } ──► shapes ─┬► svg(&SvgOptions) ──► html · svg · png · jpeg
+//!                                                        └► pdf
 //! ```
 //!
 //! A chart holds numbers in the units of its axes and words; where things go on the canvas, which ticks there are and
@@ -21,6 +22,7 @@
 //! assert!(chart.svg(&SvgOptions::default()).starts_with("<svg"));
 //! ```
 
+pub(crate) mod canvas;
 mod draw;
 mod json;
 mod scale;
@@ -77,6 +79,12 @@ impl Chart {
     /// The chart as one SVG element.
     pub fn svg(&self, options: &SvgOptions) -> String {
         draw::svg(self, options)
+    }
+
+    /// The chart as shapes, for writers other than SVG.
+    #[cfg(feature = "pdf")]
+    pub(crate) fn canvas(&self, options: &SvgOptions) -> canvas::Canvas {
+        draw::canvas(self, options)
     }
 
     /// Whether there is nothing to see.

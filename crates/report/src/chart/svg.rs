@@ -1,135 +1,121 @@
-//! The few SVG elements that charts are made of.
+//! Shapes as the few SVG elements they need.
 
 use std::fmt::Write;
 
+use super::canvas::{Canvas, DASHES, DISC_OPACITY, HALO, Lettering, Shape};
 use super::text::FAMILIES;
 use super::{Anchor, Ink, Theme};
 
+/// A finished canvas as one SVG element, with words for who cannot see it; `scope` makes ids unique where several
+/// charts share a page.
+pub fn svg(canvas: &Canvas, theme: Theme, scope: &str, title: &str, description: &str) -> String {
+    let mut text = String::new();
+    _ = write!(
+        text,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" width=\"{0}\" height=\"{1}\" \
+         role=\"img\" font-family=\"{FAMILIES}\">",
+        short(canvas.width),
+        short(canvas.height)
+    );
+    if theme == Theme::Page {
+        // An element called title would show as a tip of the whole chart.
+        text.truncate(text.len() - 1);
+        _ = write!(text, " aria-label=\"{}\">", escape(&format!("{title}. {description}")));
+    } else {
+        _ = write!(text, "<title>{}</title><desc>{}</desc>", escape(title), escape(description));
+        _ = write!(text, "<rect width=\"100%\" height=\"100%\" fill=\"{}\"/>", theme.color(Ink::Surface));
+    }
+    let mut writer = Writer { body: text, theme, clips: 0, scope };
+    canvas.shapes.iter().for_each(|shape| writer.shape(shape));
+    writer.body.push_str("</svg>");
+    writer.body
+}
+
 /// An SVG element under construction.
-pub struct Canvas {
+struct Writer<'s> {
     body: String,
     theme: Theme,
     clips: usize,
-    scope: String,
+    scope: &'s str,
 }
 
-/// How a text stands.
-#[derive(Clone, Copy)]
-pub struct Lettering {
-    pub size: f64,
-    pub anchor: Anchor,
-    pub bold: bool,
-    pub ink: Ink,
-    /// Degrees, around the text's place.
-    pub turned: f64,
-    /// Whether the page shows around the letters, where they stand on lines.
-    pub halo: bool,
-}
-
-impl Lettering {
-    pub fn new(size: f64, anchor: Anchor, ink: Ink) -> Self {
-        Self { size, anchor, bold: false, ink, turned: 0.0, halo: false }
-    }
-
-    pub fn bold(self) -> Self {
-        Self { bold: true, ..self }
-    }
-
-    pub fn haloed(self) -> Self {
-        Self { halo: true, ..self }
-    }
-}
-
-impl Canvas {
-    /// `scope` makes ids unique where several charts share a page.
-    pub fn new(theme: Theme, scope: &str) -> Self {
-        Self { body: String::new(), theme, clips: 0, scope: scope.into() }
-    }
-
-    /// The whole element, with words for who cannot see it.
-    pub fn finish(self, width: f64, height: f64, title: &str, description: &str) -> String {
-        let mut text = String::new();
-        _ = write!(
-            text,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" width=\"{0}\" height=\"{1}\" \
-             role=\"img\" font-family=\"{FAMILIES}\">",
-            short(width),
-            short(height)
-        );
-        if self.theme == Theme::Page {
-            // An element called title would show as a tip of the whole chart.
-            text.truncate(text.len() - 1);
-            _ = write!(text, " aria-label=\"{}\">", escape(&format!("{title}. {description}")));
-        } else {
-            _ = write!(text, "<title>{}</title><desc>{}</desc>", escape(title), escape(description));
-            _ = write!(
-                text,
-                "<rect width=\"100%\" height=\"100%\" fill=\"{}\"/>",
-                self.theme.color(Ink::Surface)
-            );
+impl Writer<'_> {
+    fn shape(&mut self, shape: &Shape) {
+        match shape {
+            Shape::Rect { place, size, radius, fill, tip } => {
+                let round = if *radius > 0.0 { format!(" rx=\"{}\"", short(*radius)) } else { String::new() };
+                self.open("rect", tip);
+                let color = self.theme.color(*fill);
+                _ = write!(self.body, " {}{round} fill=\"{color}\"", placed(*place, *size));
+                self.close("rect", tip);
+            }
+            Shape::Border { place, size, radius, ink } => {
+                _ = write!(
+                    self.body,
+                    "<rect {} rx=\"{}\" fill=\"none\" stroke=\"{}\"/>",
+                    placed(*place, *size),
+                    short(*radius),
+                    self.theme.color(*ink)
+                );
+            }
+            Shape::Circle { place: (x, y), radius, fill, tip } => {
+                self.open("circle", tip);
+                _ = write!(
+                    self.body,
+                    " cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{}\" fill-opacity=\"{}\" stroke=\"{}\"",
+                    short(*x),
+                    short(*y),
+                    short(*radius),
+                    self.theme.color(*fill),
+                    short(DISC_OPACITY),
+                    self.theme.color(Ink::Surface)
+                );
+                self.close("circle", tip);
+            }
+            Shape::Line { points, ink, thickness, dashed } => self.line(points, *ink, *thickness, *dashed),
+            Shape::Area { points, ink, opacity } => {
+                let corners: Vec<String> =
+                    points.iter().map(|(x, y)| format!("{},{}", short(*x), short(*y))).collect();
+                _ = write!(
+                    self.body,
+                    "<polygon points=\"{}\" fill=\"{}\" fill-opacity=\"{}\"/>",
+                    corners.join(" "),
+                    self.theme.color(*ink),
+                    short(*opacity)
+                );
+            }
+            Shape::Text { place, text, style } => self.text(*place, text, *style),
+            Shape::Clipped { place, size, shapes } => {
+                self.clips += 1;
+                let id = format!("{}-clip-{}", self.scope, self.clips);
+                _ = write!(
+                    self.body,
+                    "<clipPath id=\"{id}\"><rect {}/></clipPath><g clip-path=\"url(#{id})\">",
+                    placed(*place, *size)
+                );
+                shapes.iter().for_each(|shape| self.shape(shape));
+                self.body.push_str("</g>");
+            }
+            Shape::Tipped { tip, shapes } => {
+                self.open("g", tip);
+                self.body.push('>');
+                self.title(tip);
+                shapes.iter().for_each(|shape| self.shape(shape));
+                self.body.push_str("</g>");
+            }
         }
-        text.push_str(&self.body);
-        text.push_str("</svg>");
-        text
     }
 
-    pub fn rect(
-        &mut self,
-        (x, y): (f64, f64),
-        (width, height): (f64, f64),
-        radius: f64,
-        fill: Ink,
-        tip: &str,
-    ) {
-        let round = if radius > 0.0 { format!(" rx=\"{}\"", short(radius)) } else { String::new() };
-        self.open("rect", tip);
-        _ = write!(
-            self.body,
-            " x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"{round} fill=\"{}\"",
-            short(x),
-            short(y),
-            short(width),
-            short(height),
-            self.theme.color(fill)
-        );
-        self.close("rect", tip);
-    }
-
-    /// The border of a box.
-    pub fn border(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), radius: f64, ink: Ink) {
-        _ = write!(
-            self.body,
-            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"{}\" fill=\"none\" stroke=\"{}\"/>",
-            short(x),
-            short(y),
-            short(width),
-            short(height),
-            short(radius),
-            self.theme.color(ink)
-        );
-    }
-
-    pub fn circle(&mut self, (x, y): (f64, f64), radius: f64, fill: Ink, tip: &str) {
-        self.open("circle", tip);
-        _ = write!(
-            self.body,
-            " cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{}\" fill-opacity=\"0.8\" stroke=\"{}\"",
-            short(x),
-            short(y),
-            short(radius),
-            self.theme.color(fill),
-            self.theme.color(Ink::Surface)
-        );
-        self.close("circle", tip);
-    }
-
-    /// A line through points.
-    pub fn line(&mut self, points: &[(f64, f64)], ink: Ink, thickness: f64, dashed: bool) {
+    fn line(&mut self, points: &[(f64, f64)], ink: Ink, thickness: f64, dashed: bool) {
         let mut path = String::new();
         for (i, (x, y)) in points.iter().enumerate() {
             _ = write!(path, "{}{} {}", if i == 0 { 'M' } else { 'L' }, short(*x), short(*y));
         }
-        let dash = if dashed { " stroke-dasharray=\"4 3\"" } else { "" };
+        let dash = if dashed {
+            format!(" stroke-dasharray=\"{} {}\"", short(DASHES.0), short(DASHES.1))
+        } else {
+            String::new()
+        };
         _ = write!(
             self.body,
             "<path d=\"{path}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" stroke-linejoin=\"round\"{dash}/>",
@@ -138,20 +124,7 @@ impl Canvas {
         );
     }
 
-    /// A filled area with these corners.
-    pub fn area(&mut self, points: &[(f64, f64)], ink: Ink, opacity: f64) {
-        let corners: Vec<String> =
-            points.iter().map(|(x, y)| format!("{},{}", short(*x), short(*y))).collect();
-        _ = write!(
-            self.body,
-            "<polygon points=\"{}\" fill=\"{}\" fill-opacity=\"{}\"/>",
-            corners.join(" "),
-            self.theme.color(ink),
-            short(opacity)
-        );
-    }
-
-    pub fn text(&mut self, (x, y): (f64, f64), text: &str, style: Lettering) {
+    fn text(&mut self, (x, y): (f64, f64), text: &str, style: Lettering) {
         let anchor = match style.anchor {
             Anchor::Start => "",
             Anchor::Middle => " text-anchor=\"middle\"",
@@ -165,7 +138,10 @@ impl Canvas {
         };
         let halo = if style.halo {
             let page = self.theme.color(Ink::Surface);
-            format!(" stroke=\"{page}\" stroke-width=\"3\" stroke-linejoin=\"round\" paint-order=\"stroke\"")
+            format!(
+                " stroke=\"{page}\" stroke-width=\"{}\" stroke-linejoin=\"round\" paint-order=\"stroke\"",
+                short(HALO)
+            )
         } else {
             String::new()
         };
@@ -178,36 +154,6 @@ impl Canvas {
             self.theme.color(style.ink),
             escape(text)
         );
-    }
-
-    /// What is drawn by `inside` shows only within the box.
-    pub fn clipped(
-        &mut self,
-        (x, y): (f64, f64),
-        (width, height): (f64, f64),
-        inside: impl FnOnce(&mut Self),
-    ) {
-        self.clips += 1;
-        let id = format!("{}-clip-{}", self.scope, self.clips);
-        _ = write!(
-            self.body,
-            "<clipPath id=\"{id}\"><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath><g clip-path=\"url(#{id})\">",
-            short(x),
-            short(y),
-            short(width),
-            short(height)
-        );
-        inside(self);
-        self.body.push_str("</g>");
-    }
-
-    /// What is drawn by `inside` shares one tip.
-    pub fn tipped(&mut self, tip: &str, inside: impl FnOnce(&mut Self)) {
-        self.open("g", tip);
-        self.body.push('>');
-        self.title(tip);
-        inside(self);
-        self.body.push_str("</g>");
     }
 
     fn open(&mut self, element: &str, tip: &str) {
@@ -232,6 +178,11 @@ impl Canvas {
             _ = write!(self.body, "<title>{}</title>", escape(tip));
         }
     }
+}
+
+/// Place and size of a box as attributes.
+fn placed((x, y): (f64, f64), (width, height): (f64, f64)) -> String {
+    format!("x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", short(x), short(y), short(width), short(height))
 }
 
 /// Two digits after the point at most: a hundredth of a pixel is enough.

@@ -2,12 +2,10 @@
 
 use std::sync::{Arc, LazyLock};
 
-use image::ExtendedColorType;
-use image::codecs::jpeg::JpegEncoder;
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree, fontdb};
 
-use super::RenderError;
+use super::{RenderError, jpeg as encoder};
 use crate::fonts;
 
 /// Wider or higher pictures are refused: JPEG cannot hold them, and nobody can look at them.
@@ -33,14 +31,14 @@ pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, RenderError> {
 /// The same as JPEG.
 pub fn jpeg(svg: &str, scale: f32) -> Result<Vec<u8>, RenderError> {
     let pixels = pixels(svg, scale)?;
+    let columns = pixels.width() as usize;
+    let sides = u16::try_from(pixels.width()).ok().zip(u16::try_from(pixels.height()).ok());
+    let (width, height) = sides.ok_or(RenderError::TooLarge(pixels.width(), pixels.height()))?;
     // Charts paint their own page, so nothing is left to be seen through.
-    let colors: Vec<u8> =
-        pixels.pixels().iter().flat_map(|pixel| [pixel.red(), pixel.green(), pixel.blue()]).collect();
-    let mut file = Vec::new();
-    JpegEncoder::new_with_quality(&mut file, JPEG_QUALITY)
-        .encode(&colors, pixels.width(), pixels.height(), ExtendedColorType::Rgb8)
-        .map_err(|error| RenderError::Encoding(error.to_string()))?;
-    Ok(file)
+    Ok(encoder::encode(width, height, JPEG_QUALITY, |x, y| {
+        let pixel = pixels.pixels()[y * columns + x];
+        [pixel.red(), pixel.green(), pixel.blue()]
+    }))
 }
 
 /// The drawing, understood.

@@ -4,6 +4,7 @@ mod csv;
 mod error;
 mod html;
 mod image;
+mod jpeg;
 mod json;
 mod markdown;
 mod markdown_document;

@@ -1,8 +1,8 @@
 //! What pairs of runs tell of an effect: the trimmed mean of log(base/candidate), its interval Yuen's, so that a hiccup
 //! of the machine in one run decides nothing.
 
-use analysis::compare::student;
 use serde_json::{Value as Json, json};
+use stats::student;
 
 /// Share of pairs cut off at each end.
 const TRIM: f64 = 0.2;
@@ -82,7 +82,7 @@ pub fn estimate(pairs: impl Iterator<Item = (f64, f64)>, error: f64) -> Estimate
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use stats::random::Random;
 
     #[test]
     fn intervals_cover_the_truth() {

@@ -6,7 +6,7 @@
 use serde_json::{Value as Json, json};
 
 use super::estimate::{Estimate, estimate};
-use crate::random::Random;
+use stats::random::Random;
 
 /// One run of a side.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -10,7 +10,7 @@ use super::propose::Proposal;
 use super::session::{self, CandidateStatus};
 use super::trial::{Current, Trial};
 use super::{OptimizeError, guard, metadata};
-use crate::random::Random;
+use stats::random::Random;
 
 /// What came of a proposal.
 pub(super) struct Judged {

@@ -32,7 +32,6 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 
 use crate::measure::Measure;
-use crate::random::Random;
 use checks::Checks;
 use experiment::{Plan, Side, noise_floor};
 use golden::Golden;
@@ -41,6 +40,7 @@ use propose::{llm, patch, rules};
 use runner::Runner;
 use session::{Ranked, Session};
 use source::{Source, base_name};
+use stats::random::Random;
 use trial::{Current, Trial};
 use workspace::{Workspace, WorkspaceError};
 

@@ -1,6 +1,7 @@
 //! A source file with kernels, as its syntax tree shows it.
 
 mod constants;
+mod mask;
 
 use std::ops::Range;
 
@@ -11,6 +12,8 @@ pub struct Source {
     /// Its text.
     pub text: String,
     tree: Tree,
+    /// Words that the tree shows shorter than they are.
+    words: Vec<Range<usize>>,
 }
 
 /// A kernel in a source file.
@@ -79,9 +82,10 @@ impl Source {
     /// Parses CUDA or HIP; none when the parser gives up, which it does on no text.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parser = Parser::new();
-        parser.set_language(&tree_sitter_cuda::LANGUAGE.into()).ok()?;
-        let tree = parser.parse(text, None)?;
-        Some(Self { text: text.to_string(), tree })
+        parser.set_language(&tree_sitter_cpp::LANGUAGE.into()).ok()?;
+        let masked = mask::mask(text);
+        let tree = parser.parse(&masked.text, None)?;
+        Some(Self { text: text.to_string(), tree, words: masked.words })
     }
 
     /// All kernels with a body.
@@ -145,7 +149,10 @@ impl Source {
 
     fn push_token(&self, node: Node, tokens: &mut Vec<Token>) {
         if node.child_count() == 0 && node.kind() != "comment" && !node.byte_range().is_empty() {
-            tokens.push(Token { text: self.text(node).to_string(), start: node.start_byte() });
+            let start = node.start_byte();
+            let word = self.words.binary_search_by_key(&start, |word| word.start);
+            let range = word.map_or(node.byte_range(), |word| self.words[word].clone());
+            tokens.push(Token { text: self.text[range].to_string(), start });
         }
     }
 

@@ -14,7 +14,7 @@ use super::source::{Kernel, Source};
 use super::workspace::CANDIDATES;
 use super::{OptimizeError, OptimizeRequest, Proposer};
 use crate::measure::Measure;
-use crate::random::Random;
+use stats::random::Random;
 
 /// Work on one kernel.
 pub(super) struct Trial<'a> {

@@ -89,7 +89,7 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use stats::random::Random;
 
     #[test]
     fn solves_what_it_factored() {

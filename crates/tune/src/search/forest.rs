@@ -1,6 +1,6 @@
 //! A forest of extremely randomised trees: cliffs and interactions, where a polynomial would smear them.
 
-use crate::random::Random;
+use stats::random::Random;
 
 const TREES: usize = 64;
 const DEEPEST: usize = 12;

@@ -4,7 +4,7 @@
 use super::cholesky::{Cholesky, dot};
 use super::features::{Axis, Features};
 use super::model::Samples;
-use crate::random::Random;
+use stats::random::Random;
 
 /// Bounds of the length scales, in units of the axis.
 const LENGTHS: (f64, f64) = (0.05, 10.0);

@@ -8,7 +8,7 @@ use super::features::Features;
 use super::forest::Forest;
 use super::gaussian::{Gaussian, Scales, Smoothness};
 use super::ridge::Ridge;
-use crate::random::Random;
+use stats::random::Random;
 
 /// Fewer samples cannot be held out from each other.
 pub const FEWEST: usize = 6;

@@ -85,7 +85,7 @@ fn terms(row: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use stats::random::Random;
 
     #[test]
     fn finds_a_quadratic() {

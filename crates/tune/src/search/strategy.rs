@@ -4,7 +4,7 @@ use super::features::Features;
 use super::forest::Forest;
 use super::gaussian::{Gaussian, Scales, Smoothness};
 use super::model::{Kind, Model, Quality, Samples};
-use crate::random::Random;
+use stats::random::Random;
 
 /// How the next configuration is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

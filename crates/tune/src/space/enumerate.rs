@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{Space, SpaceError};
-use crate::random::Random;
+use stats::random::Random;
 
 /// More valid configurations than this are not listed but sampled.
 const MOST_LISTED: usize = 200_000;

@@ -109,7 +109,7 @@ impl SpaceError {
     pub fn help(&self) -> Option<String> {
         match self {
             SpaceError::Key { key, known, .. } => {
-                let near = analysis::filters::nearest(key, known, 1);
+                let near = expr::names::nearest(key, known, 1);
                 Some(match near.first() {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("there may be {}", known.join(", ")),

@@ -12,7 +12,6 @@
 mod enumerate;
 mod error;
 mod expression;
-mod parse;
 mod read;
 mod sections;
 mod setting;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value as Json};
 
-use super::expression::{Expression, Scalar, SyntaxError};
+use super::expression::{Expression, SyntaxError, scalar};
 use super::sections;
 use super::{CommandText, Constraint, Parameter, Setting, Space, SpaceError};
 
@@ -119,7 +119,7 @@ impl Space {
                 })?;
                 let known = parameter.values.iter().position(|other| *other == value);
                 let level = known.unwrap_or_else(|| {
-                    parameter.scalars.push(Scalar::from(&value));
+                    parameter.scalars.push(scalar(&value));
                     parameter.values.push(value);
                     parameter.values.len() - 1
                 });
@@ -149,7 +149,7 @@ impl Space {
         names.extend(self.derived.iter().map(|(name, _)| name.as_str()));
         Expression::parse(text, &|name| names.iter().position(|known| *known == name)).map_err(|error| {
             let near = match &error {
-                SyntaxError::Name { name } => analysis::filters::nearest(name, &names, 2),
+                SyntaxError::Name { name } => expr::names::nearest(name, &names, 2),
                 _ => Vec::new(),
             };
             SpaceError::Expression { place: place.into(), text: text.into(), error, near }
@@ -196,7 +196,7 @@ fn command_text(key: &str, value: &Json) -> Read<CommandText> {
 }
 
 fn parameter(name: String, values: Vec<Setting>) -> Parameter {
-    let scalars = values.iter().map(Scalar::from).collect();
+    let scalars = values.iter().map(scalar).collect();
     Parameter { name, values, default: None, when: None, scalars }
 }
 

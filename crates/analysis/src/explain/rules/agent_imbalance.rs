@@ -7,7 +7,7 @@ use crate::base;
 use crate::explain::facts::Facts;
 use crate::explain::rule::{Draft, Rule, Verdict, shown};
 use crate::idle::GpuAccount;
-use crate::statistics::percent;
+use stats::percent;
 use crate::words::duration;
 
 pub(super) const RULE: Rule = Rule {

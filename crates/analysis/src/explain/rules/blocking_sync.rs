@@ -6,7 +6,7 @@ use crate::critical_path::Scenario;
 use crate::explain::facts::{Facts, Tally};
 use crate::explain::rule::{Draft, Rule, Verdict, evidence, times};
 use crate::idle::Cause;
-use crate::statistics::percent;
+use stats::percent;
 
 pub(super) const RULE: Rule = Rule {
     id: "blocking-sync",

@@ -5,7 +5,7 @@ use report::Value;
 use crate::explain::facts::Facts;
 use crate::explain::rule::{Rule, Verdict};
 use crate::fuse::{Fuse, fuse};
-use crate::statistics::percent;
+use stats::percent;
 
 pub(super) const RULE: Rule = Rule {
     id: "fusable-chain",

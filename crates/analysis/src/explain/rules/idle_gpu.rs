@@ -4,7 +4,7 @@ use crate::critical_path::Scenario;
 use crate::explain::facts::{Facts, Tally};
 use crate::explain::rule::{Draft, Rule, Verdict, evidence, times};
 use crate::idle::Cause;
-use crate::statistics::percent;
+use stats::percent;
 use crate::words::duration;
 
 pub(super) const RULE: Rule = Rule {

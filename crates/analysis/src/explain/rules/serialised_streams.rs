@@ -6,7 +6,7 @@ use trace::{Map, RowRef, StreamId, Table};
 use crate::critical_path::Scenario;
 use crate::explain::facts::Facts;
 use crate::explain::rule::{Draft, Rule, Verdict};
-use crate::statistics::percent;
+use stats::percent;
 use model::calls::Calls;
 
 pub(super) const RULE: Rule = Rule {

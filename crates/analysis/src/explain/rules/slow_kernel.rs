@@ -6,7 +6,7 @@ use trace::{Map, StrId, Table};
 use crate::critical_path::Scenario;
 use crate::explain::facts::{Facts, Tally};
 use crate::explain::rule::{Draft, Rule, Verdict, evidence, shown};
-use crate::statistics::percent;
+use stats::percent;
 use crate::words::duration;
 
 pub(super) const RULE: Rule = Rule {

@@ -9,7 +9,7 @@ use trace::{Map, StrId, Table};
 use crate::explain::facts::Facts;
 use crate::explain::rule::{Draft, Rule, Verdict, shown};
 use crate::idle::GpuAccount;
-use crate::statistics::percent;
+use stats::percent;
 use crate::words::duration;
 use model::lanes::Bucket;
 

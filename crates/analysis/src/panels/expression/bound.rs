@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Channel, Expression, Operator};
+use super::{Channel, Expression, Function, Operator};
 
 /// Why a formula has no value in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +30,11 @@ pub enum Absent {
     },
     /// `[CH]` in a formula of no channel.
     NoChannel,
+    /// A word in quotes where numbers are computed.
+    Word {
+        /// The word.
+        text: String,
+    },
 }
 
 impl std::fmt::Display for Absent {
@@ -42,6 +47,7 @@ impl std::fmt::Display for Absent {
             Absent::Fact { name, why } => write!(f, "{name} is {why}"),
             Absent::Undefined => write!(f, "not defined on this architecture"),
             Absent::NotWhole { name } => write!(f, "{name} holds values that are not whole"),
+            Absent::Word { text } => write!(f, "`{text}` is no number"),
             Absent::NoChannel => write!(f, "the formula names a channel where there is none"),
         }
     }
@@ -82,6 +88,8 @@ pub enum Bound<'d> {
     Choice(Box<[Bound<'d>; 3]>),
     /// The larger one.
     Larger(Box<[Bound<'d>; 2]>),
+    /// A function of one or more values.
+    Call(Function, Vec<Bound<'d>>),
     /// A sum over channels.
     Sum(Vec<Bound<'d>>),
 }
@@ -106,10 +114,7 @@ impl<'d> Bound<'d> {
                 Bound::Scalar(number) => Bound::Scalar(-number),
                 bound => Bound::Negative(Box::new(bound)),
             },
-            Expression::Binary(operator, a, b) => match (bind(a)?, bind(b)?) {
-                (Bound::Scalar(a), Bound::Scalar(b)) => Bound::Scalar(operator.apply(a, b)),
-                (a, b) => Bound::Binary(*operator, Box::new(a), Box::new(b)),
-            },
+            Expression::Binary(operator, a, b) => Self::binary(*operator, bind(a)?, bind(b)?),
             Expression::Choice(parts) => {
                 let [condition, yes, no] = &**parts;
                 match bind(condition)? {
@@ -117,10 +122,39 @@ impl<'d> Bound<'d> {
                     condition => Bound::Choice(Box::new([condition, bind(yes)?, bind(no)?])),
                 }
             }
-            Expression::Larger(parts) => match (bind(&parts[0])?, bind(&parts[1])?) {
-                (Bound::Scalar(a), Bound::Scalar(b)) => Bound::Scalar(larger(a, b)),
-                (a, b) => Bound::Larger(Box::new([a, b])),
-            },
+            Expression::Text(text) => return Err(Absent::Word { text: text.clone() }),
+            Expression::Not(a) => Self::binary(Operator::Or, bind(a)?, Bound::Scalar(0.0)).is_zero(),
+            Expression::Chain(first, rest) => {
+                let mut left = bind(first)?;
+                let mut all = Bound::Scalar(1.0);
+                for (operator, part) in rest {
+                    let right = bind(part)?;
+                    all = Self::binary(Operator::And, all, Self::binary(*operator, left, right.clone()));
+                    left = right;
+                }
+                all
+            }
+            Expression::In(item, list) => {
+                let item = bind(item)?;
+                let mut any = Bound::Scalar(0.0);
+                for part in list {
+                    any = Self::binary(
+                        Operator::Or,
+                        any,
+                        Self::binary(Operator::Equal, item.clone(), bind(part)?),
+                    );
+                }
+                any
+            }
+            Expression::Call(Function::Max, parts) if parts.len() == 2 => {
+                match (bind(&parts[0])?, bind(&parts[1])?) {
+                    (Bound::Scalar(a), Bound::Scalar(b)) => Bound::Scalar(larger(a, b)),
+                    (a, b) => Bound::Larger(Box::new([a, b])),
+                }
+            }
+            Expression::Call(function, parts) => {
+                Bound::Call(*function, parts.iter().map(bind).collect::<Result<_, _>>()?)
+            }
             Expression::Whole(a) => {
                 let bound = bind(a)?;
                 let whole = |value: &f64| value.is_nan() || value.fract() == 0.0;
@@ -141,6 +175,19 @@ impl<'d> Bound<'d> {
                 Bound::Sum(each.collect::<Result<_, _>>()?)
             }
         })
+    }
+
+    /// Two values with an operator between, computed at once where both are the same for all dispatches.
+    fn binary(operator: Operator, a: Self, b: Self) -> Self {
+        match (a, b) {
+            (Bound::Scalar(a), Bound::Scalar(b)) => Bound::Scalar(operator.apply(a, b)),
+            (a, b) => Bound::Binary(operator, Box::new(a), Box::new(b)),
+        }
+    }
+
+    /// 1 where it is 0, else 0.
+    fn is_zero(self) -> Self {
+        Self::binary(Operator::Equal, self, Bound::Scalar(0.0))
     }
 
     fn named(name: &str, channel: Option<u32>, inputs: &dyn Inputs<'d>) -> Result<Self, Absent> {

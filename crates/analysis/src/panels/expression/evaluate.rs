@@ -45,6 +45,10 @@ impl Bound<'_> {
                 if condition.value(row) != 0.0 { yes.value(row) } else { no.value(row) }
             }
             Bound::Larger(parts) => larger(parts[0].value(row), parts[1].value(row)),
+            Bound::Call(function, parts) => {
+                let arguments: Vec<f64> = parts.iter().map(|part| part.value(row)).collect();
+                function.apply(&arguments)
+            }
             Bound::Sum(parts) => parts.iter().map(|part| part.value(row)).sum(),
         }
     }
@@ -84,6 +88,20 @@ impl Bound<'_> {
                 parts[1].fill(first, &mut other, buffers);
                 out.iter_mut().zip(&other).for_each(|(out, other)| *out = larger(*out, *other));
                 buffers.give(other);
+            }
+            Bound::Call(function, parts) => {
+                let mut columns: Vec<Vec<f64>> = Vec::with_capacity(parts.len());
+                for part in parts {
+                    let mut column = buffers.take(out.len());
+                    part.fill(first, &mut column, buffers);
+                    columns.push(column);
+                }
+                let mut arguments = vec![0.0; parts.len()];
+                for (row, out) in out.iter_mut().enumerate() {
+                    arguments.iter_mut().zip(&columns).for_each(|(value, column)| *value = column[row]);
+                    *out = function.apply(&arguments);
+                }
+                columns.into_iter().for_each(|column| buffers.give(column));
             }
             Bound::Sum(parts) => {
                 out.fill(0.0);
@@ -129,5 +147,21 @@ fn each(out: &mut [f64], right: impl Iterator<Item = f64>, operator: Operator) {
             }
         };
     }
-    with_each!(Add, Subtract, Multiply, Divide, Equal, Unequal, Less, Greater, AtMost, AtLeast);
+    with_each!(
+        Add,
+        Subtract,
+        Multiply,
+        Divide,
+        FloorDivide,
+        Remainder,
+        Power,
+        Equal,
+        Unequal,
+        Less,
+        Greater,
+        AtMost,
+        AtLeast,
+        And,
+        Or
+    );
 }

@@ -77,6 +77,14 @@ fn a_missing_counter_empties_the_whole_cell() {
 }
 
 #[test]
+fn conditions_and_functions_of_tuning_spaces_work_on_columns() {
+    assert_eq!(values("0 < A <= 2 and not B == 0"), [1.0, 0.0, 0.0, 0.0]);
+    assert_eq!(values("A in [1, B, 6] or B == 3"), [1.0, 0.0, 1.0, 1.0]);
+    assert_eq!(values("min(A, B, 2) + A // 4 + A % 4"), [2.0, 2.0, 0.0, 5.0]);
+    assert_eq!(bound("A == 'fp16'", &columns()).unwrap_err(), Absent::Word { text: "fp16".into() });
+}
+
+#[test]
 fn whole_numbers_are_asked_for() {
     assert_eq!(bound("INT(C)", &columns()).unwrap_err(), Absent::NotWhole { name: "C".into() });
     assert_eq!(values("INT(A) / 2"), [0.5, 1.0, 0.0, 3.0]);
@@ -100,22 +108,26 @@ fn totals_are_ratios_of_sums() {
 #[test]
 fn what_cannot_be_read_is_named() {
     for (text, why) in [
-        ("", "was expected"),
-        ("A +", "was expected"),
-        ("(A", "`)` was expected"),
-        ("A B", "nothing more"),
-        ("A ? B", "`:` was expected"),
-        ("MAX(A)", "`,` was expected"),
-        ("T[x]", "was expected"),
-        ("1.2.3", "a number"),
-        ("CHANNELS(A, 0.5, 1)", "whole number"),
-        ("A @ B", "nothing more"),
-        ("π", "was expected"),
+        ("", "it ends where a value is expected"),
+        ("A +", "it ends where a value is expected"),
+        ("(A", "it ends where ) is expected"),
+        ("A B", "an operator is expected at column 3, not `B`"),
+        ("A ? B", "it ends where : is expected"),
+        ("MAX(A)", "`MAX` takes 2 arguments, not 1"),
+        ("T[x]", "a whole number is expected at column 3, not `x`"),
+        ("1.2.3", "an operator is expected at column 4, not `.3`"),
+        ("CHANNELS(A, 0.5, 1)", "a whole number is expected at column 13, not `0.5`"),
+        ("A @ B", "`@` at column 3 is not understood"),
+        ("A § B", "`§` at column 3 is not understood"),
     ] {
         let error = parse(text).unwrap_err();
         assert!(error.to_string().contains(why), "{text}: {error}");
     }
     assert!(parse(&"(".repeat(100_000)).is_err());
+    assert_eq!(
+        parse("A @").unwrap_err().to_string(),
+        "cannot read the formula `A @`: `@` at column 3 is not understood"
+    );
     assert!(parse(&"-".repeat(100_000)).is_err());
 }
 

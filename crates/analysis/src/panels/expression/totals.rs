@@ -75,7 +75,7 @@ impl<'d> Bound<'d> {
             }
             Bound::Choice(parts) => parts.iter().any(Bound::divides),
             Bound::Larger(parts) => parts.iter().any(Bound::divides),
-            Bound::Sum(parts) => parts.iter().any(Bound::divides),
+            Bound::Call(_, parts) | Bound::Sum(parts) => parts.iter().any(Bound::divides),
         }
     }
 }

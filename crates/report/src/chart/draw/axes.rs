@@ -1,7 +1,7 @@
 //! Axes: grid lines, ticks with their words, and labels.
 
+use super::super::canvas::{Canvas, Lettering};
 use super::super::scale::{Scaled, Tick};
-use super::super::svg::{Canvas, Lettering};
 use super::super::{Anchor, Axis, Ink, text};
 use super::{Plot, SMALL};
 

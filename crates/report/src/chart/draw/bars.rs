@@ -1,7 +1,7 @@
 //! Horizontal bars: labels at the left, numbers at the end.
 
+use super::super::canvas::{Canvas, Lettering};
 use super::super::scale::Scaled;
-use super::super::svg::{Canvas, Lettering};
 use super::super::{Anchor, Bar, Bars, Chart, Ink, text};
 use super::{Area, Plot, SIZE, SMALL, axes};
 use crate::{Value, number};

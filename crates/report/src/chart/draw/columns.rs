@@ -1,7 +1,7 @@
 //! Vertical bars.
 
+use super::super::canvas::{Canvas, Lettering};
 use super::super::scale::Scaled;
-use super::super::svg::{Canvas, Lettering};
 use super::super::{Anchor, Bars, Chart, Ink, text};
 use super::{Area, Plot, SMALL, axes, bars::extent, bars::tip_of};
 

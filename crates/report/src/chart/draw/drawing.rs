@@ -1,6 +1,6 @@
 //! Shapes at given places, scaled to the width there is.
 
-use super::super::svg::{Canvas, Lettering};
+use super::super::canvas::{Canvas, Lettering};
 use super::super::{Drawing, Ink, Shape, text};
 use super::Area;
 

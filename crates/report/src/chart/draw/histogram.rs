@@ -1,7 +1,7 @@
 //! Counts of intervals along an axis.
 
+use super::super::canvas::Canvas;
 use super::super::scale::Scaled;
-use super::super::svg::Canvas;
 use super::super::{Chart, Histogram};
 use super::{Area, Plot, axes};
 

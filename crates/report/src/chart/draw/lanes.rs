@@ -1,7 +1,7 @@
 //! Rows of intervals along a common axis.
 
+use super::super::canvas::{Canvas, Lettering};
 use super::super::scale::Scaled;
-use super::super::svg::{Canvas, Lettering};
 use super::super::{Anchor, Chart, Ink, Lane, Lanes, text};
 use super::{Area, Plot, SIZE, SMALL, axes};
 

@@ -10,7 +10,7 @@ mod lanes;
 mod waterfall;
 mod xy;
 
-use super::svg::{Canvas, Lettering};
+use super::canvas::{Canvas, Lettering};
 use super::{Anchor, Chart, Ink, Mark, Series, Theme, text};
 
 /// How to draw.
@@ -56,8 +56,14 @@ struct Plot {
 
 /// The chart as one SVG element.
 pub fn svg(chart: &Chart, options: &SvgOptions) -> String {
+    let canvas = canvas(chart, options);
+    super::svg::svg(&canvas, options.theme, &chart.name, &chart.title, &chart.description)
+}
+
+/// The chart as shapes.
+pub fn canvas(chart: &Chart, options: &SvgOptions) -> Canvas {
     let width = options.width.max(NARROWEST);
-    let mut canvas = Canvas::new(options.theme, &chart.name);
+    let mut canvas = Canvas::default();
     let edge = if options.heading { MARGIN } else { 1.0 };
     let mut area = Area { left: edge, right: width - edge, top: edge };
     if options.heading {
@@ -77,7 +83,9 @@ pub fn svg(chart: &Chart, options: &SvgOptions) -> String {
         Mark::Waterfall(steps) => waterfall::draw(&mut canvas, chart, steps, area),
         Mark::Drawing(drawing) => drawing::draw(&mut canvas, drawing, area),
     };
-    canvas.finish(width, bottom + edge, &chart.title, &chart.description)
+    canvas.width = width;
+    canvas.height = bottom + edge;
+    canvas
 }
 
 /// Title and description; gives where they end.

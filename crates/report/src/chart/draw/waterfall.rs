@@ -1,7 +1,7 @@
 //! From one total to another, step by step: rows with floating bars.
 
+use super::super::canvas::{Canvas, Lettering};
 use super::super::scale::Scaled;
-use super::super::svg::{Canvas, Lettering};
 use super::super::{Anchor, Chart, Ink, Step, text};
 use super::{Area, Plot, SIZE, SMALL};
 use crate::{Value, number};

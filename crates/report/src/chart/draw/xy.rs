@@ -1,7 +1,7 @@
 //! Points and lines between two axes, with lines to compare with.
 
+use super::super::canvas::{Canvas, Lettering};
 use super::super::scale::Scaled;
-use super::super::svg::{Canvas, Lettering};
 use super::super::{Anchor, Chart, Ink, Join, Point, Reference, Xy, XySeries};
 use super::labels::{Free, Taken};
 use super::{Area, Plot, SMALL, axes};

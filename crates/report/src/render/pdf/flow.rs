@@ -1,16 +1,11 @@
 //! What goes on which page.
 
-use std::rc::Rc;
-
-use resvg::usvg::Tree;
-
 use super::sheets::{BOTTOM, LEFT, RIGHT, Sheets, Stamp, TOP, Type, lines};
 use super::table;
+use crate::chart::canvas::Canvas;
 use crate::chart::{Anchor, Chart, Ink, SvgOptions, text};
 use crate::document::{Document, Figure, Found};
-use crate::render::RenderError;
 use crate::render::html::{evidence_text, evidence_unit};
-use crate::render::image;
 use crate::{Finding, HealthStatus, Report, Severity, Unit, Value, number};
 
 const BODY: f64 = 9.0;
@@ -22,7 +17,7 @@ const CHART_WIDTH: f64 = 760.0;
 const EVIDENCE: usize = 8;
 
 /// Lays a document out.
-pub fn flow(document: &Document, rows: usize) -> Result<Sheets, RenderError> {
+pub fn flow(document: &Document, rows: usize) -> Sheets {
     let mut sheets = Sheets::new();
     head(&mut sheets, document);
     if let Some(verdict) = &document.report.verdict {
@@ -33,7 +28,7 @@ pub fn flow(document: &Document, rows: usize) -> Result<Sheets, RenderError> {
         sheets.space(22.0);
         // A heading is never the last thing of a page.
         let first = match parts.first() {
-            Some(Found::Chart(chart)) => Picture::of(chart)?.height(),
+            Some(Found::Chart(chart)) => Picture::of(chart).height(),
             _ => 100.0,
         };
         sheets.need(48.0 + first);
@@ -52,7 +47,7 @@ pub fn flow(document: &Document, rows: usize) -> Result<Sheets, RenderError> {
         }
         for part in parts {
             match part {
-                Found::Chart(chart) => draw(&mut sheets, chart)?,
+                Found::Chart(chart) => draw(&mut sheets, chart),
                 Found::Table(table) => table::table(&mut sheets, table, rows),
                 Found::Findings => findings(&mut sheets, &document.report.findings),
                 Found::Health => health(&mut sheets, &document.report),
@@ -65,7 +60,7 @@ pub fn flow(document: &Document, rows: usize) -> Result<Sheets, RenderError> {
             }
         }
     }
-    Ok(sheets)
+    sheets
 }
 
 fn head(sheets: &mut Sheets, document: &Document) {
@@ -117,7 +112,7 @@ fn labelled(sheets: &mut Sheets, label: &str, ink: Ink, words: &str) {
 
 /// A chart that is ready to be placed.
 struct Picture {
-    tree: Tree,
+    canvas: Canvas,
     /// Height of its title and description.
     words: f64,
     /// Size on the page.
@@ -126,15 +121,15 @@ struct Picture {
 
 impl Picture {
     /// As wide as the page allows, and never higher than one.
-    fn of(chart: &Chart) -> Result<Self, RenderError> {
-        let svg = chart.svg(&SvgOptions { width: CHART_WIDTH, heading: false, ..SvgOptions::default() });
-        let tree = image::tree(&svg)?;
+    fn of(chart: &Chart) -> Self {
+        let options = SvgOptions { width: CHART_WIDTH, heading: false, ..SvgOptions::default() };
+        let canvas = chart.canvas(&options);
         let style = Type::new(BODY, Ink::Muted);
         let words = lines(&chart.description, style, RIGHT - LEFT).len() as f64 * style.size * 1.4 + 24.0;
-        let (width, height) = (f64::from(tree.size().width()), f64::from(tree.size().height()));
+        let (width, height) = (canvas.width, canvas.height);
         let most = BOTTOM - TOP - words - 60.0;
         let by = ((RIGHT - LEFT) / width).min(most / height);
-        Ok(Self { tree, words, size: (width * by, height * by) })
+        Self { canvas, words, size: (width * by, height * by) }
     }
 
     fn height(&self) -> f64 {
@@ -143,8 +138,8 @@ impl Picture {
 }
 
 /// A chart with its title and description, never over two pages.
-fn draw(sheets: &mut Sheets, chart: &Chart) -> Result<(), RenderError> {
-    let picture = Picture::of(chart)?;
+fn draw(sheets: &mut Sheets, chart: &Chart) {
+    let picture = Picture::of(chart);
     sheets.space(14.0);
     sheets.need(picture.height());
     sheets.words((LEFT, sheets.y + 11.0), &chart.title, Type::new(11.0, Ink::Text).bold(), Anchor::Start);
@@ -152,9 +147,8 @@ fn draw(sheets: &mut Sheets, chart: &Chart) -> Result<(), RenderError> {
     sheets.paragraph(&chart.description, Type::new(BODY, Ink::Muted), LEFT);
     sheets.y += 6.0;
     let (y, (width, height)) = (sheets.y, picture.size);
-    sheets.push(Stamp::Drawing { x: LEFT, y, width, height, tree: Rc::new(picture.tree) });
+    sheets.push(Stamp::Drawing { x: LEFT, y, width, canvas: picture.canvas });
     sheets.y += height;
-    Ok(())
 }
 
 fn findings(sheets: &mut Sheets, findings: &[Finding]) {

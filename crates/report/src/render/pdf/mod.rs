@@ -1,11 +1,12 @@
 //! A document as PDF: A4 pages with bookmarks, tables whose heading is repeated, and charts that stay sharp.
 //!
 //! ```text
-//! document ─► flow (what goes on which page) ─► sheets (pages of marks) ─► emit (PDF)
+//! document ─► flow (what goes on which page) ─► sheets (pages of marks) ─► pen (operators of a page) ─► emit (PDF)
 //! ```
 
 mod emit;
 mod flow;
+mod pen;
 mod sheets;
 mod table;
 
@@ -14,5 +15,5 @@ use crate::document::Document;
 
 /// The PDF file; tables show at most `rows` rows (0 for all).
 pub fn pdf(document: &Document, rows: usize) -> Result<Vec<u8>, RenderError> {
-    emit::emit(document, flow::flow(document, rows)?)
+    emit::emit(document, flow::flow(document, rows))
 }

@@ -1,9 +1,6 @@
 //! Pages of marks, before they are a PDF: words, lines, boxes and drawings at places.
 
-use std::rc::Rc;
-
-use resvg::usvg::Tree;
-
+use crate::chart::canvas::Canvas;
 use crate::chart::{Anchor, Ink, text};
 
 /// A4 in points.
@@ -17,9 +14,29 @@ pub const BOTTOM: f64 = PAGE.1 - 56.0;
 
 /// Something at a place.
 pub enum Stamp {
-    Words { x: f64, y: f64, text: String, size: f64, bold: bool, ink: Ink, anchor: Anchor },
-    Box { x: f64, y: f64, width: f64, height: f64, ink: Ink },
-    Drawing { x: f64, y: f64, width: f64, height: f64, tree: Rc<Tree> },
+    Words {
+        x: f64,
+        y: f64,
+        text: String,
+        size: f64,
+        bold: bool,
+        ink: Ink,
+        anchor: Anchor,
+    },
+    Box {
+        x: f64,
+        y: f64,
+        width: f64,
+        height: f64,
+        ink: Ink,
+    },
+    /// A chart, in this width.
+    Drawing {
+        x: f64,
+        y: f64,
+        width: f64,
+        canvas: Canvas,
+    },
 }
 
 /// Letters of a size and weight.

@@ -5,7 +5,7 @@
 const SHIFTED: f64 = 10.0;
 
 /// Logarithm of the gamma function.
-pub(crate) fn ln_gamma(x: f64) -> f64 {
+pub fn ln_gamma(x: f64) -> f64 {
     let (mut x, mut shift) = (x, 0.0);
     while x < SHIFTED {
         shift -= x.ln();
@@ -17,7 +17,7 @@ pub(crate) fn ln_gamma(x: f64) -> f64 {
 }
 
 /// First derivative of the logarithm.
-pub(crate) fn digamma(x: f64) -> f64 {
+pub fn digamma(x: f64) -> f64 {
     let (mut x, mut shift) = (x, 0.0);
     while x < SHIFTED {
         shift -= 1.0 / x;
@@ -30,7 +30,7 @@ pub(crate) fn digamma(x: f64) -> f64 {
 }
 
 /// Second derivative of the logarithm.
-pub(crate) fn trigamma(x: f64) -> f64 {
+pub fn trigamma(x: f64) -> f64 {
     let (mut x, mut shift) = (x, 0.0);
     while x < SHIFTED {
         shift += 1.0 / (x * x);
@@ -43,7 +43,7 @@ pub(crate) fn trigamma(x: f64) -> f64 {
 }
 
 /// The number whose `trigamma` is this; it falls all the way, so halving the bracket finds it.
-pub(crate) fn trigamma_inverse(value: f64) -> f64 {
+pub fn trigamma_inverse(value: f64) -> f64 {
     let (mut low, mut high) = (-14.0f64, 14.0f64);
     for _ in 0..80 {
         let middle = (low + high) / 2.0;

@@ -4,15 +4,15 @@
 //! runs than their calls explain; what they have in common is a prior for each (empirical Bayes as in Smyth 2004,
 //! "Linear models and empirical Bayes methods for assessing differential expression").
 
-use super::bootstrap::Point;
-use super::gamma::{digamma, trigamma, trigamma_inverse};
+use crate::bootstrap::Point;
+use crate::gamma::{digamma, trigamma, trigamma_inverse};
 
 /// More freedom than this makes no difference.
 const ENDLESS: f64 = 1e6;
 
 /// What runs show of one kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Spread {
+pub struct Spread {
     /// Variance of a run as its calls explain it, as a share of the squared mean.
     explained: f64,
     /// The variance that runs show, as a multiple of that.
@@ -46,17 +46,17 @@ impl Spread {
 
 /// What kernels have in common.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Prior {
+pub struct Prior {
     excess: f64,
     freedom: f64,
 }
 
 impl Prior {
-    /// Fitted to the spreads of kernels: moments of their logarithms.
-    pub fn of(spreads: &[Spread]) -> Option<Self> {
+    /// Fitted to the spreads of kernels, of which there must be `least`: moments of their logarithms.
+    pub fn of(spreads: &[Spread], least: usize) -> Option<Self> {
         let usable: Vec<&Spread> = spreads.iter().filter(|spread| spread.excess > 0.0).collect();
         let n = usable.len() as f64;
-        if usable.len() < super::drift::LEAST_KERNELS {
+        if usable.len() < least {
             return None;
         }
         let level = |s: &&&Spread| s.excess.ln() - digamma(s.freedom / 2.0) + (s.freedom / 2.0).ln();
@@ -91,16 +91,16 @@ mod tests {
     #[test]
     fn alike_kernels_steady_each_other_and_unlike_ones_do_not() {
         let alike: Vec<Spread> = (0..40).map(|i| spread(1.5 + 0.02 * f64::from(i % 10))).collect();
-        let prior = Prior::of(&alike).unwrap();
+        let prior = Prior::of(&alike, 5).unwrap();
         assert_eq!(prior.freedom, ENDLESS);
         let (variance, freedom) = prior.steadied(&spread(0.2));
         assert!(freedom > 1e5 && variance > 1.4e-6 && variance < 2.2e-6, "{variance}");
         let unlike: Vec<Spread> = (0..40).map(|i| spread(10f64.powi(i % 5))).collect();
-        let prior = Prior::of(&unlike).unwrap();
+        let prior = Prior::of(&unlike, 5).unwrap();
         assert!(prior.freedom < 2.0, "{prior:?}");
         let (variance, _) = prior.steadied(&spread(1000.0));
         assert!(variance > 0.7e-3, "its own spread counts: {variance}");
-        assert_eq!(Prior::of(&alike[..4]), None);
-        assert!(Prior::of(&alike).unwrap().steadied(&spread(1e-9)).0 >= 1e-6);
+        assert_eq!(Prior::of(&alike[..4], 5), None);
+        assert!(Prior::of(&alike, 5).unwrap().steadied(&spread(1e-9)).0 >= 1e-6);
     }
 }

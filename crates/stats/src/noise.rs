@@ -1,6 +1,6 @@
 //! Spread between runs, and what it makes of a mean.
 
-use analysis::compare::student;
+use crate::student;
 
 /// Spread between runs of one configuration, pooled over all that were repeated.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -1,14 +1,12 @@
-//! How sure a change is: a two-level bootstrap over runs and the calls in them.
+//! How sure a change is: a two-level bootstrap over runs and the calls in them; and how sure a median is.
 //!
 //! A replicate draws runs with replacement, and in each drawn run the calls again. Runs differ by their own noise
 //! and by that of their calls; what the calls explain is taken off the first level, lest it count twice. The
 //! interval is the replicates' percentile interval, stretched for few runs (√(R/(R−1)) on each side, t instead of
 //! normal quantiles); the p-value is that of t = ln(ratio) / (standard error of the replicates).
 
-use std::sync::LazyLock;
-
-use super::series::Series;
-use super::student;
+use crate::random::Random;
+use crate::{robust, student};
 
 /// Replicates of a row.
 const REPLICATES: usize = 2000;
@@ -18,28 +16,17 @@ const ENDLESS: f64 = 1e9;
 
 /// One run's value of a row.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Point<'a> {
+pub struct Point<'a> {
+    /// Total or mean per call.
     pub value: f64,
     /// Of the value, by chance within the run.
     pub variance: f64,
+    /// Degrees of freedom of the variance; zero when it is not known.
     pub freedom: f64,
-    residuals: &'a [f64],
-    scale: f64,
-}
-
-impl<'a> Point<'a> {
-    /// The total of a series, or its mean per call.
-    pub fn of(series: Option<&'a Series>, per_call: bool) -> Self {
-        let Some(series) = series else { return Self::default() };
-        let scale = if per_call { 1.0 / series.calls.max(1) as f64 } else { 1.0 };
-        Self {
-            value: series.total as f64 * scale,
-            variance: series.variance * scale * scale,
-            freedom: series.freedom,
-            residuals: &series.residuals,
-            scale,
-        }
-    }
+    /// Distances of the run's calls from their expectation, to draw from; empty where there are too many.
+    pub residuals: &'a [f64],
+    /// What a residual is multiplied by to be in units of the value.
+    pub scale: f64,
 }
 
 impl Point<'_> {
@@ -51,13 +38,14 @@ impl Point<'_> {
 
 /// A change with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Estimate {
+pub struct Estimate {
     /// Candidate over base.
     pub ratio: f64,
     /// Bounds of the ratio; none where nothing tells the spread.
     pub bounds: Option<(f64, f64)>,
     /// Standard error of the ratio's logarithm.
     pub error: f64,
+    /// Degrees of freedom of the error.
     pub freedom: f64,
     /// Chance of such a change when nothing changed.
     pub p: f64,
@@ -80,7 +68,7 @@ impl Estimate {
 ///
 /// One run on both sides says nothing of the noise between runs: `run_noise` is then the half-width, as a
 /// share, that the interval gets for it.
-pub(crate) fn estimate(
+pub fn estimate(
     base: &[Point],
     candidate: &[Point],
     confidence: f64,
@@ -96,7 +84,7 @@ pub(crate) fn estimate(
     let known = !single || (base.freedom() > 0.0 && candidate.freedom() > 0.0);
     // Where only one side has repeats, its noise between runs is taken for both.
     let (lent_to_base, lent_to_candidate) = (candidate.between, base.between);
-    let mut random = Random(seed);
+    let mut random = Random::of_hash(seed);
     let mut errors = Errors::default();
     let mut replicates = Vec::with_capacity(REPLICATES);
     for _ in 0..REPLICATES {
@@ -112,10 +100,9 @@ pub(crate) fn estimate(
         let chance = 1.0 - confidence;
         let stretch =
             student::two_sided_quantile(chance, freedom) / student::two_sided_quantile(chance, ENDLESS);
-        replicates.sort_unstable_by(f64::total_cmp);
-        let at = |share: f64| replicates[((share * REPLICATES as f64) as usize).min(REPLICATES - 1)];
-        let below = (1.0 - at(chance / 2.0)).max(0.0) * stretch;
-        let above = (at(1.0 - chance / 2.0) - 1.0).max(0.0) * stretch;
+        let (low, high) = percentiles(&mut replicates, chance);
+        let below = (1.0 - low).max(0.0) * stretch;
+        let above = (high - 1.0).max(0.0) * stretch;
         let noise = if single { run_noise } else { 0.0 };
         let widened = |half: f64| half.hypot(noise);
         ((ratio * (1.0 - widened(below))).max(0.0), ratio * (1.0 + widened(above)))
@@ -167,7 +154,7 @@ impl<'a> Side<'a> {
         let n = self.runs.len();
         if n == 1 {
             let run = &self.runs[0];
-            return within(run, random) / self.mean + lent * random.normal();
+            return within(run, random) / self.mean + lent * random.table_normal();
         }
         let (mut between, mut inside) = (0.0, 0.0);
         for _ in 0..n {
@@ -184,7 +171,7 @@ impl<'a> Side<'a> {
 /// A draw of the run's calls again: how far their total is off.
 fn within(run: &Point, random: &mut Random) -> f64 {
     if run.residuals.is_empty() {
-        return if run.variance > 0.0 { run.variance.sqrt() * random.normal() } else { 0.0 };
+        return if run.variance > 0.0 { run.variance.sqrt() * random.table_normal() } else { 0.0 };
     }
     let n = run.residuals.len();
     let sum: f64 = (0..n).map(|_| run.residuals[random.below(n)]).sum();
@@ -226,63 +213,33 @@ impl Errors {
     }
 }
 
-/// A seed that belongs to a row whatever its place in a table.
-pub(crate) fn seed_of(parts: &[&str]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325u64;
-    for part in parts {
-        for byte in part.bytes().chain([0xff]) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-        }
-    }
-    hash
+/// 95 % interval of the median of these runs; the same runs always give the same interval.
+pub fn median_interval(values: &[f64]) -> (f64, f64) {
+    let mut random = Random::of_hash(0x9e37_79b9_7f4a_7c15);
+    let mut medians: Vec<f64> = (0..REPLICATES)
+        .map(|_| {
+            let drawn: Vec<f64> = values.iter().map(|_| values[random.below(values.len())]).collect();
+            robust::median(&drawn)
+        })
+        .collect();
+    percentiles(&mut medians, 0.05)
 }
 
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (((self.bits() >> 32) * n as u64) >> 32) as usize
-    }
-
-    fn normal(&mut self) -> f64 {
-        NORMALS[(self.bits() >> 40) as usize % NORMALS.len()]
-    }
+/// The replicates that all but a `chance` of the others lie between.
+fn percentiles(replicates: &mut [f64], chance: f64) -> (f64, f64) {
+    replicates.sort_unstable_by(f64::total_cmp);
+    let n = replicates.len();
+    let at = |share: f64| replicates[((share * n as f64) as usize).min(n - 1)];
+    (at(chance / 2.0), at(1.0 - chance / 2.0))
 }
-
-/// Normal numbers with mean 0 and variance 1 to draw from: a look-up costs a tenth of making one.
-static NORMALS: LazyLock<Vec<f64>> = LazyLock::new(|| {
-    let mut random = Random(1);
-    let unit = |bits: u64| ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
-    let mut numbers = Vec::new();
-    while numbers.len() < 8192 {
-        let (radius, angle) =
-            ((-2.0 * unit(random.bits()).ln()).sqrt(), std::f64::consts::TAU * unit(random.bits()));
-        // With its mirror image each number leaves the mean at zero.
-        numbers.extend([radius * angle.cos(), -radius * angle.cos()]);
-    }
-    let variance = numbers.iter().map(|n| n * n).sum::<f64>() / numbers.len() as f64;
-    numbers.iter().map(|n| n / variance.sqrt()).collect()
-});
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn runs(values: &[i64]) -> Vec<Series> {
-        values.iter().map(|&value| Series::figure(value)).collect()
-    }
-
-    fn points(series: &[Series]) -> Vec<Point<'_>> {
-        series.iter().map(|series| Point::of(Some(series), false)).collect()
+    /// Runs of one figure each.
+    fn runs(values: &[i64]) -> Vec<Point<'static>> {
+        values.iter().map(|&value| Point { value: value as f64, scale: 1.0, ..Point::default() }).collect()
     }
 
     /// Independent truth: Welch's interval for means of runs, worked out by hand.
@@ -290,7 +247,7 @@ mod tests {
     fn intervals_of_runs_are_those_of_welch() {
         let base = runs(&[1000, 1010, 990, 1005, 995]);
         let candidate = runs(&[1100, 1110, 1090, 1105, 1095]);
-        let found = estimate(&points(&base), &points(&candidate), 0.95, 0.0, 7).unwrap();
+        let found = estimate(&base, &candidate, 0.95, 0.0, 7).unwrap();
         let (spread, n) = (62.5f64, 5.0);
         let relative = (spread / n / 1000f64.powi(2) + spread / n / 1100f64.powi(2)).sqrt();
         assert!((found.ratio - 1.1).abs() < 1e-12);
@@ -303,27 +260,27 @@ mod tests {
             "{low} {high}"
         );
         assert!(found.p < 1e-4);
-        let same = estimate(&points(&base), &points(&candidate), 0.95, 0.0, 7).unwrap();
+        let same = estimate(&base, &candidate, 0.95, 0.0, 7).unwrap();
         assert_eq!(found, same, "the same seed gives the same replicates");
     }
 
     #[test]
     fn one_run_each_is_widened_and_one_call_each_tells_nothing() {
-        let calls: Vec<i64> = (0..300).map(|i| 1000 + i % 7).collect();
-        let one = [Series::of(&calls)];
-        let found = estimate(&points(&one), &points(&one), 0.95, 0.03, 7).unwrap();
+        // A run of 300 calls of about 1000 each, whose total varies by a hundredth of a percent.
+        let one = [Point { value: 300_900.0, variance: 900.0, freedom: 63.0, residuals: &[], scale: 1.0 }];
+        let found = estimate(&one, &one, 0.95, 0.03, 7).unwrap();
         let (low, high) = found.bounds.unwrap();
         assert!(low < 0.971 && high > 1.029 && low > 0.96 && high < 1.04, "{low} {high}");
         let single = runs(&[1000]);
-        let found = estimate(&points(&single), &points(&runs(&[2000])), 0.95, 0.03, 7).unwrap();
+        let found = estimate(&single, &runs(&[2000]), 0.95, 0.03, 7).unwrap();
         assert_eq!((found.bounds, found.p), (None, 1.0));
-        assert_eq!(estimate(&points(&runs(&[0])), &points(&single), 0.95, 0.03, 7), None);
+        assert_eq!(estimate(&runs(&[0]), &single, 0.95, 0.03, 7), None);
     }
 
     #[test]
     fn a_single_run_borrows_the_noise_of_repeats() {
         let repeats = runs(&[1000, 1030, 970, 1015, 985]);
-        let found = estimate(&points(&repeats), &points(&runs(&[1000])), 0.95, 0.03, 7).unwrap();
+        let found = estimate(&repeats, &runs(&[1000]), 0.95, 0.03, 7).unwrap();
         // Spread 2.4 % in the single run and 2.4 %/√5 in the mean of the repeats.
         assert!((found.error / (0.0237f64 * (1.0f64 + 0.2).sqrt()) - 1.0).abs() < 0.06, "{}", found.error);
         assert!(found.freedom < 8.1);

@@ -1,6 +1,6 @@
 //! Student's t: the distribution of a mean whose spread is itself estimated from few runs.
 
-use super::gamma::ln_gamma;
+use crate::gamma::ln_gamma;
 
 /// Chance that |t| is at least this large when nothing changed.
 pub fn two_sided(t: f64, freedom: f64) -> f64 {

@@ -1,7 +1,7 @@
 //! Statistics of a column; missing values (NaN) have no part in them.
 
 /// The mean.
-pub(super) fn mean(values: &[f64]) -> Option<f64> {
+pub fn mean(values: &[f64]) -> Option<f64> {
     let (mut sum, mut count) = (0.0, 0usize);
     for value in values.iter().filter(|value| !value.is_nan()) {
         sum += value;
@@ -11,17 +11,17 @@ pub(super) fn mean(values: &[f64]) -> Option<f64> {
 }
 
 /// The smallest.
-pub(super) fn smallest(values: &[f64]) -> Option<f64> {
+pub fn smallest(values: &[f64]) -> Option<f64> {
     values.iter().copied().filter(|value| !value.is_nan()).reduce(f64::min)
 }
 
 /// The largest.
-pub(super) fn largest(values: &[f64]) -> Option<f64> {
+pub fn largest(values: &[f64]) -> Option<f64> {
     values.iter().copied().filter(|value| !value.is_nan()).reduce(f64::max)
 }
 
 /// The sample standard deviation (n − 1).
-pub(super) fn deviation(values: &[f64]) -> Option<f64> {
+pub fn deviation(values: &[f64]) -> Option<f64> {
     let mean = mean(values)?;
     let there = values.iter().filter(|value| !value.is_nan());
     let (squares, count) =
@@ -30,7 +30,7 @@ pub(super) fn deviation(values: &[f64]) -> Option<f64> {
 }
 
 /// The value below which a share of all lies, interpolated between the closest two; reorders the values.
-pub(super) fn quantile(values: &mut Vec<f64>, share: f64) -> Option<f64> {
+pub fn quantile(values: &mut Vec<f64>, share: f64) -> Option<f64> {
     values.retain(|value| !value.is_nan());
     if values.is_empty() {
         return None;
