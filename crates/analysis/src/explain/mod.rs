@@ -56,6 +56,7 @@ pub fn explain(context: &Context, only: &[String]) -> Report {
         report.findings.extend(findings);
     }
     rank(&mut report.findings);
+    report.trace_start_ns = context.trace.bounds().map(|(first, _)| first);
     report.tables = vec![table];
     report
 }

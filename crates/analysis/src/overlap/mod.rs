@@ -61,6 +61,7 @@ pub fn overlap_report(context: &Context) -> Report {
     let mut report = base::report("overlap", context.trace);
     report.tables = vec![table, tables::concurrency(context, &devices)];
     report.findings = findings;
+    report.trace_start_ns = context.trace.bounds().map(|(first, _)| first);
     report.notes = notes;
     report
 }
