@@ -329,7 +329,8 @@ case $1 in 1) echo "time: 900 us";; 2) echo "time: 2000 us";; 3) echo "time: 100
 #[test]
 fn a_parameter_that_no_command_names_failed_the_search() {
     let folder = prepared();
-    std::fs::write(folder.path().join("space.json"), r#"{"params": {"A": [1, 2], "N": [3, 4]}}"#).expect("a space");
+    std::fs::write(folder.path().join("space.json"), r#"{"params": {"A": [1, 2], "N": [3, 4]}}"#)
+        .expect("a space");
     std::fs::write(folder.path().join("t.sh"), "echo t=$1$N").expect("a program");
     let report = json(rocm_perf().current_dir(folder.path()).args([
         "autotune",
@@ -340,9 +341,14 @@ fn a_parameter_that_no_command_names_failed_the_search() {
         "--metric",
         r"t=(\S+)",
     ]));
-    assert_eq!(report["result"]["best_config"]["value"], 13.0, "A=1 as an argument, N=3 from the environment");
+    assert_eq!(
+        report["result"]["best_config"]["value"], 13.0,
+        "A=1 as an argument, N=3 from the environment"
+    );
     let notes = report["notes"].as_array().expect("notes");
-    assert!(notes.iter().any(|note| note.as_str().is_some_and(|note| note.contains("environment variable N"))));
+    assert!(
+        notes.iter().any(|note| note.as_str().is_some_and(|note| note.contains("environment variable N")))
+    );
 }
 
 #[test]

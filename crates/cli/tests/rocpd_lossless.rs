@@ -20,13 +20,16 @@ fn database(folder: &Path) -> PathBuf {
     synth(folder, &["--scenario", "training", "--ranks", "1", "--steps", "2", "--to", "rocpd"]);
     let path = files(folder, ".db").remove(0);
     let db = Connection::open(&path).expect("a database");
-    let [node, process, agent, symbol, event, allocation] = [
+    let [node, process, agent, symbol, event, allocation, region, queue, stream] = [
         "rocpd_info_node",
         "rocpd_info_process",
         "rocpd_info_agent",
         "rocpd_info_kernel_symbol",
         "rocpd_event",
         "rocpd_memory_allocate",
+        "rocpd_region",
+        "rocpd_info_queue",
+        "rocpd_info_stream",
     ]
     .map(|plain| table(&db, plain));
     let columns: Vec<String> = db
@@ -41,8 +44,9 @@ fn database(folder: &Path) -> PathBuf {
          UPDATE {process} SET extdata = '{{\"kernel_rename\": true}}';
          UPDATE {agent} SET vendor_name = 'AMD', user_name = 'mine';
          UPDATE {event} SET correlation_id = id + 7;
-         UPDATE {allocation} SET level = 'SCRATCH', extdata = '{{\"flags\": \"2\"}}' \
-             WHERE id IN (SELECT id FROM {allocation} WHERE type = 'ALLOC' LIMIT 5);
+         INSERT INTO {allocation} (nid, pid, tid, agent_id, type, level, start, \"end\", address, size, queue_id, stream_id, event_id, extdata)
+             SELECT nid, pid, tid, (SELECT id FROM {agent} WHERE type = 'GPU' LIMIT 1), 'ALLOC', 'SCRATCH', start, \"end\", 4096 + id, 64,
+                 (SELECT id FROM {queue} LIMIT 1), (SELECT id FROM {stream} LIMIT 1), event_id, '{{\"flags\": \"2\"}}' FROM {region} LIMIT 5;
          INSERT INTO {symbol} (kernel_name, {columns}) SELECT 'never_ran.kd', {columns} FROM {symbol} LIMIT 3;"
     ))
     .expect("changes");
@@ -61,10 +65,13 @@ const VIEWS: [&str; 8] = [
 ];
 
 fn rows(database: &Path, view: &str, more: &[&str]) -> String {
-    let sql = format!("SELECT * FROM {view} ORDER BY 1, 2, 3, 4, 5");
+    let sql = format!("SELECT * FROM {view}");
     let mut arguments = vec!["query", database.to_str().expect("a path"), "--sql", &sql, "--format", "csv"];
     arguments.extend(more);
-    stdout(&arguments)
+    let text = stdout(&arguments);
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines[1..].sort_unstable();
+    lines.join("\n")
 }
 
 #[test]
