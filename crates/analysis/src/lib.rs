@@ -27,7 +27,6 @@ pub mod triage;
 pub mod verdict;
 mod words;
 
-
 pub use base::health;
 pub use breakdown::{BreakdownOptions, breakdown};
 pub use charts::charts;

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use analysis::triage::{NoRun, OneRun};
 use clap::Args;
+use convert::merge::{files_of_package, is_package};
+use convert::rocpd::part::{Part, TimedRows};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ingest::Progress;
 use model::classify::Classifier;
@@ -31,7 +33,15 @@ pub struct PathArgs {
 impl PathArgs {
     /// All inputs, at least one.
     pub fn paths(&self) -> Result<Vec<PathBuf>, Failure> {
-        let paths: Vec<PathBuf> = self.inputs.iter().chain(&self.more).cloned().collect();
+        let mut paths: Vec<PathBuf> = Vec::new();
+        for path in self.inputs.iter().chain(&self.more) {
+            // A folder is searched anyway; the list inside a package stands for the databases that it names.
+            if path.is_file() && is_package(path) {
+                paths.extend(files_of_package(path)?);
+            } else {
+                paths.push(path.clone());
+            }
+        }
         if paths.is_empty() {
             return Err(Failure::input("no input given")
                 .with_help("name a trace file or a folder, or try `rocm-perf demo` to see an example"));
@@ -74,6 +84,30 @@ impl InputArgs {
         let mut trace = self.read_all(&self.selection.widen(needs)?, output)?;
         self.selection.restrict(&mut trace, &classifier)?;
         Ok(trace)
+    }
+
+    /// The files of all inputs, if each is a rocpd database.
+    pub fn only_databases(&self) -> Result<Option<Vec<PathBuf>>, Failure> {
+        let paths = self.paths()?;
+        if paths.iter().any(|path| path.as_os_str() == "-") {
+            return Ok(None);
+        }
+        let inputs = ingest::find_inputs(&paths)?;
+        let all = inputs.iter().all(|input| input.format == ingest::Format::Rocpd);
+        Ok(all.then(|| inputs.into_iter().map(|input| input.path).collect()))
+    }
+
+    /// Reads the part of all inputs that is asked for, and which rows of the databases it leaves out.
+    pub fn read_part(&self, output: &OutputArgs) -> Result<(Trace, Part), Failure> {
+        let needs = Needs::everything();
+        if self.selection.is_empty() {
+            return Ok((self.read_all(&needs, output)?, Part::default()));
+        }
+        let mut trace = self.read_all(&self.selection.widen(&needs)?, output)?;
+        let all = TimedRows::of(&trace);
+        self.selection.restrict(&mut trace, &Classifier::builtin)?;
+        let part = Part::between(&all, &TimedRows::of(&trace));
+        Ok((trace, part))
     }
 
     fn read_all(&self, needs: &Needs, output: &OutputArgs) -> Result<Trace, Failure> {

@@ -1,5 +1,6 @@
 //! The `rocm-perf` program: arguments in, reports out. No logic of its own.
 
+mod aggregate;
 mod arguments;
 mod code;
 mod commands;

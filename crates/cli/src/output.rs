@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 
 use clap::{Args, ValueEnum};
-use report::{HealthStatus, Report, render};
+use report::{Document, HealthStatus, Report, render};
 
 use crate::failure::Failure;
 
@@ -16,10 +16,16 @@ const DEFAULT_WIDTH: usize = 120;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     #[default]
+    #[value(alias = "console")]
     Table,
     Json,
     Csv,
+    #[value(alias = "markdown")]
     Md,
+    #[value(alias = "dashboard")]
+    Html,
+    #[cfg(feature = "pdf")]
+    Pdf,
 }
 
 /// When to use colours.
@@ -86,7 +92,9 @@ impl OutputArgs {
     pub fn row_limit(&self) -> usize {
         self.limit.unwrap_or(match self.format() {
             Format::Table | Format::Md => DEFAULT_LIMIT,
-            Format::Json | Format::Csv => 0,
+            Format::Json | Format::Csv | Format::Html => 0,
+            #[cfg(feature = "pdf")]
+            Format::Pdf => DEFAULT_LIMIT,
         })
     }
 
@@ -119,9 +127,25 @@ impl OutputArgs {
             Format::Json => render::json(&report, env!("CARGO_PKG_VERSION")),
             Format::Csv => report.tables.first().map(render::csv).unwrap_or_default(),
             Format::Md => render::markdown(&report),
+            Format::Html => render::html(&document(&report)),
+            #[cfg(feature = "pdf")]
+            Format::Pdf => {
+                self.print_pdf(&report)?;
+                return self.gate(&report);
+            }
         };
         print(&text)?;
         self.gate(&report)
+    }
+
+    #[cfg(feature = "pdf")]
+    fn print_pdf(&self, report: &Report) -> Result<(), Failure> {
+        if std::io::stdout().is_terminal() {
+            return Err(Failure::input("a PDF is not for the terminal")
+                .with_help("send it to a file: `--format pdf > result.pdf`"));
+        }
+        let pdf = render::pdf(&document(report), self.row_limit());
+        print_bytes(&pdf.map_err(|error| Failure::input(format!("cannot make a PDF: {error}")))?)
     }
 
     /// Fails when `--strict` and the report's health failed.
@@ -170,10 +194,19 @@ impl OutputArgs {
     }
 }
 
+/// A report as a page.
+fn document(report: &Report) -> Document {
+    Document::of(&format!("rocm-perf {}", report.command), env!("CARGO_PKG_VERSION"), report.clone())
+}
+
 /// Writes to standard output. A reader that went away (`| head`) is no failure.
 pub fn print(text: &str) -> Result<(), Failure> {
+    print_bytes(text.as_bytes())
+}
+
+fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Failure::input(format!("cannot write to standard output: {error}")))
         }

@@ -215,7 +215,6 @@ fn bad_input_is_named() {
         said(r#"{"params": {"A": {"range": [8, 1]}}}"#, "true {A}", &[]),
         said(r#"{"params": {"A": {"values": [1, 2], "default": 3}}}"#, "true {A}", &[]),
         said(r#"{"BLOCK": [1, 2]}"#, "true {BLOK}", &[]),
-        said(r#"{"BLOCK": [1, 2], "N": [1, 2]}"#, "true {BLOCK}", &[]),
         said(r#"{"BLOCK": [1, 2]}"#, "true '{BLOCK}", &[]),
         said(r#"{"BLOCK": [1, 2]}"#, "true {BLOCK}", &["--trials", "0"]),
         said(r#"{"BLOCK": [1, 2]}"#, "true {BLOCK}", &["--minutes", "0"]),
@@ -325,6 +324,31 @@ case $1 in 1) echo "time: 900 us";; 2) echo "time: 2000 us";; 3) echo "time: 100
         assert_eq!(failure["status"], "unstable");
         assert_eq!(failure["detail"], "run 2 of it exited with 9: fault at 0x0");
     }
+}
+
+#[test]
+fn a_parameter_that_no_command_names_failed_the_search() {
+    let folder = prepared();
+    std::fs::write(folder.path().join("space.json"), r#"{"params": {"A": [1, 2], "N": [3, 4]}}"#)
+        .expect("a space");
+    std::fs::write(folder.path().join("t.sh"), "echo t=$1$N").expect("a program");
+    let report = json(rocm_perf().current_dir(folder.path()).args([
+        "autotune",
+        "--space",
+        "space.json",
+        "--cmd-template",
+        "sh t.sh {A}",
+        "--metric",
+        r"t=(\S+)",
+    ]));
+    assert_eq!(
+        report["result"]["best_config"]["value"], 13.0,
+        "A=1 as an argument, N=3 from the environment"
+    );
+    let notes = report["notes"].as_array().expect("notes");
+    assert!(
+        notes.iter().any(|note| note.as_str().is_some_and(|note| note.contains("environment variable N")))
+    );
 }
 
 #[test]

@@ -20,3 +20,4 @@ pub mod presets;
 pub mod profiler;
 pub mod run;
 pub mod slurm;
+pub mod tls;

@@ -361,7 +361,10 @@ fn what_cannot_be_meant_is_bad_usage() {
         (Options { profile_by_stage: Some(true), ..fine.clone() }, "`--profile-by-stage` is for SGLang"),
         (Options { mapping: Some(fine.formal.clone()), ..fine.clone() }, "are the same"),
         (with_url("localhost:30000"), "is not an address"),
-        (with_url("https://localhost:30000"), "https"),
+        (
+            Options { certificates: Some(folder.path().join("none.pem")), ..with_url("https://localhost:1") },
+            "trusted",
+        ),
         (nowhere, "no such folder"),
     ];
     for (options, message) in cases {

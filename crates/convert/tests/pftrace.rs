@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use common::{EPOCH, example, has, read, shared_traces, slices};
 use rocm_perf_convert::pftrace::{Options, stream, write};
-use trace::Trace;
+use trace::{RowRef, Trace};
 
 /// A message as `protoc --decode_raw` prints it: fields in order, texts unescaped.
 #[derive(Debug, Default)]
@@ -261,6 +261,29 @@ fn every_slice_flow_and_counter_is_there() {
     let call = &seen.annotations["hipLaunchKernel"];
     let argument = ("stream argument".to_string(), "0x7f00 \"quoted\"".to_string());
     assert_eq!(call.iter().filter(|pair| **pair == argument).count(), 80);
+}
+
+#[test]
+fn counter_tracks_read_zero_while_a_second_overlapping_kernel_ran() {
+    if !has("protoc") {
+        return;
+    }
+    let mut trace = Trace::default();
+    let source = trace.add_source(trace::Source::named("a.db", "rocpd"));
+    let process = trace.add_process(trace::Process::new(source, 1));
+    let agent = trace.add_agent(trace::Agent { process, kind: trace::AgentKind::Gpu, ..Default::default() });
+    let [gemm, waves] = ["gemm", "WAVES"].map(|name| trace.strings.intern(name));
+    let counter =
+        trace.add_counter_kind(trace::CounterKind { name: waves, process, agent, ..Default::default() });
+    for (start, end, value) in [(10, 30, 1.0), (20, 50, 2.0), (60, 70, 4.0)] {
+        let kernel = RowRef::kernel(trace.kernels.len());
+        trace.kernels.push(trace::Kernel { name: gemm, start, end, process, agent, ..Default::default() });
+        trace.counters.push(trace::Counter { kernel, counter, value, ..Default::default() });
+    }
+    trace.finish();
+    let mut points = seen(&trace).points["PMC WAVES"].clone();
+    points.sort_by_key(|(ns, _)| *ns);
+    assert_eq!(points, [(10, 1.0), (20, 3.0), (30, 2.0), (50, 0.0), (60, 4.0), (70, 0.0)]);
 }
 
 #[test]

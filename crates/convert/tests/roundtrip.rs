@@ -15,7 +15,7 @@ const FORMATS: [&str; 5] = ["csv", "chrome", "chrome.gz", "rocpd", "pftrace"];
 fn write(trace: &Trace, format: &str, folder: &Path) {
     match format {
         "csv" => {
-            let options = csv::Options { columns: csv::ColumnSet::Rocpd };
+            let options = csv::Options { columns: csv::ColumnSet::Rocpd, ..Default::default() };
             csv::write(trace, &folder.join("14"), &options).expect("written");
         }
         "rocpd" => {

@@ -7,18 +7,24 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 /// The tables, one per set of architectures with the same facts.
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 13] = [
+    include_str!("../data/arch/gfx906.toml"),
     include_str!("../data/arch/gfx908.toml"),
     include_str!("../data/arch/gfx90a.toml"),
     include_str!("../data/arch/gfx942.toml"),
     include_str!("../data/arch/gfx950.toml"),
+    include_str!("../data/arch/gfx1010.toml"),
     include_str!("../data/arch/gfx1030.toml"),
     include_str!("../data/arch/gfx1100.toml"),
     include_str!("../data/arch/gfx1102.toml"),
     include_str!("../data/arch/gfx1150.toml"),
     include_str!("../data/arch/gfx1151.toml"),
     include_str!("../data/arch/gfx1200.toml"),
+    include_str!("../data/arch/gfx1250.toml"),
 ];
+
+/// Targets that stand for several architectures.
+const GENERIC: &str = include_str!("../data/arch/generic.toml");
 
 /// One architecture, such as gfx942.
 #[derive(Clone, Debug, PartialEq)]
@@ -143,6 +149,42 @@ struct Table {
     facts: toml::Table,
 }
 
+/// The file of generic targets.
+#[derive(Deserialize)]
+struct Generics {
+    generic: Vec<Generic>,
+}
+
+/// One target that several architectures run.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Generic {
+    name: String,
+    elf_machine: u32,
+    /// The member with the fewest registers and the least LDS.
+    least: String,
+    members: Vec<String>,
+}
+
+impl Generic {
+    /// The facts that hold on every member: its limits are the least, its rates are not known.
+    fn arch(&self, known: &[Arch]) -> Arch {
+        let least = known.iter().find(|arch| arch.name == self.least).expect("embedded generic target");
+        let unverified = vec![format!(
+            "a generic target: waves, registers and LDS are the least of {}; rates depend on the GPU it runs on",
+            self.members.join(", ")
+        )];
+        let facts = Facts {
+            bytes_per_clock: ByteRates::default(),
+            flops_per_clock: FlopRates::default(),
+            counters: String::new(),
+            unverified,
+            ..least.facts.clone()
+        };
+        Arch { name: self.name.clone(), elf_machine: self.elf_machine, facts, products: Vec::new() }
+    }
+}
+
 static ARCHS: LazyLock<Vec<Arch>> = LazyLock::new(|| {
     let mut archs = Vec::new();
     for text in TABLES {
@@ -155,6 +197,9 @@ static ARCHS: LazyLock<Vec<Arch>> = LazyLock::new(|| {
             archs.push(Arch { name: name.clone(), elf_machine, facts: facts.clone(), products });
         }
     }
+    let generics: Generics = toml::from_str(GENERIC).expect("embedded table of generic targets");
+    let generic: Vec<Arch> = generics.generic.iter().map(|target| target.arch(&archs)).collect();
+    archs.extend(generic);
     archs
 });
 
@@ -246,6 +291,44 @@ mod tests {
                 for (mode, xccs) in &product.xccs {
                     let whole = product.xccs["SPX"];
                     assert!(whole % xccs == 0 && product.cus % whole == 0, "{} {mode}", product.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn these_architectures_were_unknown() {
+        for name in ["gfx906", "gfx940", "gfx941", "gfx1010", "gfx1036", "gfx1250"] {
+            assert_eq!(find(name).map(|arch| arch.name.as_str()), Some(name));
+        }
+        assert_eq!(find("gfx906").unwrap().product("MI60").unwrap().memory_gbps, 1024.0);
+        assert!(find("gfx941").unwrap().products.is_empty());
+    }
+
+    #[test]
+    fn generic_targets_were_refused() {
+        let generics = [
+            ("gfx9-generic", "gfx906"),
+            ("gfx9-4-generic", "gfx942"),
+            ("gfx10-1-generic", "gfx1010"),
+            ("gfx10-3-generic", "gfx1030"),
+            ("gfx11-generic", "gfx1102"),
+            ("gfx12-generic", "gfx1201"),
+        ];
+        for (name, member) in generics {
+            let arch = find(&format!("amdgcn-amd-amdhsa--{name}:xnack-")).unwrap_or_else(|| panic!("{name}"));
+            assert_eq!(arch.facts.vgpr, find(member).unwrap().facts.vgpr, "{name}");
+            assert!(arch.facts.flops_per_clock.vector.is_empty() && arch.products.is_empty(), "{name}");
+        }
+        // Nothing that is said of a generic target may be more than a member has.
+        let table: Generics = toml::from_str(GENERIC).unwrap();
+        for generic in &table.generic {
+            let target = find(&generic.name).unwrap();
+            for member in generic.members.iter().filter_map(|member| find(member)) {
+                assert!(target.facts.lds.bytes <= member.facts.lds.bytes, "{}", member.name);
+                for &size in &target.facts.wave_sizes {
+                    let (most, own) = (target.vgpr_file(size).unwrap(), member.vgpr_file(size).unwrap());
+                    assert!(most.per_simd <= own.per_simd, "{}", member.name);
                 }
             }
         }

@@ -27,6 +27,8 @@ pub struct Product {
     pub memory_gb: f64,
     /// Peak memory bandwidth in GB/s (10⁹ bytes).
     pub memory_gbps: f64,
+    /// Memory channels, where there are others than channels of the second-level cache.
+    pub memory_channels: Option<u32>,
     /// Second-level cache per XCC.
     pub l2_kb_per_xcc: u32,
     /// Channels of the second-level cache per XCC, where known.

@@ -204,6 +204,7 @@ fn example(processes: usize, calls: i64) -> Trace {
                 queue,
                 stream: streams[1],
                 correlation,
+                flags: if i % 3 == 0 { OptI64::some(2) } else { OptI64::NONE },
             });
             let [smi, power, watts, mark] =
                 ["amd_smi", "GPU Power", "W", "MARKER_CORE_API"].map(|s| word(&mut t, s));
@@ -362,7 +363,7 @@ fn said(t: &Trace) -> Vec<String> {
     }
     for a in t.memory_allocations.rows() {
         lines.push(format!(
-            "allocation {} {} {} {} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {}",
+            "allocation {} {} {} {} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {} {:?}",
             text(a.kind),
             text(a.level),
             a.start,
@@ -374,7 +375,8 @@ fn said(t: &Trace) -> Vec<String> {
             agent(a.agent),
             queue(a.queue),
             stream(a.stream),
-            a.correlation
+            a.correlation,
+            a.flags
         ));
     }
     for s in t.samples.rows() {

@@ -17,6 +17,12 @@ pub enum Error {
         /// SQLite's reason.
         why: String,
     },
+    /// More databases than a part can be taken of.
+    #[error("a part can be queried of at most {most} databases at once")]
+    TooManyForPart {
+        /// How many can be.
+        most: usize,
+    },
     /// The SQL is wrong, or failed while it ran.
     #[error(transparent)]
     Sql(#[from] SqlError),
@@ -28,6 +34,7 @@ impl Error {
         match self {
             Error::Input(error) => error.help().map(str::to_string),
             Error::Open { .. } => None,
+            Error::TooManyForPart { .. } => Some("merge them first".into()),
             Error::Sql(error) => error.hint.clone(),
         }
     }

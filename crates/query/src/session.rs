@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use convert::rocpd::part::Part;
 use ingest::{Format, Progress};
 use rusqlite::{Connection, InterruptHandle};
 use trace::Health;
@@ -40,8 +41,13 @@ impl Session {
 
     /// Opens rocpd databases as they are.
     pub fn of_databases(paths: Vec<PathBuf>) -> Result<Session, Error> {
+        Self::of_part(paths, &Part::default())
+    }
+
+    /// Opens rocpd databases as they are, without the rows that a window or a filter leaves out.
+    pub fn of_part(paths: Vec<PathBuf>, part: &Part) -> Result<Session, Error> {
         let mut connection = empty_connection().map_err(internal)?;
-        let opened = databases::open(&mut connection, paths)?;
+        let opened = databases::open(&mut connection, paths, part)?;
         Self::guarded(connection, opened.health, opened.copies)
     }
 
@@ -65,6 +71,11 @@ impl Session {
     /// What is known to be wrong with the inputs: the same database given twice, missing tables …
     pub fn health(&self) -> &Health {
         &self.health
+    }
+
+    /// Adds what is known of the inputs from elsewhere.
+    pub fn add_health(&mut self, health: Health) {
+        self.health.checks.extend(health.checks);
     }
 
     /// Runs every statement of a text and gives the result of the last, whose rows come as they are asked for.

@@ -19,6 +19,7 @@
 
 pub mod chart;
 mod document;
+mod evidence;
 mod finding;
 mod fonts;
 mod layout;
@@ -96,6 +97,8 @@ pub struct Report {
     pub verdict: Option<Verdict>,
     /// Tables in the order to show them.
     pub tables: Vec<Table>,
+    /// First nanosecond of the trace, on its own clock: moments that findings name count from it.
+    pub trace_start_ns: Option<i64>,
     /// Findings, most important first.
     pub findings: Vec<Finding>,
     /// Pictures, in the order to show them.

@@ -135,7 +135,12 @@ impl Column {
             Unit::Gbps => ("_gbps", " GB/s"),
             Unit::None => ("", ""),
         };
-        self.key.strip_suffix(suffix).unwrap_or(&self.key).replace('_', " ") + unit
+        let name = self.key.strip_suffix(suffix).unwrap_or(&self.key);
+        // `mean` is a time wherever there are times; a mean of sizes says so.
+        if self.unit == Unit::Bytes && ["mean", "median", "min", "max"].contains(&name) {
+            return format!("{name} bytes");
+        }
+        name.replace('_', " ") + unit
     }
 }
 

@@ -47,7 +47,8 @@ pub fn percent(part: i64, whole: i64) -> f64 {
     if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
 }
 
-fn median(values: &mut [i64]) -> i64 {
+/// The middle value; the mean of the two middle ones, rounded down, for an even count; zero of none. Reorders the slice.
+pub fn median(values: &mut [i64]) -> i64 {
     let middle = values.len() / 2;
     if values.is_empty() {
         return 0;

@@ -48,7 +48,7 @@ mod window;
 pub use args::{Arg, Args};
 pub use columns::{Permute, Remap, Remapping};
 pub use counter_columns::{CounterColumn, CounterColumns};
-pub use counters::{Counter, CounterKind, Counters};
+pub use counters::{Aggregate, Counter, CounterKind, Counters};
 pub use health::{Check, Health, Status};
 pub use identity::{
     Agent, AgentKind, KernelSymbol, Metadata, Process, Queue, RANK_VARIABLES, Source, Stream, Thread,

@@ -90,5 +90,7 @@ table! {
         stream: StreamId,
         /// The call it belongs to. Zero: none.
         correlation: i64,
+        /// Flags of a scratch allocation, as the source numbers them.
+        flags: OptI64,
     }
 }

@@ -104,6 +104,7 @@ impl Needs {
             memory_copies: true,
             memory_allocations: true,
             regions: true,
+            samples: true,
             links: true,
             ..Self::nothing()
         }

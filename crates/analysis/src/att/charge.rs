@@ -183,16 +183,8 @@ impl Charged {
             if line.idle > 0 {
                 self.add("dependency or arbitration", line.idle as f64);
             }
-            let text = line.isa.as_str();
-            let counted = |word: &str| text.contains(word);
             match class.unit.as_str() {
-                "wait" if counted("vmcnt") || counted("loadcnt") || counted("storecnt") => {
-                    self.add("memory latency", line.latency as f64);
-                }
-                "wait" if counted("kmcnt") => self.add("scalar memory latency", line.latency as f64),
-                "wait" if counted("dscnt") => self.add("LDS latency", line.latency as f64),
-                "wait" if counted("lgkmcnt") => self.add("LDS or scalar memory latency", line.latency as f64),
-                "wait" => self.add("wait for something not recorded", line.latency as f64),
+                "wait" => self.add(awaited(&line.isa), line.latency as f64),
                 "barrier" => self.add("barrier", line.latency as f64),
                 unit => {
                     let busy = match unit {
@@ -215,5 +207,49 @@ impl Charged {
         let cycles: f64 =
             self.causes.iter().filter(|(cause, _)| causes.contains(cause)).map(|(_, c)| c).sum();
         (self.total > 0).then(|| 100.0 * cycles / self.total as f64)
+    }
+}
+
+/// What a wait instruction waits for, by the counters that it names. Counters are whole words: `kmcnt` (scalar memory
+/// alone, from gfx12 on) is the end of `lgkmcnt` (LDS, scalar memory and messages).
+fn awaited(isa: &str) -> &'static str {
+    const COUNTERS: [(&str, &str); 9] = [
+        ("vmcnt", "memory latency"),
+        ("vscnt", "memory latency"),
+        ("loadcnt", "memory latency"),
+        ("storecnt", "memory latency"),
+        ("samplecnt", "memory latency"),
+        ("bvhcnt", "memory latency"),
+        ("kmcnt", "scalar memory latency"),
+        ("dscnt", "LDS latency"),
+        ("lgkmcnt", "LDS or scalar memory latency"),
+    ];
+    let names = |counter: &str| isa.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == counter);
+    let named = COUNTERS.iter().find(|(counter, _)| names(counter));
+    named.map_or("wait for something not recorded", |(_, cause)| cause)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_for_the_lds_was_charged_to_scalar_memory_because_lgkmcnt_ends_in_kmcnt() {
+        let cases = [
+            ("s_waitcnt lgkmcnt(0)", "LDS or scalar memory latency"),
+            ("s_wait_kmcnt 0x0", "scalar memory latency"),
+            ("s_waitcnt vmcnt(0) lgkmcnt(0)", "memory latency"),
+            ("s_waitcnt_lgkmcnt null, 0x0", "LDS or scalar memory latency"),
+            ("s_wait_dscnt 0x1", "LDS latency"),
+        ];
+        for (isa, cause) in cases {
+            assert_eq!(awaited(isa), cause, "{isa}");
+        }
+    }
+
+    #[test]
+    fn the_counter_of_stores_was_unknown() {
+        assert_eq!(awaited("s_waitcnt_vscnt null, 0x0"), "memory latency");
+        assert_eq!(awaited("s_waitcnt_depctr 0xfffe"), "wait for something not recorded");
     }
 }

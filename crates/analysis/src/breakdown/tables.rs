@@ -7,9 +7,9 @@ use super::BreakdownOptions;
 use super::lanes::{GpuRow, Lane};
 use super::sweep::Timeline;
 use crate::base;
-use stats::percent;
 use model::classify::Classes;
 use model::lanes::Bucket;
+use stats::percent;
 
 /// The stage when the run is not told apart into stages.
 const ONE_STAGE: &str = "all";

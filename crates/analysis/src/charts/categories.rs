@@ -5,8 +5,8 @@ use report::{Unit, Value, show};
 use trace::Map;
 
 use super::{Gpu, duration};
-use stats::percent;
 use model::classify::Category;
+use stats::percent;
 
 fn category(gpu: &Gpu, row: trace::RowRef) -> Category {
     gpu.classes.of_row(gpu.trace, row).map_or(Category::Other, |class| class.category)

@@ -5,9 +5,9 @@ use report::{Unit, Value, show};
 use trace::{Map, RowRef, StrId, Table};
 
 use super::{Gpu, duration};
-use stats::percent;
 use model::classify::Category;
 use model::names::display_name;
+use stats::percent;
 
 /// Bars before the rest.
 const SHOWN: usize = 15;

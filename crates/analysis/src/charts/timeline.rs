@@ -5,9 +5,9 @@ use report::{Unit, Value, show};
 use trace::Table;
 
 use super::{Gpu, duration};
-use stats::percent;
 use model::lanes::{GpuRow, Lane};
 use model::names::display_name;
+use stats::percent;
 
 /// GPUs beyond this many are left out.
 const STRIPS: usize = 16;

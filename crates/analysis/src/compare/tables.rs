@@ -3,8 +3,8 @@
 use report::{Column, Table, Unit, Value};
 
 use super::rows::{Figures, Row, Rows, percent};
-use stats as statistics;
 use model::names;
+use stats as statistics;
 use stats::bootstrap::Estimate;
 
 const NOT_IN_BASE: &str = "not in the base";

@@ -115,6 +115,7 @@ pub fn present(context: &Run, explained: &Explained, options: &VerdictOptions) -
         table.push(rule_row(judgement.rule.id, judgement.rule.finds, status, why, found, judgement.gain));
     }
     report.findings = explained.findings.clone();
+    report.trace_start_ns = context.trace.bounds().map(|(first, _)| first);
     report.tables = vec![idle::table(context.trace, &explained.accounts), table];
     report
 }

@@ -5,9 +5,9 @@ use report::{Finding, Severity, Value};
 use super::facts::{Facts, Sum};
 use crate::base;
 use crate::critical_path::Scenario;
-use stats::percent;
 use crate::words::duration;
 use model::names;
+use stats::percent;
 
 /// What a rule says of a run.
 pub(super) enum Verdict {

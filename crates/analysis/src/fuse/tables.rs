@@ -6,10 +6,10 @@ use report::{Column, Finding, Severity, Table, Unit, Value};
 use trace::{Map, RowRef, StrId};
 
 use super::{Active, Confidence, Fuse, FuseInstance, LeftOut, Opportunity, Search};
-use stats::percent;
 use model::classify::Platform;
 use model::names::display_name;
 use model::stages::Stage;
+use stats::percent;
 
 /// A finding whose ceiling is at least this share of its stage is of high, or of medium, severity.
 const HIGH_PCT: f64 = 5.0;

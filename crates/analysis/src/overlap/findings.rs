@@ -7,10 +7,10 @@ use super::order::Cause;
 use super::risk::Why;
 use super::rules::{Kind, Rules};
 use super::tables::{scope, stage_word};
-use stats::percent;
 use crate::words::duration;
 use model::Run;
 use model::names;
+use stats::percent;
 
 /// Which priorities are worth a finding.
 const PRIORITIES: [&str; 2] = ["P1", "P2"];

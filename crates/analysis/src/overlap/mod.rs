@@ -62,6 +62,7 @@ pub fn overlap_report(context: &Run) -> Report {
     let mut report = base::report("overlap", context.trace);
     report.tables = vec![table, tables::concurrency(context, &devices)];
     report.findings = findings;
+    report.trace_start_ns = context.trace.bounds().map(|(first, _)| first);
     report.notes = notes;
     report
 }

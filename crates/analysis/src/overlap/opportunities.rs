@@ -10,11 +10,11 @@ use super::pools::Pools;
 use super::risk::{Scene, Why, confidence};
 use super::rules::{Decision, Kind, Risk, Rules, Verdict};
 use super::syncs::{Knowledge, operations};
-use stats::percent;
 use model::Run;
 use model::attribution::SiteId;
 use model::order::Operations;
 use model::stages::Stage;
+use stats::percent;
 
 /// A device with all that its work's risk is told from.
 pub(super) struct Analysed {

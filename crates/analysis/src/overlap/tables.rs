@@ -5,11 +5,11 @@ use report::{Column, Table, Unit, Value};
 use super::opportunities::{Analysed, Opportunity};
 use super::rules::Kind;
 use crate::base;
-use stats::percent;
 use model::Run;
 use model::attribution::Source;
 use model::names;
 use model::stages::Stage;
+use stats::percent;
 
 /// The stage when the run is not told apart into stages.
 const ONE_STAGE: &str = "all";

@@ -14,6 +14,7 @@ const BYTES_PER_CHANNEL: f64 = 32.0;
 /// Adds what is not known yet, from the first GPU that ran a kernel.
 pub(super) fn complete(specs: &mut Specs, trace: &Trace) {
     if specs.text("gpu_arch").is_some() {
+        correct_memory_channels(specs);
         return;
     }
     let used = trace.kernels.agent.iter().find_map(|agent| agent.get());
@@ -57,9 +58,57 @@ pub(super) fn complete(specs: &mut Specs, trace: &Trace) {
     // The product's bandwidth, as the clock that this many channels would need for it.
     let whole_gpu = product.map(|product| xcds / f64::from(product.total_xccs().max(1)));
     let bandwidth = product.zip(whole_gpu).map(|(product, share)| product.memory_gbps * share);
-    add("num_hbm_channels", channels);
+    let memory_channels = product.and_then(|product| product.memory_channels).zip(whole_gpu);
+    let memory_channels = memory_channels.map(|(channels, share)| f64::from(channels) * share).or(channels);
+    add("num_hbm_channels", memory_channels);
     add(
         "max_mclk",
-        bandwidth.zip(channels).map(|(gbps, channels)| gbps * 1000.0 / BYTES_PER_CHANNEL / channels),
+        bandwidth.zip(memory_channels).map(|(gbps, channels)| gbps * 1000.0 / BYTES_PER_CHANNEL / channels),
     );
+}
+
+/// The profiler counts a memory channel for each channel of the second-level cache. An MI300A has three quarters of the
+/// MI300X's XCCs and all of its memory, so that its bandwidth came out as 3,994 GB/s instead of 5,325.
+fn correct_memory_channels(specs: &mut Specs) {
+    let arch = specs.text("gpu_arch").and_then(arch::find);
+    let product = arch.zip(specs.text("gpu_model")).and_then(|(arch, model)| arch.product(model));
+    let Some((product, channels)) = product.and_then(|product| Some((product, product.memory_channels?)))
+    else {
+        return;
+    };
+    let counted = product.l2_channels_per_xcc.map(|per_xcc| f64::from(per_xcc * product.total_xccs()));
+    if specs.number("num_hbm_channels").is_some() && specs.number("num_hbm_channels") == counted {
+        let corrections = [("num_hbm_channels".to_string(), f64::from(channels))];
+        *specs = std::mem::take(specs).corrected(&corrections);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_peak_of_an_mi300a_was_3994() {
+        let mut specs = Specs::default();
+        for (key, value) in [
+            ("gpu_arch", "gfx942"),
+            ("gpu_model", "MI300A"),
+            ("num_hbm_channels", "96"),
+            ("max_mclk", "1300"),
+        ] {
+            specs.add(key, value);
+        }
+        complete(&mut specs, &Trace::default());
+        let gbps = specs.number("max_mclk").unwrap() / 1000.0
+            * BYTES_PER_CHANNEL
+            * specs.number("num_hbm_channels").unwrap();
+        assert_eq!(gbps.round(), 5325.0);
+        // Of another product, and of one that somebody corrected, nothing changes.
+        let mut other = Specs::default();
+        for (key, value) in [("gpu_arch", "gfx942"), ("gpu_model", "MI300X"), ("num_hbm_channels", "96")] {
+            other.add(key, value);
+        }
+        complete(&mut other, &Trace::default());
+        assert_eq!(other.number("num_hbm_channels"), Some(96.0));
+    }
 }

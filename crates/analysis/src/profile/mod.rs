@@ -9,15 +9,15 @@ use hw::code_object::Contents;
 use report::{Report, Table, Value};
 use trace::{Needs, ThreadTrace, Trace};
 
+use crate::att;
 use crate::base;
 use crate::bottleneck::{Figures, KernelFigures, bottlenecks, kernel_figures, put_workgroups};
 use crate::critical_path::{CriticalPathOptions, critical_path, critical_path_needs};
 use crate::occupancy::{OccupancyOptions, occupancy, occupancy_needs, resources};
 use crate::roofline::{RooflineOptions, roofline, roofline_needs};
 use crate::stability::{RunTimes, Stability, stability_tables};
-use crate::att;
-use stats::percent;
 use model::classify::Classifier;
+use stats::percent;
 
 pub use crate::stability::process_spread;
 pub use result::process_result;

@@ -111,11 +111,24 @@ pub(super) fn of(trace: &Trace, options: &RooflineOptions) -> Device {
     let recorded = recorded.setup();
     // What is recorded of the XCCs is of the partition that was run on, not of one that is asked about.
     let asked_partition = options.compute_partition.is_some() || options.cus.is_some();
+    // The recorded compute units are those of the partition that was run on; another partition has its share of them.
+    let recorded_cus = match (&options.compute_partition, recorded.cus) {
+        (Some(asked), Some(cus)) => {
+            let product = options.product.as_deref().or(recorded.product);
+            let ran_on = Setup { product, ..recorded.clone() };
+            let asked = Setup { compute_partition: Some(asked), xccs: None, ..ran_on.clone() };
+            match (hw::peaks::xccs(arch, &ran_on), hw::peaks::xccs(arch, &asked)) {
+                (Some(ran_on), Some(asked)) => Some(cus * asked / ran_on.max(1)),
+                _ => Some(cus),
+            }
+        }
+        (_, cus) => cus,
+    };
     let setup = Setup {
         product: options.product.as_deref().or(recorded.product),
         compute_partition: options.compute_partition.as_deref().or(recorded.compute_partition),
         memory_partition: options.memory_partition.as_deref().or(recorded.memory_partition),
-        cus: options.cus.or(recorded.cus),
+        cus: options.cus.or(recorded_cus),
         xccs: recorded.xccs.filter(|_| !asked_partition),
         clock_mhz: options.clock_mhz.or(recorded.clock_mhz),
         memory_gbps: options.memory_gbps,

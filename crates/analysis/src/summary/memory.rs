@@ -5,7 +5,7 @@ use trace::{OptI64, Trace};
 
 use super::Ranks;
 use super::group::Groups;
-use stats::rounded_mean;
+use stats::{Durations, rounded_mean};
 
 /// Calls, time and bytes of one group.
 #[derive(Clone, Default)]
@@ -73,23 +73,31 @@ pub(super) fn copies(trace: &Trace, ranks: &Ranks) -> Table {
     let copies = &trace.memory_copies;
     let groups = Groups::by(copies.len(), |i| (ranks.of(copies.process[i]), copies.name[i]));
     let moved = gather(&groups, |i| (copies.end[i] - copies.start[i], copies.bytes[i]));
+    let (mut durations, bounds) = groups.gather(|i| copies.end[i] - copies.start[i]);
+    let times: Vec<Durations> =
+        (0..groups.keys.len()).map(|g| Durations::of(&mut durations[bounds[g]..bounds[g + 1]])).collect();
     let mut rows: Vec<_> = groups
         .keys
         .iter()
-        .zip(&moved)
-        .map(|(&(rank, name), moved)| (rank, trace.strings.get(name), moved))
+        .zip(moved.iter().zip(&times))
+        .map(|(&(rank, name), (moved, times))| (rank, trace.strings.get(name), moved, times))
         .collect();
     rows.sort_by(|a, b| (a.0, -a.2.total_ns, a.1).cmp(&(b.0, -b.2.total_ns, b.1)));
     let mut columns = vec![
         Column::text("name"),
         Column::int("calls", Unit::None).key(),
         Column::int("total_ns", Unit::Ns).key(),
+        Column::int("mean_ns", Unit::Ns),
+        Column::int("median_ns", Unit::Ns).detail(),
+        Column::int("min_ns", Unit::Ns).detail(),
+        Column::int("max_ns", Unit::Ns).detail(),
     ];
     columns.extend(size_columns());
     columns.push(Column::int("mean_gbps", Unit::Gbps).key());
     let mut table = Table::new("memory_copies", "Memory copies and fills", ranks.columns(columns));
-    for (rank, name, moved) in rows {
-        let mut cells = vec![Value::from(name), Value::from(moved.calls), Value::Int(moved.total_ns)];
+    for (rank, name, moved, times) in rows {
+        let mut cells = vec![Value::from(name), Value::from(moved.calls)];
+        cells.extend([times.total, times.mean(), times.median, times.min, times.max].map(Value::Int));
         cells.extend(moved.sizes());
         cells.push(moved.rate());
         table.push(ranks.row(rank, cells));
@@ -125,4 +133,30 @@ pub(super) fn allocations(trace: &Trace, ranks: &Ranks) -> Table {
         table.push(ranks.row(rank, cells));
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use trace::{MemoryCopy, Trace};
+
+    use crate::{SummaryOptions, summary};
+
+    #[test]
+    fn copies_had_bytes_and_no_durations() {
+        let mut trace = Trace::default();
+        let name = trace.strings.intern("MEMORY_COPY_HOST_TO_DEVICE");
+        for duration in [10, 40, 30] {
+            trace.memory_copies.push(MemoryCopy {
+                name,
+                start: 5,
+                end: 5 + duration,
+                ..MemoryCopy::default()
+            });
+        }
+        let report = summary(&trace, &SummaryOptions::default());
+        let table = report.table("memory_copies").expect("copies");
+        let cell = |key: &str| table.rows[0][table.column(key).expect(key)].number();
+        let times = ["total_ns", "mean_ns", "median_ns", "min_ns", "max_ns"].map(cell);
+        assert_eq!(times, [80.0, 27.0, 30.0, 10.0, 40.0].map(Some));
+    }
 }

@@ -3,6 +3,7 @@
 mod domains;
 pub(crate) mod group;
 mod kernels;
+mod markers;
 mod memory;
 mod regions;
 
@@ -16,6 +17,8 @@ use crate::base;
 pub struct SummaryOptions {
     /// One row per rank and name instead of one per name.
     pub by_rank: bool,
+    /// Host regions of these categories only, by how the category begins (`HIP`, `MARKER`); `NONE` means none.
+    pub region_categories: Option<Vec<String>>,
 }
 
 /// Where the time went. One pass over each table; kernels also pay for a selection of their medians.
@@ -26,7 +29,8 @@ pub fn summary(trace: &Trace, options: &SummaryOptions) -> Report {
         kernels::table(trace, &lanes),
         memory::copies(trace, &lanes),
         memory::allocations(trace, &lanes),
-        regions::table(trace, &lanes),
+        regions::table(trace, &lanes, options.region_categories.as_deref()),
+        markers::table(trace, &lanes),
         domains::table(trace, &lanes),
     ];
     report.tables = tables.into_iter().filter(|table| !table.rows.is_empty()).collect();

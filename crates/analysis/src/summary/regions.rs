@@ -5,8 +5,9 @@ use trace::{Map, StrId, Trace};
 
 use super::Ranks;
 use super::group::Groups;
-use stats::{percent, rounded_mean};
 use model::nesting::self_times;
+use stats::durations::median;
+use stats::{percent, rounded_mean};
 
 #[derive(Clone)]
 struct Calls {
@@ -17,7 +18,19 @@ struct Calls {
     max: i64,
 }
 
-pub(super) fn table(trace: &Trace, ranks: &Ranks) -> Table {
+/// Whether a category is among those that are named by how they begin: `HIP`, `hsa`, `MARKERS`.
+fn is_wanted(category: &str, wanted: Option<&[String]>) -> bool {
+    let Some(wanted) = wanted else { return true };
+    let category = category.to_ascii_lowercase();
+    let category = category.strip_prefix("rocm_").unwrap_or(&category);
+    wanted.iter().any(|name| {
+        let name = name.to_ascii_lowercase();
+        let name = if name == "markers" { "marker" } else { &name };
+        category == name || category.strip_prefix(name).is_some_and(|rest| rest.starts_with('_'))
+    })
+}
+
+pub(super) fn table(trace: &Trace, ranks: &Ranks, wanted: Option<&[String]>) -> Table {
     let regions = &trace.regions;
     let own = self_times(regions);
     let groups =
@@ -38,9 +51,17 @@ pub(super) fn table(trace: &Trace, ranks: &Ranks) -> Table {
     for (&(rank, category, _), calls) in groups.keys.iter().zip(&calls) {
         *category_total.entry((rank, category)).or_default() += calls.total;
     }
-    let mut rows: Vec<_> = groups.keys.iter().zip(&calls).collect();
+    let (mut durations, bounds) = groups.gather(|i| regions.end[i] - regions.start[i]);
+    let medians: Vec<i64> =
+        (0..groups.keys.len()).map(|g| median(&mut durations[bounds[g]..bounds[g + 1]])).collect();
+    let mut rows: Vec<_> = groups
+        .keys
+        .iter()
+        .zip(calls.iter().zip(&medians))
+        .filter(|(key, _)| is_wanted(trace.strings.get(key.1), wanted))
+        .collect();
     let text = |id: StrId| trace.strings.get(id);
-    rows.sort_by(|(a, x), (b, y)| {
+    rows.sort_by(|(a, (x, _)), (b, (y, _))| {
         (a.0, -x.total, text(a.1), text(a.2)).cmp(&(b.0, -y.total, text(b.1), text(b.2)))
     });
     let columns = vec![
@@ -50,12 +71,13 @@ pub(super) fn table(trace: &Trace, ranks: &Ranks) -> Table {
         Column::int("total_ns", Unit::Ns).key(),
         Column::int("self_ns", Unit::Ns).key(),
         Column::int("mean_ns", Unit::Ns),
+        Column::int("median_ns", Unit::Ns).detail(),
         Column::int("min_ns", Unit::Ns).detail(),
         Column::int("max_ns", Unit::Ns).detail(),
         Column::int("share_pct", Unit::Pct),
     ];
     let mut table = Table::new("regions", "Host regions", ranks.columns(columns));
-    for (&(rank, category, name), calls) in rows {
+    for (&(rank, category, name), (calls, middle)) in rows {
         let share = percent(calls.total, category_total[&(rank, category)]);
         let cells = vec![
             Value::from(text(category)),
@@ -64,6 +86,7 @@ pub(super) fn table(trace: &Trace, ranks: &Ranks) -> Table {
             Value::Int(calls.total),
             Value::Int(calls.own),
             Value::Int(rounded_mean(calls.total, calls.count)),
+            Value::Int(*middle),
             Value::Int(calls.min),
             Value::Int(calls.max),
             Value::Float(share),
@@ -71,4 +94,36 @@ pub(super) fn table(trace: &Trace, ranks: &Ranks) -> Table {
         table.push(ranks.row(rank, cells));
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use trace::{Region, Trace};
+
+    use super::is_wanted;
+    use crate::{SummaryOptions, summary};
+
+    #[test]
+    fn regions_had_no_median() {
+        let mut trace = Trace::default();
+        let name = trace.strings.intern("hipLaunchKernel");
+        for (start, end) in [(0, 2), (10, 15), (20, 29)] {
+            trace.regions.push(Region { name, start, end, ..Region::default() });
+        }
+        let report = summary(&trace, &SummaryOptions::default());
+        let table = report.table("regions").expect("regions");
+        assert_eq!(table.rows[0][table.column("median_ns").expect("the column")].number(), Some(5.0));
+    }
+
+    #[test]
+    fn categories_are_named_as_rocpd_names_them() {
+        let wanted = |category: &str, names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
+            is_wanted(category, Some(&names))
+        };
+        assert!(wanted("HIP_RUNTIME_API_EXT", &["HIP"]) && wanted("rocm_hip_api", &["HIP"]));
+        assert!(wanted("MARKER_CORE_RANGE_API", &["RCCL", "MARKERS"]));
+        assert!(!wanted("HIP_RUNTIME_API_EXT", &["NONE"]) && !wanted("HSA_CORE_API", &["HIP"]));
+        assert!(is_wanted("anything", None));
+    }
 }

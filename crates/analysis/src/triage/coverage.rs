@@ -3,11 +3,11 @@
 use report::{HealthCheck, HealthStatus, Report};
 
 use super::sites::mapping_source;
-use stats::percent;
 use model::Run;
 use model::attribution::Source;
 use model::classify::Category;
 use model::stages::StageSource;
+use stats::percent;
 
 /// Less than this located is a warning.
 const WELL_LOCATED_PCT: f64 = 95.0;

@@ -6,10 +6,10 @@ use trace::{Map, StrId};
 
 use super::problem::Problems;
 use super::sites::{SiteTotals, Sites};
-use stats::{percent, rounded_mean};
 use model::Run;
 use model::names::{self, display_name};
 use model::stages::Stage;
+use stats::{percent, rounded_mean};
 
 /// The table, and what it does not show.
 pub(super) struct KernelTable {

@@ -6,10 +6,10 @@ use report::{Column, HealthStatus, Report, Table, Unit, Value, render};
 use serde_json::Value as Json;
 use trace::Map;
 
-use stats::percent;
 use model::Run;
 use model::classify::Category;
 use model::stages::Stage;
+use stats::percent;
 
 /// Kernels and opportunities on the page; the JSON files have all.
 const ROWS: usize = 15;

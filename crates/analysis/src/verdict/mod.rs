@@ -11,12 +11,12 @@ use trace::{AgentKind, Map, Status, Trace};
 use crate::breakdown::sweep::Timeline;
 use crate::fuse::Program;
 use crate::idle::{Cause, GpuAccount, IdleAccounts};
-use stats::percent;
 use crate::triage::{Architecture, TARGET_ARCH};
 use model::Run;
 use model::classify::{Category, Classes, Kind};
 use model::lanes::{Bucket, lanes};
 use model::names;
+use stats::percent;
 
 /// A part bounds the run from this share of the time on, if it is `TIMES_NEXT` times the next.
 const BOUND_PCT: f64 = 50.0;

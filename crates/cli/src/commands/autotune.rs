@@ -184,6 +184,14 @@ impl AutotuneArgs {
         for chart in &report.charts {
             write(&picture, chart.svg(&SvgOptions::default()).as_bytes())?;
         }
+        for (name, _) in &commands.env {
+            if space.names().contains(&name.as_str()) && !space.environment.iter().any(|(own, _)| own == name)
+            {
+                report.notes.push(format!(
+                    "no command names `{{{name}}}`: programs are given it as the environment variable {name}"
+                ));
+            }
+        }
         report.notes.push(format!("written: `{}`", self.out.join(tune::autotune::BEST).display()));
         output.show(report)
     }
@@ -263,17 +271,16 @@ impl AutotuneArgs {
                 Template::word(&format!("env {name}"), value, &known).map_err(template_failure)?,
             ))
         });
-        let env = env.collect::<Result<Vec<_>, Failure>>()?;
+        let mut env = env.collect::<Result<Vec<_>, Failure>>()?;
         let mut used = run.parameters();
         used.extend(build.iter().flat_map(Template::parameters));
         used.extend(env.iter().flat_map(|(_, template)| template.parameters()));
-        let unused = (0..names.len()).find(|p| !used.contains(p) && space.parameters[*p].values.len() > 1);
-        if let Some(unused) = unused {
+        // What no command names, the programs can still read from their environment.
+        for unused in (0..names.len()).filter(|p| !used.contains(p) && space.parameters[*p].values.len() > 1)
+        {
             let name = names[unused];
-            return Err(Failure::input(format!(
-                "no command uses parameter `{name}`, so that it cannot matter"
-            ))
-            .with_help(format!("put `{{{name}}}` into `--cmd-template`, or take it out of the space")));
+            let value = Template::word(&format!("env {name}"), &format!("{{{name}}}"), &known);
+            env.push((name.to_string(), value.map_err(template_failure)?));
         }
         self.check_build_folder(space, &run, build.as_ref(), &env)?;
         Ok(Commands {

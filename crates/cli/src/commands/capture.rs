@@ -270,6 +270,7 @@ impl CaptureArgs {
                 FrameworkArg::Vllm => Some(Framework::Vllm),
             },
             api_key: self.api_key.clone().or_else(key_from_environment),
+            certificates: std::env::var_os("SSL_CERT_FILE").map(PathBuf::from),
             num_steps: self.num_steps,
             warmup_steps: self.warmup_steps,
             start_step: self.start_step,

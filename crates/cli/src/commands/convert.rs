@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use convert::{otf2, parquet, pftrace, rocpd, rocprofv3::csv, torch};
+use convert::rocpd::part::Part;
+use convert::{merge, otf2, parquet, pftrace, rocpd, rocprofv3::csv, torch};
 use report::{Column, InputFact, Report, Table, Unit, Value};
 use trace::{Needs, Trace};
 
@@ -61,9 +62,26 @@ pub struct ConvertArgs {
     #[arg(long)]
     group_by_queue: bool,
 
+    /// Name kernels after the region that they were launched in, where the program named one
+    #[arg(long)]
+    kernel_rename: bool,
+
+    /// In csv, number agents as all of them together, as those that the process sees, or by kind (`GPU 0`)
+    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    agent_index_value: AgentIndex,
+
     /// Replace files that are already there
     #[arg(long)]
     force: bool,
+}
+
+/// How agents are numbered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum AgentIndex {
+    #[default]
+    Absolute,
+    Relative,
+    TypeRelative,
 }
 
 /// What can be written.
@@ -120,6 +138,7 @@ struct Job {
     path: PathBuf,
     gzip: bool,
     by_queue: bool,
+    agents: csv::AgentIndex,
 }
 
 /// A file that was written.
@@ -136,10 +155,29 @@ impl ConvertArgs {
         for job in &jobs {
             job.check(&inputs, self.force)?;
         }
-        let trace = self.input.read(&Needs::everything(), output)?;
+        // A database has no place for a second name of a kernel: with new names, rows are written anew.
+        let copies = !self.kernel_rename && jobs.iter().any(|job| job.target == Target::Rocpd);
+        let databases = match copies {
+            true => self.input.only_databases()?,
+            false => None,
+        };
+        let (mut trace, part) = match &databases {
+            Some(_) => self.input.read_part(output)?,
+            None => (self.input.read(&Needs::everything(), output)?, Part::default()),
+        };
+        if self.kernel_rename {
+            rename_kernels(&mut trace);
+        }
         let (mut files, mut notes) = (Vec::new(), Vec::new());
         for job in &jobs {
-            files.extend(job.write(&trace, &mut notes)?);
+            let copied = match &databases {
+                Some(databases) if job.target == Target::Rocpd => job.copy(databases, &part, &mut notes)?,
+                _ => None,
+            };
+            match copied {
+                Some(file) => files.push(file),
+                None => files.extend(job.write(&trace, &mut notes)?),
+            }
         }
         output.show(report(&trace, &files, notes))
     }
@@ -159,7 +197,12 @@ impl ConvertArgs {
                 .with_help("`cargo install --path crates/cli --features parquet` makes one that does"));
         }
         let own_name = || base_name(inputs);
-        let finish = |job: Job| Job { by_queue: self.group_by_queue, ..job };
+        let agents = match self.agent_index_value {
+            AgentIndex::Absolute => csv::AgentIndex::Absolute,
+            AgentIndex::Relative => csv::AgentIndex::Relative,
+            AgentIndex::TypeRelative => csv::AgentIndex::TypeRelative,
+        };
+        let finish = |job: Job| Job { by_queue: self.group_by_queue, agents, ..job };
         let (folder, name) = match (&self.out, &self.output_path) {
             (Some(name), Some(folder)) => (folder.clone(), name.to_string_lossy().into_owned()),
             (Some(out), None) if is_folder(out) => (out.clone(), own_name()),
@@ -182,7 +225,13 @@ impl Job {
     /// Writes to the file the user named.
     fn exact(target: Target, path: &Path, gzip: bool) -> Self {
         let compressed = path.extension().is_some_and(|ending| ending == "gz");
-        Self { target, path: path.into(), gzip: target.can_gzip() && (gzip || compressed), by_queue: false }
+        Self {
+            target,
+            path: path.into(),
+            gzip: target.can_gzip() && (gzip || compressed),
+            by_queue: false,
+            agents: csv::AgentIndex::default(),
+        }
     }
 
     /// Writes to the file that a run of this name has.
@@ -190,7 +239,7 @@ impl Job {
         let gzip = gzip && target.can_gzip();
         let ending = target.ending().unwrap_or("");
         let path = folder.join(format!("{name}{ending}{}", if gzip { ".gz" } else { "" }));
-        Self { target, path, gzip, by_queue: false }
+        Self { target, path, gzip, by_queue: false, agents: csv::AgentIndex::default() }
     }
 
     /// Files that may come to be.
@@ -228,6 +277,39 @@ impl Job {
         Ok(())
     }
 
+    /// Copies the tables of rocpd databases as they are, so that nothing a database has is lost; none where the
+    /// databases cannot be copied, and the rows that can be read have to do.
+    fn copy(
+        &self,
+        databases: &[PathBuf],
+        part: &Part,
+        notes: &mut Vec<String>,
+    ) -> Result<Option<Written>, Failure> {
+        let inputs: Vec<merge::Input> = databases
+            .iter()
+            .map(|path| merge::Input { path: path.clone(), rank: ingest::rank_of_path(path) })
+            .collect();
+        let merged = match merge::merge_part(&inputs, &self.path, &merge::Options::default(), part, &|_| {}) {
+            Ok(merged) => merged,
+            Err(merge::Error::Output { path, why }) => {
+                return Err(merge::Error::Output { path, why }.into());
+            }
+            Err(error) => {
+                notes.push(format!("rocpd: only the rows that can be read are written: {error}"));
+                return Ok(None);
+            }
+        };
+        if merged.removed > 0 {
+            notes.push(format!(
+                "rocpd: {} values that may be secret were removed from environments and command lines; \
+                 `merge --keep-environment` keeps them",
+                merged.removed
+            ));
+        }
+        let bytes = merged.files.iter().map(|(_, bytes)| bytes).sum();
+        Ok(Some(Written { target: self.target, path: self.path.clone(), bytes }))
+    }
+
     fn write(&self, trace: &Trace, notes: &mut Vec<String>) -> Result<Vec<Written>, Failure> {
         let failed = |error: std::io::Error| {
             Failure::input(format!("cannot write `{}`: {error}", self.path.display()))
@@ -235,7 +317,7 @@ impl Job {
         let one = |bytes| vec![Written { target: self.target, path: self.path.clone(), bytes }];
         match self.target {
             Target::Csv => {
-                let options = csv::Options { columns: csv::ColumnSet::Rocpd };
+                let options = csv::Options { columns: csv::ColumnSet::Rocpd, agents: self.agents };
                 let files = csv::write(trace, &self.path, &options).map_err(failed)?;
                 notes.extend(csv::left_out(trace).iter().map(|what| format!("csv: {what}")));
                 let written = |(path, bytes)| Written { target: self.target, path, bytes };
@@ -269,6 +351,16 @@ impl Job {
                 notes.extend(written.left_out.iter().map(|what| format!("rocpd: {what}")));
                 Ok(one(written.bytes))
             }
+        }
+    }
+}
+
+/// Gives kernels the names of their regions.
+fn rename_kernels(trace: &mut Trace) {
+    let kernels = &mut trace.kernels;
+    for (name, region) in kernels.name.iter_mut().zip(&kernels.region) {
+        if !region.is_empty() {
+            *name = *region;
         }
     }
 }

@@ -49,9 +49,9 @@ pub struct OptimizeArgs {
     #[arg(long, value_name = "DIR", default_value = ".")]
     tree: PathBuf,
 
-    /// Makes the program; split into words, no shell
+    /// Makes the program; split into words, no shell [default: hipcc -O3 SOURCE -o BINARY]
     #[arg(long, value_name = "COMMAND")]
-    build: String,
+    build: Option<String>,
 
     /// The command to measure [default: BINARY and its arguments]
     #[arg(long, value_name = "COMMAND")]
@@ -256,8 +256,11 @@ impl OptimizeArgs {
         };
         let seconds = |seconds: f64| Duration::from_secs_f64(seconds.clamp(0.001, 1e9));
         let request = OptimizeRequest {
-            run,
-            build: self.words("--build", &self.build)?,
+            run: run.clone(),
+            build: match &self.build {
+                Some(line) => self.words("--build", line)?,
+                None => self.default_build(&run)?,
+            },
             checks: self.check.iter().map(|line| self.words("--check", line)).collect::<Result<_, _>>()?,
             goldens: self.goldens()?,
             inputs: self.input.iter().map(|line| self.input_words(line)).collect::<Result<_, _>>()?,
@@ -298,6 +301,11 @@ impl OptimizeArgs {
         })
         .map_err(failure)?;
         let mut report = tables::optimize_report(&session);
+        if self.build.is_none() {
+            report
+                .notes
+                .push(format!("built with `{}`, since no `--build` was given", request.build.join(" ")));
+        }
         report.notes.push(format!("the whole session is in `{}`", self.out.join("session.json").display()));
         if session.accepted().count() > 0 && session.applied.is_none() {
             report.notes.push(format!(
@@ -318,6 +326,37 @@ impl OptimizeArgs {
             Some(words) if words.is_empty() => Err(Failure::input(format!("`{option}` is empty"))),
             Some(words) => Ok(words),
         }
+    }
+
+    /// hipcc on the one source file, as nobody said otherwise.
+    fn default_build(&self, run: &[String]) -> Result<Vec<String>, Failure> {
+        let help = "give `--build COMMAND`, or name the one file to compile with `--source FILE`";
+        let source = match &self.source {
+            Some(source) => source.clone(),
+            None => {
+                let mut found = kernel_sources(&self.tree);
+                match (found.pop(), found.is_empty()) {
+                    (Some(only), true) => only,
+                    (None, _) => {
+                        let message = format!("no file in `{}` has a kernel to compile", self.tree.display());
+                        return Err(Failure::input(message).with_help(help));
+                    }
+                    _ => {
+                        let message = format!("several files in `{}` have kernels", self.tree.display());
+                        return Err(Failure::input(message).with_help(help));
+                    }
+                }
+            }
+        };
+        let program = self.binary.split_whitespace().next().or(run.first().map(String::as_str));
+        let program = Path::new(program.unwrap_or_default());
+        // The build runs in a copy of the tree: what lies in the tree is named from there.
+        let in_tree = |path: &Path| {
+            let inside = path.canonicalize().ok().zip(self.tree.canonicalize().ok());
+            let inside = inside.and_then(|(path, tree)| path.strip_prefix(tree).ok().map(Path::to_path_buf));
+            inside.unwrap_or_else(|| path.to_path_buf()).display().to_string()
+        };
+        Ok(["hipcc".into(), "-O3".into(), in_tree(&source), "-o".into(), in_tree(program)].to_vec())
     }
 
     fn goldens(&self) -> Result<Vec<Golden>, Failure> {
@@ -382,6 +421,19 @@ impl OptimizeArgs {
             ProposerName::Patch => Proposer::Patch(self.patch.clone().unwrap_or_default()),
         })
     }
+}
+
+/// Files of a folder that hold kernels.
+fn kernel_sources(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let is_source = |path: &PathBuf| {
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        ["hip", "cu", "cpp", "cc", "cxx"].contains(&ending)
+            && std::fs::read_to_string(path).is_ok_and(|text| text.contains("__global__"))
+    };
+    let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_source).collect();
+    found.sort();
+    found
 }
 
 fn read_evidence(path: &Path) -> Result<serde_json::Value, Failure> {

@@ -12,7 +12,7 @@ use analysis::profile::{
 use analysis::stability::RunTimes;
 use clap::Args;
 use collect::presets::Preset;
-use collect::run::{CollectRequest, Events, Run};
+use collect::run::{CollectError, CollectRequest, Events, Run};
 use files::process::{self, How, Job};
 use report::{Column, Report, Table, Unit, Value};
 use trace::{Needs, ThreadTrace, Trace};
@@ -54,12 +54,16 @@ pub struct ProfileArgs {
     warm_up: u32,
 
     /// Collect the counters of the roofline and of the bottleneck rules, in runs of their own
-    #[arg(long)]
+    #[arg(long, visible_alias = "roofline")]
     counters: bool,
 
     /// Trace the instructions of waves, in a run of its own
-    #[arg(long)]
+    #[arg(long, visible_alias = "deep-analysis")]
     att: bool,
+
+    /// The critical path is always in the report; for scripts that ask for it
+    #[arg(long, hide = true)]
+    focus_critical: bool,
 
     /// File with the program's GPU code, where it is not in the program itself
     #[arg(long, value_name = "FILE")]
@@ -109,7 +113,8 @@ impl ProfileArgs {
         let events = Console { quiet: output.quiet, output: self.debug };
         let timing = Preset { formats: vec!["rocpd".into()], ..Preset::of("profile", &TRACES, &[]) };
         // What is there already is not lost to a program or a profiler that is not.
-        collect::run::check(&self.request(&application, timing.clone(), None, &folder))?;
+        collect::run::check(&self.request(&application, timing.clone(), None, &folder))
+            .map_err(without_profiler)?;
         make_room(&folder)?;
         for number in 1..=self.warm_up {
             events.step(&format!("warm-up {number} of {}", self.warm_up));
@@ -343,4 +348,13 @@ fn make_room(folder: &Path) -> Result<(), Failure> {
 
 fn read(run: &Run, needs: &Needs, output: &OutputArgs) -> Result<Trace, Failure> {
     Ok(with_progress("reading", output, |progress| ingest::read(&run.traces, needs, progress))?)
+}
+
+/// A profiler that is not installed is for the user to change, and there are ways without one.
+fn without_profiler(error: CollectError) -> Failure {
+    let CollectError::NoProfiler { .. } = error else { return error.into() };
+    let install = error.help().map(|help| format!("; {help}")).unwrap_or_default();
+    Failure::input(error.to_string()).with_help(format!(
+        "`--no-rocprof` times the process without a profiler, `rocm-perf demo --profile` shows a simulated profile{install}"
+    ))
 }

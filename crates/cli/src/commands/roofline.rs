@@ -10,6 +10,7 @@ use report::chart::SvgOptions;
 use report::{Report, render};
 use trace::{Source, Trace};
 
+use crate::aggregate::AggregateArgs;
 use crate::commands::occupancy::known_arch;
 use crate::failure::Failure;
 use crate::input::{InputArgs, one_run_of};
@@ -36,6 +37,9 @@ measured stands beside what they must do.")]
 pub struct RooflineArgs {
     #[command(flatten)]
     input: InputArgs,
+
+    #[command(flatten)]
+    aggregate: AggregateArgs,
 
     /// Use the peaks that rocprof-compute measured (roofline.csv)
     #[arg(long, conflicts_with = "peaks")]
@@ -109,7 +113,8 @@ impl RooflineArgs {
             memory_partition: self.memory_mode.clone(),
             peaks,
         };
-        let trace = self.input.read(&analysis::roofline_needs(), output)?;
+        let mut trace = self.input.read(&analysis::roofline_needs(), output)?;
+        self.aggregate.apply(&mut trace);
         one_run_each(&trace)?;
         if trace.kernels.is_empty() {
             return Err(Failure::input("there are no kernels in this part of the trace"));

@@ -24,6 +24,14 @@ pub struct SummaryArgs {
     #[arg(long, visible_alias = "summary-by-rank")]
     by_rank: bool,
 
+    /// Host regions of these categories only: HIP, HSA, MARKER, RCCL …; NONE leaves the regions out
+    #[arg(long, value_name = "NAME", num_args = 1.., value_delimiter = ',')]
+    region_categories: Option<Vec<String>>,
+
+    /// As rocpd spells it; the table of domains is always there
+    #[arg(long, hide = true)]
+    domain_summary: bool,
+
     /// Read Python frames too (slower, more memory)
     #[arg(long)]
     python: bool,
@@ -33,6 +41,8 @@ impl SummaryArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         let needs = Needs { python_frames: self.python, ..Needs::summary() };
         let trace = self.input.read(&needs, output)?;
-        output.show(analysis::summary(&trace, &SummaryOptions { by_rank: self.by_rank }))
+        let options =
+            SummaryOptions { by_rank: self.by_rank, region_categories: self.region_categories.clone() };
+        output.show(analysis::summary(&trace, &options))
     }
 }

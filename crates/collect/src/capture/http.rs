@@ -8,6 +8,7 @@ use serde_json::Value;
 use ureq::Agent;
 
 use super::{Error, Options};
+use crate::tls;
 
 /// Statuses of a server that is there and busy.
 const BUSY: [u16; 2] = [429, 503];
@@ -67,19 +68,20 @@ impl Client {
     pub fn new(url: &str, options: &Options) -> Result<Self, Error> {
         let url = url.trim_end_matches('/');
         match url.split_once("://") {
-            Some(("http", host)) if !host.is_empty() => {}
-            Some(("https", _)) => {
-                return Err(Error::Usage(format!(
-                    "`{url}`: https is not spoken, use the server's own http port"
-                )));
-            }
+            Some(("http" | "https", host)) if !host.is_empty() => {}
             _ => {
                 return Err(Error::Usage(format!(
                     "`{url}` is not an address such as `http://localhost:30000`"
                 )));
             }
         }
+        let tls = match url.starts_with("https://") {
+            true => tls::config(options.certificates.as_deref())
+                .map_err(|why| Error::Usage(format!("`{url}` {why}")))?,
+            false => Default::default(),
+        };
         let agent = Agent::config_builder()
+            .tls_config(tls)
             .http_status_as_error(false)
             .max_redirects(0)
             // A proxy of the environment is for the outside; servers to profile are near.

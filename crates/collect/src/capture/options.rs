@@ -99,7 +99,7 @@ impl Workload {
 pub struct Site {
     /// Which of a pair.
     pub role: Role,
-    /// `http://host:port`.
+    /// `http://host:port` or `https://host:port`.
     pub url: String,
     /// Folder for the captured traces.
     pub output_dir: PathBuf,
@@ -138,6 +138,8 @@ pub struct Options {
     pub framework: Option<Framework>,
     /// Sent as a bearer token.
     pub api_key: Option<String>,
+    /// File of authorities to trust for https; the system's otherwise.
+    pub certificates: Option<PathBuf>,
     /// Forward steps in a profile.
     pub num_steps: u32,
     /// Steps before a profile.
@@ -184,6 +186,7 @@ impl Options {
             mapping: None,
             framework: None,
             api_key: None,
+            certificates: None,
             num_steps: 5,
             warmup_steps: 10,
             start_step: None,

@@ -30,13 +30,14 @@ pub(super) fn define(
     Ok(())
 }
 
-/// Copies all rows of a table and says how many.
+/// Copies the rows of a table for which `condition` (` WHERE …`, or nothing) holds, and says how many.
 pub(super) fn rows(
     connection: &Connection,
     database: &str,
     table: &Table,
     target: &str,
     rank: Option<u32>,
+    condition: &str,
 ) -> Result<u64> {
     let columns = columns_to_copy(table, rank);
     let into = match columns == "*" {
@@ -44,8 +45,8 @@ pub(super) fn rows(
         false => format!(" ({})", table.columns.iter().map(|c| quoted(c)).collect::<Vec<_>>().join(", ")),
     };
     let (from, target_table) = (qualified(database, &table.name), qualified("main", target));
-    let copied =
-        connection.execute(&format!("INSERT INTO {target_table}{into} SELECT {columns} FROM {from}"), [])?;
+    let insert = format!("INSERT INTO {target_table}{into} SELECT {columns} FROM {from}{condition}");
+    let copied = connection.execute(&insert, [])?;
     Ok(copied as u64)
 }
 

@@ -27,6 +27,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rusqlite::{Connection, ErrorCode};
 use trace::{Health, Map, Status};
 
+use crate::rocpd::part::{Part, PartTable};
 use crate::rocpd::recordings::{qualified, quoted, texts};
 use crate::rocpd::schema::{self, SchemaVersion};
 use crate::rocpd::set_aside::SetAside;
@@ -145,9 +146,20 @@ pub fn merge(
     options: &Options,
     progress: &dyn Fn(u64),
 ) -> Result<Merged, Error> {
+    merge_part(inputs, target, options, &Part::default(), progress)
+}
+
+/// The same without the rows that a window or a filter leaves out.
+pub fn merge_part(
+    inputs: &[Input],
+    target: &Path,
+    options: &Options,
+    part: &Part,
+    progress: &dyn Fn(u64),
+) -> Result<Merged, Error> {
     let mut health = Health::default();
     let planned = plan_inputs(inputs, target, options, &mut health)?;
-    write(&planned, target, options, health, progress)
+    write(&planned, target, options, part, health, progress)
 }
 
 /// Decides what goes in, on a database of its own so that nothing is counted twice.
@@ -167,6 +179,7 @@ fn write(
     planned: &[Planned],
     target: &Path,
     options: &Options,
+    part: &Part,
     health: Health,
     progress: &dyn Fn(u64),
 ) -> Result<Merged, Error> {
@@ -186,6 +199,7 @@ fn write(
     let mut writer = Writer {
         connection,
         target,
+        part,
         unions: Unions::default(),
         names: HashSet::default(),
         others: Map::default(),
@@ -209,6 +223,8 @@ fn write(
 struct Writer<'a> {
     connection: Connection,
     target: &'a Path,
+    /// Rows that are left out.
+    part: &'a Part,
     unions: Unions,
     /// Names of all tables and indexes so far, in lower case.
     names: HashSet<String>,
@@ -290,20 +306,28 @@ impl Writer<'_> {
                 suffix: suffix.clone(),
                 ..Recording::default()
             };
-            for table in &group.tables {
+            let in_part: Vec<PartTable<'_>> = group
+                .tables
+                .iter()
+                .map(|table| PartTable { plain: &table.plain, name: &table.name, columns: &table.columns })
+                .collect();
+            self.part.note(&self.connection, SOURCE, &in_part, suffix)?;
+            for (table, in_part) in group.tables.iter().zip(&in_part) {
                 let name = format!("{}{suffix}", table.plain);
-                let rows = copy::rows(&self.connection, SOURCE, table, &name, input.rank)?;
+                let condition = self.part.condition(in_part, suffix);
+                let rows = copy::rows(&self.connection, SOURCE, table, &name, input.rank, &condition)?;
                 copy::last_id(&self.connection, SOURCE, table, &name)?;
                 recording.rows.push((table.plain.clone(), rows));
                 self.unions.add(table, &name);
                 self.names.insert(name.to_ascii_lowercase());
             }
+            self.part.forget(&self.connection, suffix)?;
             self.describe(&mut recording, group)?;
             self.merged.recordings.push(recording);
         }
         for table in others {
             let name = new_names[&table.name.to_ascii_lowercase()].clone();
-            copy::rows(&self.connection, SOURCE, table, &name, None)?;
+            copy::rows(&self.connection, SOURCE, table, &name, None, "")?;
             copy::last_id(&self.connection, SOURCE, table, &name)?;
             self.names.insert(name.to_ascii_lowercase());
             self.others.insert(name.to_ascii_lowercase(), Table { name, ..table.clone() });

@@ -1,5 +1,7 @@
 //! Rows as track events.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::io::{self, Write};
 
 use trace::{AgentId, CounterId, Graph, LinkKind, Map, ProcessId, RowRef, StrId, StreamId, Table, Trace};
@@ -61,6 +63,8 @@ pub(super) struct Writer<'a, W: Write> {
     /// Counter rows by dispatch, where they are not sorted so.
     counter_order: Option<Vec<u32>>,
     counters: Near,
+    /// Dispatches with counters that run at this time, by track.
+    running: Map<Series, Running>,
     in_use: InUse,
     slices: u64,
     negative: u64,
@@ -104,6 +108,7 @@ impl<'a, W: Write> Writer<'a, W> {
             collectives: trace.collectives.row.iter().enumerate().map(|(i, row)| (*row, i)).collect(),
             counter_order,
             counters: Near::default(),
+            running: Map::default(),
             in_use: InUse::default(),
             slices: 0,
             negative: 0,
@@ -124,6 +129,7 @@ impl<'a, W: Write> Writer<'a, W> {
             }
             self.flush(BUFFER)
         })?;
+        self.end_all();
         self.flush(1)?;
         self.out.flush()?;
         let remarks = self.remarks();
@@ -352,8 +358,43 @@ impl<'a, W: Write> Writer<'a, W> {
             let kind = counter.get().map(|c| &trace.counter_kinds[c]);
             let (name, unit) = kind.map_or_else(Default::default, |kind| (kind.name, kind.unit));
             let series = Series::Counter(kernels.process[row], kernels.agent[row], name, unit);
-            self.point(series, slice.start, Number::Float(value));
-            self.point(series, slice.end, Number::Float(0.0));
+            self.counted(series, (slice.start, slice.end), value);
+        }
+    }
+
+    /// Shows the value of a dispatch while it runs. Dispatches overlap: the track has the sum of those that run, and
+    /// only falls to zero when the last of them ends.
+    fn counted(&mut self, series: Series, (start, end): (i64, i64), value: f64) {
+        self.ended(series, start);
+        let running = self.running.entry(series).or_default();
+        running.ends.push(Reverse((end, value.to_bits())));
+        running.sum += value;
+        let sum = running.sum;
+        self.point(series, start, Number::Float(sum));
+    }
+
+    /// Writes the points where dispatches of a series ended, up to a time.
+    fn ended(&mut self, series: Series, until: i64) {
+        while let Some(running) = self.running.get_mut(&series)
+            && running.ends.peek().is_some_and(|Reverse((end, _))| *end <= until)
+            && let Some(Reverse((end, value))) = running.ends.pop()
+        {
+            running.sum -= f64::from_bits(value);
+            if running.ends.is_empty() {
+                // What adding and taking off leaves behind.
+                running.sum = 0.0;
+            }
+            let sum = running.sum;
+            self.point(series, end, Number::Float(sum));
+        }
+    }
+
+    /// Writes the ends of all dispatches that still run.
+    fn end_all(&mut self) {
+        let mut series: Vec<Series> = self.running.keys().copied().collect();
+        series.sort_unstable();
+        for series in series {
+            self.ended(series, i64::MAX);
         }
     }
 
@@ -501,6 +542,14 @@ impl<'a, W: Write> Writer<'a, W> {
         }
         self.packet(ns);
     }
+}
+
+/// Dispatches of one counter that run at the same time.
+#[derive(Default)]
+struct Running {
+    sum: f64,
+    /// When each ends, and the bits of its value.
+    ends: BinaryHeap<Reverse<(i64, u64)>>,
 }
 
 /// A value of a counter track.

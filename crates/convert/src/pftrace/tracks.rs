@@ -8,7 +8,7 @@ use super::wire::{self, counter, packet, process, thread, trace_file, track};
 use crate::timeline::{Lane, Names, Place};
 
 /// A track of numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Series {
     /// Samples of a monitor, by name and unit.
     Sample(ProcessId, AgentId, StrId, StrId),

@@ -160,6 +160,7 @@ impl Writer<'_> {
             let category = if level == Some("SCRATCH") { "SCRATCH_MEMORY" } else { "MEMORY_ALLOCATION" };
             let event_id = self.device_event(group, category, row.correlation, OptI64::NONE)?;
             self.args(group, owner, event_id)?;
+            let extdata = row.flags.get().map(|flags| format!("{{\"flags\": \"{flags}\"}}"));
             let row = AllocationRow {
                 nid,
                 pid,
@@ -174,7 +175,7 @@ impl Writer<'_> {
                 queue_id: self.ids.queue(row.queue),
                 stream_id: self.ids.stream(row.stream),
                 event_id: Some(event_id),
-                extdata: None,
+                extdata: extdata.as_deref(),
             };
             self.db.allocation(group, &row)?;
         }

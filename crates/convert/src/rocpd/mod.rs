@@ -11,6 +11,7 @@ mod device;
 mod from_trace;
 mod identity;
 mod pages;
+pub mod part;
 pub mod recordings;
 mod rows;
 pub mod schema;

@@ -2,6 +2,7 @@
 
 use trace::{AgentId, OptI64, Trace};
 
+use super::csv::AgentIndex;
 use super::words;
 use crate::torch::int;
 
@@ -12,6 +13,7 @@ pub(super) struct Row<'a> {
     pub counter: Option<(trace::StrId, f64)>,
     /// Older releases write agents as bare numbers.
     pub bare_agents: bool,
+    pub agents: AgentIndex,
 }
 
 /// Appends one cell.
@@ -39,7 +41,13 @@ fn some(out: &mut Vec<u8>, value: OptI64) {
 }
 
 fn agent(out: &mut Vec<u8>, row: &Row<'_>, agent: AgentId) {
-    let Some(index) = agent.get().and_then(|a| row.trace.agents[a].absolute_index.get()) else {
+    let known = agent.get().map(|a| &row.trace.agents[a]);
+    let index = known.and_then(|agent| match row.agents {
+        AgentIndex::Absolute => agent.absolute_index.get(),
+        AgentIndex::Relative => agent.logical_index.get().or(agent.absolute_index.get()),
+        AgentIndex::TypeRelative => agent.type_index.get(),
+    });
+    let Some(index) = index else {
         if !row.bare_agents {
             text(out, "");
         }
@@ -48,7 +56,9 @@ fn agent(out: &mut Vec<u8>, row: &Row<'_>, agent: AgentId) {
     if row.bare_agents {
         int(out, index);
     } else {
-        out.extend_from_slice(b"\"Agent ");
+        let kind = known.map_or("", |agent| agent.kind.name());
+        let word = if row.agents == AgentIndex::TypeRelative && !kind.is_empty() { kind } else { "Agent" };
+        out.extend_from_slice(format!("\"{word} ").as_bytes());
         int(out, index);
         out.push(b'"');
     }
@@ -226,7 +236,7 @@ pub(super) const ALLOCATIONS: Columns = &[
     ("Agent_Id", |out, r| agent(out, r, r.trace.memory_allocations.agent[r.i])),
     ("Queue_Id", |out, r| queue(out, r, r.trace.memory_allocations.queue[r.i])),
     ("Thread_Id", |out, r| tid(out, r, r.trace.memory_allocations.thread[r.i])),
-    ("Alloc_Flags", |out, _| int(out, 0)),
+    ("Alloc_Flags", |out, r| some(out, r.trace.memory_allocations.flags[r.i])),
     ("Allocation_Size", |out, r| some(out, r.trace.memory_allocations.bytes[r.i])),
     ("Address", |out, r| {
         if let Some(address) = r.trace.memory_allocations.address[r.i].get() {
@@ -268,7 +278,116 @@ pub(super) fn agent_info(
         _ => match extra.get(column.to_ascii_lowercase()) {
             Some(serde_json::Value::String(value)) => text(out, value),
             Some(serde_json::Value::Number(value)) => out.extend_from_slice(value.to_string().as_bytes()),
-            _ => {}
+            Some(fields) => {
+                let layout = PACKED.iter().find(|(packed, _)| *packed == column).map(|(_, layout)| *layout);
+                if let Some(number) = layout.and_then(|layout| packed(fields, layout)) {
+                    int(out, number);
+                }
+            }
+            None => {
+                let axis = column.rsplit_once('_').map(|(name, axis)| {
+                    extra
+                        .get(name.to_ascii_lowercase())
+                        .and_then(|sizes| sizes.get(axis.to_ascii_lowercase()))
+                });
+                if let Some(Some(serde_json::Value::Number(size))) = axis {
+                    out.extend_from_slice(size.to_string().as_bytes());
+                }
+            }
         },
+    }
+}
+
+/// Columns that are one number whose bits the JSON spells out: (column, fields and their bits from the lowest on).
+/// `HSA_ENGINE_VERSION`, `HSA_ENGINE_ID` and `HSA_CAPABILITY` of the thunk's `hsakmttypes.h`.
+const PACKED: &[(&str, &[(&str, u32)])] = &[
+    ("Sdma_Fw_Version", &[("uCodeSDMA", 10), ("uCodeRes", 10)]),
+    ("Fw_Version", &[("uCode", 10), ("Major", 6), ("Minor", 8), ("Stepping", 8)]),
+    (
+        "Capability",
+        &[
+            ("HotPluggable", 1),
+            ("HSAMMUPresent", 1),
+            ("SharedWithGraphics", 1),
+            ("QueueSizePowerOfTwo", 1),
+            ("QueueSize32bit", 1),
+            ("QueueIdleEvent", 1),
+            ("VALimit", 1),
+            ("WatchPointsSupported", 1),
+            ("WatchPointsTotalBits", 4),
+            ("DoorbellType", 2),
+            ("AQLQueueDoubleMap", 1),
+            ("DebugTrapSupported", 1),
+            ("WaveLaunchTrapOverrideSupported", 1),
+            ("WaveLaunchModeSupported", 1),
+            ("PreciseMemoryOperationsSupported", 1),
+            ("DEPRECATED_SRAM_EDCSupport", 1),
+            ("Mem_EDCSupport", 1),
+            ("RASEventNotify", 1),
+            ("ASICRevision", 4),
+            ("SRAM_EDCSupport", 1),
+            ("SVMAPISupported", 1),
+            ("CoherentHostAccess", 1),
+            ("DebugSupportedFirmware", 1),
+            ("PreciseALUOperationsSupported", 1),
+            ("PerQueueResetSupported", 1),
+        ],
+    ),
+];
+
+/// The number whose bits an object spells out; none where it has a field that the layout does not know.
+fn packed(fields: &serde_json::Value, layout: &[(&str, u32)]) -> Option<i64> {
+    let fields = fields.as_object().filter(|fields| !fields.is_empty())?;
+    if fields.keys().any(|key| !layout.iter().any(|(name, _)| name == key)) {
+        return None;
+    }
+    let (mut number, mut shift) = (0, 0);
+    for (name, bits) in layout {
+        let value = match fields.get(*name) {
+            Some(value) => value.as_i64().or(value.as_bool().map(i64::from))?,
+            None => 0,
+        };
+        number |= (value & ((1 << bits) - 1)) << shift;
+        shift += bits;
+    }
+    Some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(column: &str, extra: &str) -> String {
+        let mut trace = Trace::default();
+        trace.add_agent(trace::Agent::default());
+        let mut out = Vec::new();
+        agent_info(&mut out, &trace, 0, column, &serde_json::from_str(extra).unwrap());
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn agent_info_left_nine_columns_blank_that_extdata_has() {
+        let extra = r#"{"workgroup_max_dim":{"x":1024,"y":512,"z":256},"grid_max_dim":{"x":4294967295,"y":65535,"z":7},
+            "sdma_fw_version":{"uCodeSDMA":19,"uCodeRes":1},"fw_version":{"uCode":166,"Major":0,"Minor":0,"Stepping":0},
+            "capability":{"HotPluggable":0,"QueueSizePowerOfTwo":1,"WatchPointsTotalBits":2,"ASICRevision":1}}"#;
+        let columns = [
+            ("Workgroup_Max_Dim_X", "1024"),
+            ("Workgroup_Max_Dim_Y", "512"),
+            ("Workgroup_Max_Dim_Z", "256"),
+            ("Grid_Max_Dim_X", "4294967295"),
+            ("Grid_Max_Dim_Y", "65535"),
+            ("Grid_Max_Dim_Z", "7"),
+            ("Sdma_Fw_Version", "1043"),
+            ("Fw_Version", "166"),
+            ("Capability", "4194824"),
+        ];
+        for (column, value) in columns {
+            assert_eq!(cell(column, extra), value, "{column}");
+        }
+        assert_eq!(
+            cell("Capability", r#"{"capability":{"Unheard":1}}"#),
+            "",
+            "an unknown layout is no number"
+        );
     }
 }

@@ -26,6 +26,20 @@ pub enum ColumnSet {
 pub struct Options {
     /// Whose columns.
     pub columns: ColumnSet,
+    /// How agents are numbered.
+    pub agents: AgentIndex,
+}
+
+/// How an agent is named.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AgentIndex {
+    /// `Agent 4`: by its number among all agents of the machine.
+    #[default]
+    Absolute,
+    /// `Agent 1`: by its number among the agents that the process sees.
+    Relative,
+    /// `GPU 0`: by its number among the agents of its kind.
+    TypeRelative,
 }
 
 const API: &str = "Domain,Function,Process_Id,Thread_Id,Correlation_Id,Start_Timestamp,End_Timestamp";
@@ -101,7 +115,7 @@ pub fn path(prefix: &Path, stem: &str) -> PathBuf {
 /// Writes the set `PREFIX_<stem>.csv`; gives each file's path and size. Files without rows are not written.
 /// The set appears whole, or not at all.
 pub fn write(trace: &Trace, prefix: &Path, options: &Options) -> io::Result<Vec<(PathBuf, u64)>> {
-    let set = Set { trace, prefix, columns: options.columns };
+    let set = Set { trace, prefix, columns: options.columns, agents: options.agents };
     let mut written = Vec::new();
     for file in set.files()? {
         file.output.commit()?;
@@ -133,6 +147,7 @@ struct Set<'a> {
     trace: &'a Trace,
     prefix: &'a Path,
     columns: ColumnSet,
+    agents: AgentIndex,
 }
 
 /// Flushed when it holds this much.
@@ -202,7 +217,7 @@ impl<'a> Set<'a> {
 
     fn row(&self, i: usize) -> Row<'a> {
         let bare_agents = self.columns == ColumnSet::Older;
-        Row { trace: self.trace, i, counter: None, bare_agents }
+        Row { trace: self.trace, i, counter: None, bare_agents, agents: self.agents }
     }
 
     fn rows(

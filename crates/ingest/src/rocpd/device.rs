@@ -254,9 +254,10 @@ impl Reader<'_> {
             "queue_id",
             "stream_id",
             "event_id",
+            "extdata",
         ]
         .map(|name| table.column(name));
-        let [pid, tid, agent, kind, level, start, end, address, size, queue, stream, event] = wanted;
+        let [pid, tid, agent, kind, level, start, end, address, size, queue, stream, event, extdata] = wanted;
         let (lookup, all_events, first) = (&*identity, &*events, trace.memory_allocations.len());
         let owners = all_events.keeps_owners();
         type Chunk = (MemoryAllocations, Refs, Strings, Vec<Option<i64>>, u64);
@@ -284,6 +285,7 @@ impl Reader<'_> {
                 queue: refs.get(lookup, (3, Kind::Queue), at, row.int(queue)),
                 stream: refs.get(lookup, (4, Kind::Stream), at, row.int(stream)),
                 correlation: all_events.get(event_id).stack,
+                flags: flags_of(&row.text(extdata).unwrap_or_default()).into(),
             });
             if owners {
                 event_ids.push(event_id);
@@ -353,6 +355,17 @@ fn shape([scratch, lds, wx, wy, wz, gx, gy, gz]: [Option<i64>; 8], symbol: &Symb
         vgpr: symbol.vgpr,
         agpr: symbol.agpr,
         sgpr: symbol.sgpr,
+    }
+}
+
+/// Flags of a scratch allocation: `{"flags": "2"}`.
+fn flags_of(extdata: &str) -> Option<i64> {
+    if !extdata.contains("flags") {
+        return None;
+    }
+    match serde_json::from_str::<serde_json::Value>(extdata).ok()?.get("flags")? {
+        serde_json::Value::String(text) => text.trim().parse().ok(),
+        number => number.as_i64(),
     }
 }
 

@@ -208,6 +208,7 @@ impl Join<'_> {
             queue: vec![QueueId::NONE; count],
             stream: vec![StreamId::NONE; count],
             correlation: vec![0; count],
+            flags: vec![OptI64::NONE; count],
         };
     }
 

@@ -18,13 +18,12 @@ pub(super) struct File {
 }
 
 impl File {
-    /// Finds out how a file can be read: as it is when nothing lies beside it, together with its write-ahead log,
-    /// or as a copy when an interrupted writer left a journal.
+    /// Finds out how a file can be read: as it is when nothing lies beside it, otherwise as a copy, in which SQLite may
+    /// play back the write-ahead log or the journal. Where the input lies, SQLite would leave a `-shm` file behind.
     pub fn find(path: &Path, health: &mut Health) -> Result<File, Error> {
         let companions = companions(path);
-        let options = if companions.is_empty() { "mode=ro&immutable=1" } else { "mode=ro" };
-        let mut file = File { path: path.to_path_buf(), uri: uri(path, options), copy: None };
-        if companions.is_empty() || file.open().and_then(|c| file.probe(&c)).is_ok() {
+        let mut file = File { path: path.to_path_buf(), uri: uri(path, "mode=ro&immutable=1"), copy: None };
+        if companions.is_empty() {
             return Ok(file);
         }
         let unreadable = |e: std::io::Error| Error::Open { path: path.to_path_buf(), why: e.to_string() };
@@ -36,9 +35,11 @@ impl File {
         let copied = folder.path().join(path.file_name().unwrap_or_default());
         file.uri = uri(&copied, "mode=rw");
         file.copy = Some(folder);
-        let message =
-            format!("`{}` was left by an interrupted writer; a repaired copy is read", path.display());
-        health.report("journal", Status::Warn, None, message);
+        if companions.iter().any(|file| file.to_string_lossy().ends_with("-journal")) {
+            let message =
+                format!("`{}` was left by an interrupted writer; a repaired copy is read", path.display());
+            health.report("journal", Status::Warn, None, message);
+        }
         Ok(file)
     }
 
@@ -69,10 +70,6 @@ impl File {
             }
             _ => Error::Open { path, why: error.to_string() },
         }
-    }
-
-    fn probe(&self, connection: &Connection) -> Result<(), Error> {
-        connection.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(())).map_err(|e| self.error(e))
     }
 }
 

@@ -7,6 +7,7 @@ mod unions;
 
 use std::path::PathBuf;
 
+use convert::rocpd::part::Part;
 use rusqlite::Connection;
 use rusqlite::limits::Limit;
 use trace::{Health, Map, Status};
@@ -29,8 +30,8 @@ pub(crate) struct Opened {
     pub copies: Vec<tempfile::TempDir>,
 }
 
-/// Makes the tables and views of all databases known to a connection.
-pub(crate) fn open(connection: &mut Connection, paths: Vec<PathBuf>) -> Result<Opened, Error> {
+/// Makes the tables and views of all databases known to a connection, without the rows that `part` leaves out.
+pub(crate) fn open(connection: &mut Connection, paths: Vec<PathBuf>, part: &Part) -> Result<Opened, Error> {
     connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, MOST_ATTACHED).map_err(|e| set_up(&paths, e))?;
     let limit = connection.limit(Limit::SQLITE_LIMIT_ATTACHED).unwrap_or(0) as usize;
     let mut health = Health::default();
@@ -53,12 +54,16 @@ pub(crate) fn open(connection: &mut Connection, paths: Vec<PathBuf>) -> Result<O
         databases.push(groups);
     }
     drop_duplicates(&files, &mut databases, &mut health);
-    let made = if attach && databases.iter().map(Vec::len).sum::<usize>() <= MOST_GROUPS {
+    let attachable = attach && databases.iter().map(Vec::len).sum::<usize>() <= MOST_GROUPS;
+    if !attachable && !part.is_whole() {
+        return Err(Error::TooManyForPart { most: limit.min(MOST_GROUPS) });
+    }
+    let made = if attachable {
         let groups: Vec<(String, &Group)> = (0..)
             .zip(&databases)
             .flat_map(|(number, groups)| groups.iter().map(move |group| (format!("db{number}"), group)))
             .collect();
-        unions::create(connection, &groups).and_then(|()| create_totals(connection))
+        unions::create(connection, &groups, part).and_then(|()| create_totals(connection))
     } else {
         let copies = files.iter().map(|file| file.uri.clone()).zip(databases).collect();
         shards::create(connection, copies)

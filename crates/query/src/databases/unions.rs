@@ -6,11 +6,12 @@
 
 use std::collections::BTreeMap;
 
+use convert::rocpd::part::{Part, PartTable};
 use convert::rocpd::recordings::{qualified, quoted};
 use convert::rocpd::views::{self, Scope, View};
 use rusqlite::Connection;
 
-use super::discover::{Group, known_tables};
+use super::discover::{Group, Table, known_tables};
 
 /// Totals that we compute faster than the views that a database carries.
 const FASTER: &[(&str, &str)] = &[
@@ -37,8 +38,26 @@ pub(super) fn columns_of<'g>(groups: impl Iterator<Item = &'g Group>) -> BTreeMa
 }
 
 /// Creates the tables and row views of groups, each in the database of that name.
-pub(super) fn create(connection: &Connection, groups: &[(String, &Group)]) -> rusqlite::Result<()> {
-    create_some(connection, groups, &columns_of(groups.iter().map(|(_, group)| *group)), &|_| true)
+pub(super) fn create(
+    connection: &Connection,
+    groups: &[(String, &Group)],
+    part: &Part,
+) -> rusqlite::Result<()> {
+    for (number, (database, group)) in groups.iter().enumerate() {
+        let tables: Vec<PartTable<'_>> =
+            group.tables.iter().map(|(plain, table)| table_of_part(plain, table)).collect();
+        part.note(connection, database, &tables, &label(number))?;
+    }
+    create_some(connection, groups, &columns_of(groups.iter().map(|(_, group)| *group)), part, &|_| true)
+}
+
+/// What tells the recordings of one session apart.
+fn label(number: usize) -> String {
+    format!("@{number}")
+}
+
+fn table_of_part<'t>(plain: &'t str, table: &'t Table) -> PartTable<'t> {
+    PartTable { plain, name: &table.name, columns: &table.columns }
 }
 
 /// Creates one table or row view and what it reads, with columns that other databases decide on too.
@@ -60,13 +79,14 @@ pub(super) fn create_one(
             None
         });
     }
-    create_some(connection, groups, columns, &|name| wanted.iter().any(|w| w == name))
+    create_some(connection, groups, columns, &Part::default(), &|name| wanted.iter().any(|w| w == name))
 }
 
 fn create_some(
     connection: &Connection,
     groups: &[(String, &Group)],
     columns: &BTreeMap<String, Vec<String>>,
+    part: &Part,
     wanted: &dyn Fn(&str) -> bool,
 ) -> rusqlite::Result<()> {
     let mut sql = String::from("BEGIN;");
@@ -76,14 +96,16 @@ fn create_some(
         views::known().iter().filter(|v| v.scope == Scope::Rows && wanted(v.name)).collect();
     match groups {
         [(database, group)] => {
-            tables(&mut sql, &some, database, group, "");
+            let left_out = |table: &PartTable<'_>| part.condition(table, &label(0));
+            tables(&mut sql, &some, (database, group), "", &left_out);
             rows(&mut sql, &row_views, "");
         }
         _ => {
             for (number, (database, group)) in groups.iter().enumerate() {
-                let part = format!("@{number}");
-                tables(&mut sql, &some, database, group, &part);
-                rows(&mut sql, &row_views, &part);
+                let ending = label(number);
+                let left_out = |table: &PartTable<'_>| part.condition(table, &ending);
+                tables(&mut sql, &some, (database, group), &ending, &left_out);
+                rows(&mut sql, &row_views, &ending);
             }
             for name in some.keys().copied().chain(row_views.iter().map(|view| view.name)) {
                 union(&mut sql, name, groups.len(), some.get(name).copied());
@@ -109,8 +131,14 @@ pub(crate) fn create_totals(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(&sql)
 }
 
-/// One view per table of a group, with all columns there are.
-fn tables(sql: &mut String, columns: &BTreeMap<&str, &[String]>, database: &str, group: &Group, part: &str) {
+/// One view per table of a group, with all columns there are and without the rows that are left out.
+fn tables(
+    sql: &mut String,
+    columns: &BTreeMap<&str, &[String]>,
+    (database, group): (&str, &Group),
+    ending: &str,
+    left_out: &dyn Fn(&PartTable<'_>) -> String,
+) {
     for (&plain, &columns) in columns {
         let table = group.tables.get(plain);
         let own =
@@ -125,10 +153,13 @@ fn tables(sql: &mut String, columns: &BTreeMap<&str, &[String]>, database: &str,
             })
             .collect();
         let from = match table {
-            Some(table) => format!(" FROM {}", qualified(database, &table.name)),
+            Some(table) => {
+                let condition = left_out(&table_of_part(plain, table));
+                format!(" FROM {}{condition}", qualified(database, &table.name))
+            }
             None => " WHERE 0".to_string(),
         };
-        let name = quoted(&format!("{plain}{part}"));
+        let name = quoted(&format!("{plain}{ending}"));
         sql.push_str(&format!("CREATE TEMP VIEW {name} AS SELECT {}{from};\n", list.join(", ")));
     }
 }

@@ -161,6 +161,7 @@ pub fn recording(guid: &str, node: i64, offset: i64) -> Trace {
             queue,
             stream,
             correlation: 14,
+            flags: OptI64::some(2),
         });
     }
     let (kind, track) = (name(&mut t, "MARKER_CORE_API"), name(&mut t, "roctxMark"));

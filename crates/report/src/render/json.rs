@@ -1,4 +1,4 @@
-//! The JSON contract: one object, stable keys, absent numbers as `null` with their reason.
+//! The JSON contract: one object, stable keys, absent numbers as `null` with their reason where there is one.
 //!
 //! Rows are written as they are visited: a tree of a table with many rows would cost more than all the rest.
 
@@ -105,7 +105,7 @@ struct Rows<'a>(&'a Table);
 impl Serialize for Rows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let columns = &self.0.columns;
-        // A query may name columns alike: an object has each key once, with the last of them.
+        // An object has each key once.
         let last = |at: &usize| columns[at + 1..].iter().all(|later| later.key != columns[*at].key);
         let shown: Vec<usize> = (0..columns.len()).filter(last).collect();
         serializer.collect_seq(self.0.rows.iter().map(|row| Row { table: self.0, shown: &shown, row }))
@@ -123,7 +123,7 @@ impl Row<'_> {
     fn reasons(&self) -> impl Iterator<Item = (&str, &str)> {
         let cells = self.shown.iter().filter_map(|&at| Some((&self.table.columns[at], self.row.get(at)?)));
         cells.filter_map(|(column, value)| match value {
-            Value::Absent(why) => Some((column.key.as_str(), why.as_str())),
+            Value::Absent(why) if !why.is_empty() => Some((column.key.as_str(), why.as_str())),
             _ => None,
         })
     }

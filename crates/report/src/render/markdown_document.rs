@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::markdown::markdown_table;
+use super::markdown::{code, escaped, markdown_table};
 use crate::document::{Document, Found};
 use crate::{Finding, HealthStatus, Report, Unit, Value, number};
 
@@ -12,9 +12,9 @@ pub fn markdown_document(
     rows: usize,
     picture: &dyn Fn(&str) -> Option<String>,
 ) -> String {
-    let mut text = format!("# {}\n\n{}\n", plain(&document.title), plain(&document.subtitle));
+    let mut text = format!("# {}\n\n{}\n", escaped(&document.title), escaped(&document.subtitle));
     if let Some(verdict) = &document.report.verdict {
-        _ = write!(text, "\n**{}**\n", plain(&verdict.text));
+        _ = write!(text, "\n**{}**\n", escaped(&verdict.text));
     }
     if !document.figures.is_empty() {
         text.push_str("\n| figure | value | |\n| --- | ---: | --- |\n");
@@ -22,16 +22,16 @@ pub fn markdown_document(
             _ = writeln!(
                 text,
                 "| {} | {} | {} |",
-                cell(&figure.label),
-                cell(&figure.value),
-                cell(&figure.note)
+                escaped(&figure.label),
+                escaped(&figure.value),
+                escaped(&figure.note)
             );
         }
     }
     for (section, parts) in document.outline() {
-        _ = write!(text, "\n## {}\n", section.title);
+        _ = write!(text, "\n## {}\n", escaped(&section.title));
         if !section.text.is_empty() {
-            _ = write!(text, "\n{}\n", section.text);
+            _ = write!(text, "\n{}\n", escaped(&section.text));
         }
         for part in parts {
             match part {
@@ -40,9 +40,9 @@ pub fn markdown_document(
                         _ = write!(
                             text,
                             "\n![{}]({})\n\n{}\n",
-                            chart.title,
+                            escaped(&chart.title),
                             file.replace(' ', "%20"),
-                            chart.description
+                            escaped(&chart.description)
                         );
                     }
                 }
@@ -60,7 +60,7 @@ pub fn markdown_document(
                 Found::Health => health(&mut text, &document.report),
                 Found::Notes => {
                     for note in &document.report.notes {
-                        _ = write!(text, "\n_{note}_\n");
+                        _ = write!(text, "\n_{}_\n", escaped(note));
                     }
                 }
             }
@@ -74,9 +74,9 @@ fn finding(text: &mut String, finding: &Finding) {
     let gain = finding.gain_ceiling_ns.map_or(String::new(), |gain| {
         format!(", up to {} to win", number::show(&Value::Int(gain), Unit::Ns))
     });
-    _ = write!(text, "\n- **{}** ({}{gain})", plain(&finding.title), finding.severity.name());
+    _ = write!(text, "\n- **{}** ({}{gain})", escaped(&finding.title), finding.severity.name());
     if !finding.recommendation.is_empty() {
-        _ = write!(text, "  \n  {}", plain(&finding.recommendation));
+        _ = write!(text, "  \n  {}", escaped(&finding.recommendation));
     }
     text.push('\n');
 }
@@ -84,19 +84,9 @@ fn finding(text: &mut String, finding: &Finding) {
 fn health(text: &mut String, report: &Report) {
     text.push('\n');
     for input in &report.inputs {
-        _ = writeln!(text, "- `{}` ({})", input.path, input.format);
+        _ = writeln!(text, "- {} ({})", code(&input.path), input.format);
     }
     for check in report.health.iter().filter(|check| check.status != HealthStatus::Pass) {
-        _ = writeln!(text, "- **{}**: {} ({})", check.status.name(), plain(&check.message), check.id);
+        _ = writeln!(text, "- **{}**: {} ({})", check.status.name(), escaped(&check.message), check.id);
     }
-}
-
-/// Text on one line.
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
-}
-
-/// Text in a table.
-fn cell(text: &str) -> String {
-    plain(text).replace('|', "\\|")
 }

@@ -162,6 +162,7 @@ impl Emitter<'_> {
             queue: Default::default(),
             stream: Default::default(),
             correlation: if torch { 0 } else { correlation },
+            flags: OptI64::NONE,
         });
     }
 

@@ -7,8 +7,8 @@ use crate::base;
 use crate::explain::facts::Facts;
 use crate::explain::rule::{Draft, Rule, Verdict, shown};
 use crate::idle::GpuAccount;
-use stats::percent;
 use crate::words::duration;
+use stats::percent;
 
 pub(super) const RULE: Rule = Rule {
     id: "agent-imbalance",

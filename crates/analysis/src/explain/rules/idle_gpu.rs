@@ -4,8 +4,8 @@ use crate::critical_path::Scenario;
 use crate::explain::facts::{Facts, Tally};
 use crate::explain::rule::{Draft, Rule, Verdict, evidence, times};
 use crate::idle::Cause;
-use stats::percent;
 use crate::words::duration;
+use stats::percent;
 
 pub(super) const RULE: Rule = Rule {
     id: "idle-gpu",

@@ -6,8 +6,8 @@ use trace::{Map, RowRef, StreamId, Table};
 use crate::critical_path::Scenario;
 use crate::explain::facts::Facts;
 use crate::explain::rule::{Draft, Rule, Verdict};
-use stats::percent;
 use model::calls::Calls;
+use stats::percent;
 
 pub(super) const RULE: Rule = Rule {
     id: "serialised-streams",

@@ -6,8 +6,8 @@ use trace::{Map, StrId, Table};
 use crate::critical_path::Scenario;
 use crate::explain::facts::{Facts, Tally};
 use crate::explain::rule::{Draft, Rule, Verdict, evidence, shown};
-use stats::percent;
 use crate::words::duration;
+use stats::percent;
 
 pub(super) const RULE: Rule = Rule {
     id: "slow-kernel",

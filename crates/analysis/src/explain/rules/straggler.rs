@@ -9,9 +9,9 @@ use trace::{Map, StrId, Table};
 use crate::explain::facts::Facts;
 use crate::explain::rule::{Draft, Rule, Verdict, shown};
 use crate::idle::GpuAccount;
-use stats::percent;
 use crate::words::duration;
 use model::lanes::Bucket;
+use stats::percent;
 
 pub(super) const RULE: Rule = Rule {
     id: "straggler",

@@ -375,7 +375,7 @@ fn ranks(run: &Run) -> Table {
 fn top_kernels(run: &Run) -> Option<Table> {
     let needs = Needs { kernels: true, ..Needs::nothing() };
     let trace = ingest::read(&run.traces, &needs, &ingest::Progress::default()).ok()?;
-    let summary = analysis::summary(&trace, &analysis::SummaryOptions { by_rank: false });
+    let summary = analysis::summary(&trace, &analysis::SummaryOptions::default());
     let mut table = summary.tables.into_iter().find(|table| table.name == "kernels")?;
     table.limit(TOP);
     Some(table)

@@ -16,6 +16,7 @@ use report::Report;
 use trace::Trace;
 
 pub use self::preset::choose_counters;
+use crate::aggregate::AggregateArgs;
 use crate::failure::Failure;
 use crate::input::{InputArgs, PathArgs};
 use crate::output::{Format, OutputArgs, print};
@@ -36,6 +37,9 @@ corrected: `--vendor-parity` gives the values of rocprof-compute 3.3.0 instead. 
 pub struct PanelsArgs {
     #[command(flatten)]
     input: InputArgs,
+
+    #[command(flatten)]
+    aggregate: AggregateArgs,
 
     /// A run to compare; the first one (or INPUT) is the base
     #[arg(short = 'p', long = "path", value_name = "INPUT")]
@@ -178,7 +182,8 @@ impl PanelsArgs {
         }));
         let mut traces = Vec::new();
         for input in inputs {
-            let trace = input.read(&needs, output)?;
+            let mut trace = input.read(&needs, output)?;
+            self.aggregate.apply(&mut trace);
             if trace.kernels.is_empty() {
                 let paths: Vec<String> =
                     input.paths()?.iter().map(|path| path.display().to_string()).collect();

@@ -1,5 +1,6 @@
 //! Rows of a result as a report, or as CSV while they come.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use query::{ResultSet, Session, ValueRef};
@@ -36,9 +37,26 @@ fn input(path: &PathBuf) -> InputFact {
 }
 
 fn empty_table(result: &ResultSet<'_>) -> Table {
-    let columns =
-        result.columns().iter().map(|column| Column::int(&column.name, Unit::Exact).key()).collect();
+    let names: Vec<&str> = result.columns().iter().map(|column| column.name.as_str()).collect();
+    let columns = distinct(&names).iter().map(|name| Column::int(name, Unit::Exact).key()).collect();
     Table::new("result", "Result", columns)
+}
+
+/// Names of columns, each once: the second of one name becomes `name_2`, so that no value hides another.
+fn distinct(names: &[&str]) -> Vec<String> {
+    let mut taken: HashSet<String> = HashSet::new();
+    let mut found = Vec::with_capacity(names.len());
+    for name in names {
+        let numbered = (2..).map(|n| format!("{name}_{n}"));
+        // A name that a later column has of its own is left to it.
+        let free = |choice: &String| {
+            !taken.contains(choice) && (choice == name || !names.contains(&choice.as_str()))
+        };
+        let choice = std::iter::once(name.to_string()).chain(numbered).find(free).unwrap_or_default();
+        taken.insert(choice.clone());
+        found.push(choice);
+    }
+    found
 }
 
 /// The first `limit` rows (0: all), and how many there are beyond them.
@@ -84,7 +102,8 @@ fn stream_csv(result: &mut ResultSet<'_>, limit: usize) -> Result<(), Failure> {
 
 fn cell(value: ValueRef<'_>) -> Value {
     match value {
-        ValueRef::Null => Value::absent("NULL"),
+        // No reason: an `absent` object beside the columns could hide a column of that name.
+        ValueRef::Null => Value::absent(""),
         ValueRef::Integer(n) => Value::Int(n),
         ValueRef::Real(f) => Value::Float(f),
         ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
@@ -92,5 +111,16 @@ fn cell(value: ValueRef<'_>) -> Value {
             let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
             Value::Text(format!("x'{hex}'"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::distinct;
+
+    #[test]
+    fn columns_of_one_name_get_numbers() {
+        assert_eq!(distinct(&["a", "a", "b", "a"]), ["a", "a_2", "b", "a_3"]);
+        assert_eq!(distinct(&["a", "a", "a_2"]), ["a", "a_3", "a_2"]);
     }
 }

@@ -154,6 +154,7 @@ fn add_gpu_time(report: &mut Report, trace: &Trace, classifier: &Classifier) -> 
 fn add(report: &mut Report, other: Report) {
     report.tables.extend(other.tables);
     report.findings.extend(other.findings);
+    report.trace_start_ns = report.trace_start_ns.or(other.trace_start_ns);
     report.charts.extend(other.charts);
     for note in other.notes {
         if !report.notes.contains(&note) {

@@ -255,6 +255,7 @@ impl Set<'_> {
         let identity = Identity::of(columns);
         let (operation, agent) = (columns.find(&["operation"]), columns.find(&["agent_id"]));
         let (bytes, address) = (columns.find(&["allocation_size"]), columns.find(&["address"]));
+        let flags = columns.find(&["alloc_flags"]);
         let mut fields = Vec::new();
         while rows.next(&mut fields) {
             let Some((start, end)) = identity.times(&fields, rows.cut) else {
@@ -281,6 +282,7 @@ impl Set<'_> {
                 queue: whose.queue,
                 stream: whose.stream,
                 correlation: whose.correlation,
+                flags: flags.optional(&fields),
             };
             trace.memory_allocations.push(row);
         }

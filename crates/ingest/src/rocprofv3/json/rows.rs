@@ -157,6 +157,7 @@ impl<'a> Reader<'a, '_> {
             queue: self.entities.queue(trace, process, record.queue),
             stream: self.entities.stream(trace, process, record.stream),
             correlation: record.correlation.internal.unwrap_or(0),
+            flags: OptI64::NONE,
         };
         trace.memory_allocations.push(row);
     }

@@ -10,9 +10,6 @@ use std::fmt::Write;
 
 use base64::Engine;
 
-#[cfg(feature = "pdf")]
-pub(super) use parts::{evidence_text, evidence_unit};
-
 use crate::chart::{SvgOptions, Theme, escape, page_variables};
 use crate::document::{Document, Found};
 use crate::{HealthStatus, fonts};
@@ -58,7 +55,7 @@ pub fn html(document: &Document) -> String {
                     );
                 }
                 Found::Table(table) => table::table(&mut page, table),
-                Found::Findings => parts::findings(&mut page, &document.report.findings),
+                Found::Findings => parts::findings(&mut page, &document.report),
                 Found::Health => parts::health(&mut page, &document.report),
                 Found::Notes => parts::notes(&mut page, &document.report.notes),
             }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::chart::escape;
 use crate::document::Figure;
-use crate::{Finding, HealthCheck, HealthStatus, Report, Unit, Value, Verdict, number};
+use crate::{HealthCheck, HealthStatus, Report, Unit, Value, Verdict, evidence, number};
 
 /// Words for people: what stands between backticks was typed or is to be typed.
 pub fn prose(text: &str) -> String {
@@ -77,9 +77,9 @@ pub fn verdict(page: &mut String, verdict: &Verdict) {
     }
 }
 
-pub fn findings(page: &mut String, findings: &[Finding]) {
+pub fn findings(page: &mut String, report: &Report) {
     page.push_str("<ol class=\"findings\">\n");
-    for finding in findings {
+    for finding in &report.findings {
         _ = write!(
             page,
             "<li><h3><span class=\"chip {0}\">{0}</span> {1}</h3>",
@@ -96,38 +96,14 @@ pub fn findings(page: &mut String, findings: &[Finding]) {
         if !finding.evidence.is_empty() {
             page.push_str("<details><summary>evidence</summary><dl>");
             for (key, value) in &finding.evidence {
-                let (label, unit) = evidence_unit(key);
-                _ = write!(
-                    page,
-                    "<dt>{}</dt><dd>{}</dd>",
-                    escape(&label),
-                    escape(&evidence_text(value, unit))
-                );
+                let (label, text) = evidence::shown(key, value, report.trace_start_ns);
+                _ = write!(page, "<dt>{}</dt><dd>{}</dd>", escape(&label), escape(&text));
             }
             page.push_str("</dl></details>");
         }
         page.push_str("</li>\n");
     }
     page.push_str("</ol>\n");
-}
-
-/// Keys carry their unit, as in JSON.
-pub fn evidence_unit(key: &str) -> (String, Unit) {
-    const UNITS: [(&str, Unit); 4] =
-        [("_ns", Unit::Ns), ("_pct", Unit::Pct), ("_bytes", Unit::Bytes), ("_gbps", Unit::Gbps)];
-    match UNITS.iter().find(|(ending, _)| key.ends_with(ending)) {
-        Some((ending, unit)) => (key.trim_end_matches(ending).replace('_', " "), *unit),
-        None => (key.replace('_', " "), Unit::None),
-    }
-}
-
-/// A piece of evidence for people; lists are shown whole.
-pub fn evidence_text(value: &Value, unit: Unit) -> String {
-    match value {
-        Value::Json(json) => json.to_string(),
-        Value::Absent(why) => format!("– ({why})"),
-        other => number::show(other, unit),
-    }
 }
 
 pub fn health(page: &mut String, report: &Report) {

@@ -5,8 +5,7 @@ use super::table;
 use crate::chart::canvas::Canvas;
 use crate::chart::{Anchor, Chart, Ink, SvgOptions, text};
 use crate::document::{Document, Figure, Found};
-use crate::render::html::{evidence_text, evidence_unit};
-use crate::{Finding, HealthStatus, Report, Severity, Unit, Value, number};
+use crate::{HealthStatus, Report, Severity, Unit, Value, evidence, number};
 
 const BODY: f64 = 9.0;
 /// Figures of a row.
@@ -49,7 +48,7 @@ pub fn flow(document: &Document, rows: usize) -> Sheets {
             match part {
                 Found::Chart(chart) => draw(&mut sheets, chart),
                 Found::Table(table) => table::table(&mut sheets, table, rows),
-                Found::Findings => findings(&mut sheets, &document.report.findings),
+                Found::Findings => findings(&mut sheets, &document.report),
                 Found::Health => health(&mut sheets, &document.report),
                 Found::Notes => {
                     sheets.space(6.0);
@@ -151,8 +150,8 @@ fn draw(sheets: &mut Sheets, chart: &Chart) {
     sheets.y += height;
 }
 
-fn findings(sheets: &mut Sheets, findings: &[Finding]) {
-    for finding in findings {
+fn findings(sheets: &mut Sheets, report: &Report) {
+    for finding in &report.findings {
         sheets.space(9.0);
         sheets.need(60.0);
         let ink = match finding.severity {
@@ -168,8 +167,7 @@ fn findings(sheets: &mut Sheets, findings: &[Finding]) {
         sheets.paragraph(&line, Type::new(BODY, ink).bold(), LEFT);
         sheets.paragraph(&finding.recommendation, Type::new(BODY, Ink::Text), LEFT);
         let evidence = finding.evidence.iter().take(EVIDENCE).map(|(key, value)| {
-            let (label, unit) = evidence_unit(key);
-            let words = evidence_text(value, unit);
+            let (label, words) = evidence::shown(key, value, report.trace_start_ns);
             let short: String = words.chars().take(160).collect();
             format!("{label}: {short}{}", if short.len() < words.len() { "…" } else { "" })
         });

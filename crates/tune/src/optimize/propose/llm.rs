@@ -1,12 +1,12 @@
 //! Proposals from a language model behind an OpenAI-compatible endpoint. Off unless asked for; what it answers is
 //! a proposal like any other: guarded, built, checked and measured.
 
+use collect::tls;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use super::tls;
 use super::{Attempt, Evidence, NoProposal, Proposal, splice};
 use crate::optimize::source::{Kernel, Source};
 

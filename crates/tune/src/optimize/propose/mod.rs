@@ -4,7 +4,6 @@ pub mod external;
 pub mod llm;
 pub mod patch;
 pub mod rules;
-mod tls;
 
 use serde_json::{Value as Json, json};
 

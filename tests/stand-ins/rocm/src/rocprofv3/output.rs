@@ -172,7 +172,7 @@ impl Output<'_> {
             true => convert::rocprofv3::csv::ColumnSet::Older,
             false => convert::rocprofv3::csv::ColumnSet::Rocprofv3,
         };
-        let options = convert::rocprofv3::csv::Options { columns };
+        let options = convert::rocprofv3::csv::Options { columns, ..Default::default() };
         for (path, _) in convert::rocprofv3::csv::write(&trace, prefix, &options)? {
             // Without a kernel trace, dispatches were kept for their counters only.
             if path.to_string_lossy().ends_with("_kernel_trace.csv") && !self.services.on("kernel_trace") {

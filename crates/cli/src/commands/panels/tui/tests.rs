@@ -56,7 +56,11 @@ fn run(scale: f64) -> Trace {
 }
 
 fn screen(state: &mut State<'_>) -> String {
-    let mut terminal = Terminal::new(TestBackend::new(110, 24)).unwrap();
+    screen_of(state, 110)
+}
+
+fn screen_of(state: &mut State<'_>, columns: u16) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(columns, 24)).unwrap();
     terminal.draw(|frame| draw(frame, state)).unwrap();
     terminal.backend().to_string()
 }
@@ -82,6 +86,18 @@ fn kernels_and_tables_are_browsed() {
     press(&mut state, &[KeyCode::BackTab, KeyCode::Down, KeyCode::Down, KeyCode::Char('n')]);
     insta::assert_snapshot!("one_kernel_per_wave", screen(&mut state));
     assert!(press(&mut state, &[KeyCode::Char('q')]), "q leaves");
+}
+
+#[test]
+fn sixty_columns_cut_the_names_of_metrics() {
+    let runs = [run(1.0)];
+    let mut state = State::new(&runs, PanelsOptions::default());
+    go_to(&mut state, 10, 1);
+    let shown = screen_of(&mut state, 60);
+    for name in state.shown.as_ref().unwrap().rows.iter().map(|row| &row.metric) {
+        assert!(shown.contains(name.as_str()), "{name} is not whole:\n{shown}");
+    }
+    assert!(shown.contains("q quit"), "{shown}");
 }
 
 #[test]

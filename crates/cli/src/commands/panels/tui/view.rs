@@ -1,4 +1,4 @@
-//! Draws the state: kernels and tables at the left, the table's metrics at the right.
+//! Draws the state: kernels and tables at the left, the table's metrics at the right; in a narrow terminal below each other.
 
 use analysis::panels::Cell;
 use ratatui::Frame;
@@ -10,18 +10,30 @@ use ratatui::widgets::{Block, List, ListItem, ListState, Paragraph, Row, Table, 
 use super::state::{Focus, State};
 
 const CHOSEN: Style = Style::new().add_modifier(Modifier::REVERSED);
+/// Columns below which lists and metrics stand below each other: side by side, names of metrics would be cut.
+const NARROW: u16 = 90;
 const QUIET: Style = Style::new().fg(Color::DarkGray);
 
 /// Draws one frame.
 pub fn draw(frame: &mut Frame<'_>, state: &mut State<'_>) {
     let [main, keys] = Layout::vertical([Constraint::Min(3), Constraint::Length(1)]).areas(frame.area());
-    let [left, right] = Layout::horizontal([Constraint::Length(30), Constraint::Min(20)]).areas(main);
-    let [kernels, tables] = Layout::vertical([Constraint::Percentage(40), Constraint::Min(3)]).areas(left);
+    let narrow = frame.area().width < NARROW;
+    let [kernels, tables, metrics] = if narrow {
+        let heights = [Constraint::Percentage(25), Constraint::Percentage(25), Constraint::Min(6)];
+        Layout::vertical(heights).areas(main)
+    } else {
+        let [left, right] = Layout::horizontal([Constraint::Length(30), Constraint::Min(20)]).areas(main);
+        let [kernels, tables] =
+            Layout::vertical([Constraint::Percentage(40), Constraint::Min(3)]).areas(left);
+        [kernels, tables, right]
+    };
     draw_kernels(frame, state, kernels);
     draw_tables(frame, state, tables);
-    draw_metrics(frame, state, right);
+    draw_metrics(frame, state, metrics);
     let line = if state.typing {
         format!("filter: {}▏ (Enter keeps, Esc clears)", state.filter)
+    } else if narrow {
+        "↑↓ move  Tab list  / filter  c cmp  n unit  q quit".to_string()
     } else {
         "↑↓ move  Tab list  / filter  c compare  n unit  v vendor  q quit".to_string()
     };

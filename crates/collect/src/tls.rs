@@ -14,7 +14,7 @@ const BUNDLES: [&str; 4] = [
 ];
 
 /// How to encrypt; an error where nobody could be trusted.
-pub(super) fn config(trusted: Option<&Path>) -> Result<TlsConfig, String> {
+pub fn config(trusted: Option<&Path>) -> Result<TlsConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let certificates = certificates(trusted)?;
     Ok(TlsConfig::builder()

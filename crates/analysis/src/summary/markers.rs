@@ -1,0 +1,67 @@
+//! Instant markers: marks of a moment, which have a count and no time.
+
+use report::{Column, Table, Unit, Value};
+use trace::{StrId, Trace};
+
+use super::Ranks;
+use super::group::Groups;
+
+/// How the kinds of samples begin that somebody put into the program; others are a monitor's or the profiler's.
+const KINDS: [&str; 4] = ["MARKER_", "rocm_marker_", "instant", "user"];
+
+pub(super) fn table(trace: &Trace, ranks: &Ranks) -> Table {
+    let samples = &trace.samples;
+    let is_mark = |i: usize| {
+        let kind = trace.strings.get(samples.kind[i]);
+        samples.value[i].is_nan() && KINDS.iter().any(|begins| kind.starts_with(begins))
+    };
+    let marks: Vec<usize> = (0..samples.len()).filter(|&i| is_mark(i)).collect();
+    let name = |i: usize| if samples.location[i].is_empty() { samples.name[i] } else { samples.location[i] };
+    let groups = Groups::by(marks.len(), |i| {
+        (ranks.of(samples.process[marks[i]]), samples.kind[marks[i]], name(marks[i]))
+    });
+    let mut counts = vec![0usize; groups.keys.len()];
+    for &group in &groups.of_row {
+        counts[group as usize] += 1;
+    }
+    let text = |id: StrId| trace.strings.get(id);
+    let mut rows: Vec<_> = groups.keys.iter().zip(counts).collect();
+    rows.sort_by(|(a, x), (b, y)| (a.0, y, text(a.1), text(a.2)).cmp(&(b.0, x, text(b.1), text(b.2))));
+    let columns =
+        vec![Column::text("category"), Column::text("name"), Column::int("calls", Unit::None).key()];
+    let mut table = Table::new("markers", "Instant markers", ranks.columns(columns));
+    for (&(rank, category, name), count) in rows {
+        table.push(
+            ranks.row(rank, vec![Value::from(text(category)), Value::from(text(name)), Value::from(count)]),
+        );
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use trace::{Sample, Trace};
+
+    use crate::{SummaryOptions, summary};
+
+    #[test]
+    fn instant_markers_were_missing() {
+        let mut trace = Trace::default();
+        let [marker, smi, mark, step, power] = ["MARKER_CORE_API", "amd_smi", "roctxMark", "step", "power"]
+            .map(|text| trace.strings.intern(text));
+        for at in 0..3 {
+            let sample = Sample { start: at, end: at, ..Sample::default() };
+            trace.samples.push(Sample {
+                kind: marker,
+                name: mark,
+                location: step,
+                value: f64::NAN,
+                ..sample
+            });
+            trace.samples.push(Sample { kind: smi, name: power, value: 7.0, ..sample });
+        }
+        let report = summary(&trace, &SummaryOptions::default());
+        let table = report.table("markers").expect("markers");
+        assert_eq!(table.rows, [vec!["MARKER_CORE_API".into(), "step".into(), 3usize.into()]]);
+    }
+}
