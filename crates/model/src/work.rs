@@ -73,7 +73,7 @@ pub struct GpuWork {
     pub is_copy_row: Vec<bool>,
     /// First nanosecond.
     pub start: Vec<Ns>,
-    /// Nanosecond after the last, never before the first.
+    /// Nanosecond after the last; before the first only in damaged rows, which the trace's health reports.
     pub end: Vec<Ns>,
     /// Its name as the trace has it.
     pub name: Vec<StrId>,
@@ -283,8 +283,7 @@ impl<'a> Builder<'a> {
 
     fn times(&mut self, start: Ns, end: Ns) {
         self.work.start.push(start);
-        // Rows that end before they start are reported by the trace's health; here they take no time.
-        self.work.end.push(end.max(start));
+        self.work.end.push(end);
     }
 
     #[allow(clippy::too_many_arguments)]

@@ -26,7 +26,6 @@ mod track;
 mod unexplained;
 mod walk;
 mod what_if;
-mod works;
 
 use report::{HealthCheck, HealthStatus, Report};
 use thiserror::Error;
@@ -42,6 +41,9 @@ use model::classify::{Classes, Classifier};
 pub use self::track::{PathStep, draw};
 pub use self::walk::{Bound, Label};
 pub use self::what_if::{WhatIf, WhatIfError};
+
+/// No row.
+const NONE: u32 = u32::MAX;
 
 /// What is asked of `critical-path`.
 #[derive(Clone, Debug, Default)]

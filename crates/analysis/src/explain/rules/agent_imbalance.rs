@@ -42,7 +42,7 @@ fn judge(facts: &Facts) -> Verdict {
             id: RULE.id,
             title: format!(
                 "{} is busy {} longer than the GPUs of its process on average",
-                busiest.lane.label(facts.trace()),
+                busiest.lane.label,
                 duration(gain)
             ),
             gain,
@@ -57,8 +57,8 @@ fn judge(facts: &Facts) -> Verdict {
                     "name",
                     name.map_or_else(|| Value::absent("no kernel"), |name| Value::from(facts.text(name))),
                 ),
-                ("rank", base::rank_of(&busiest.lane)),
-                ("agent", base::agent_of(facts.trace(), &busiest.lane)),
+                ("rank", base::rank_of(busiest.lane.rank)),
+                ("agent", base::agent_of(facts.trace(), busiest.lane.agent)),
                 ("first_ns", Value::Int(busiest.first)),
                 ("last_ns", Value::Int(busiest.last)),
                 ("busy_ns", Value::Int(busiest.busy)),
