@@ -41,6 +41,6 @@ pub(crate) fn rank_of(rank: Option<u32>) -> Value {
 
 /// The device of a GPU as a cell.
 pub(crate) fn agent_of(trace: &Trace, agent: AgentId) -> Value {
-    let index = agent.get().and_then(|agent| trace.agents[agent].absolute_index.get());
+    let index = agent.get().and_then(|agent| trace.agents.get(agent)?.absolute_index.get());
     Value::int_or(index, "the input does not tell the device")
 }

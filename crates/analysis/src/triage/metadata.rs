@@ -276,7 +276,7 @@ fn devices(context: &Run) -> Vec<i64> {
     gpus.sort_unstable();
     gpus.dedup();
     let number = |gpu: u32| {
-        let agent = &context.trace.agents[context.work.gpus[gpu as usize].agent.get()?];
+        let agent = context.trace.agents.get(context.work.gpus[gpu as usize].agent.get()?)?;
         agent.type_index.get().or(agent.logical_index.get()).or(agent.absolute_index.get())
     };
     let mut numbers: Vec<i64> = gpus.into_iter().filter_map(number).filter(|n| *n >= 0).collect();
