@@ -1,8 +1,7 @@
 //! What reports have in common: the inputs, their health, and how a GPU is named in a row.
 
-use model::lanes::Lane;
 use report::{HealthCheck, HealthStatus, InputFact, Report, Value};
-use trace::{Health, Status, Trace};
+use trace::{AgentId, Health, Status, Trace};
 
 /// An empty report of `command` on `trace`.
 pub(crate) fn report(command: &str, trace: &Trace) -> Report {
@@ -36,11 +35,12 @@ pub fn health(health: &Health) -> Vec<HealthCheck> {
 }
 
 /// The rank of a GPU as a cell.
-pub(crate) fn rank_of(lane: &Lane) -> Value {
-    Value::int_or(lane.rank.map(i64::from), "the input does not tell its rank")
+pub(crate) fn rank_of(rank: Option<u32>) -> Value {
+    Value::int_or(rank.map(i64::from), "the input does not tell its rank")
 }
 
 /// The device of a GPU as a cell.
-pub(crate) fn agent_of(trace: &Trace, lane: &Lane) -> Value {
-    Value::int_or(lane.agent_index(trace), "the input does not tell the device")
+pub(crate) fn agent_of(trace: &Trace, agent: AgentId) -> Value {
+    let index = agent.get().and_then(|agent| trace.agents.get(agent)?.absolute_index.get());
+    Value::int_or(index, "the input does not tell the device")
 }

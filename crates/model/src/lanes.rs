@@ -1,13 +1,10 @@
 //! The GPU rows of a trace by rank and agent, with their launches and kinds of work.
 
-use trace::{AgentId, AgentKind, CopyKind, LinkKind, Map, Ns, ProcessId, RowRef, Table, Trace};
+use trace::{AgentId, Ns, RowRef, Trace};
 
-use crate::classify::{Category, Classes, Kind};
-use crate::names;
+use crate::classify::Classes;
 use crate::recordings::Recordings;
-
-/// Kernels by which ROCclr copies, as rocprofv3 and ROCm up to 7.1 record them: copies in a timeline.
-const COPY_KERNELS: &[&str] = &["__amd_rocclr_copy", "MEMORY_COPY_"];
+use crate::work::{Gpu, GpuWork, WorkClass};
 
 /// The kinds of work that a timeline tells apart, as bits of a combination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +33,16 @@ impl Bucket {
     /// Its bit in a combination.
     pub fn bit(self) -> usize {
         1 << self as usize
+    }
+}
+
+impl From<WorkClass> for Bucket {
+    fn from(class: WorkClass) -> Self {
+        match class {
+            WorkClass::Compute | WorkClass::Fill => Bucket::Compute,
+            WorkClass::Communication => Bucket::Communication,
+            WorkClass::Copy => Bucket::Memcpy,
+        }
     }
 }
 
@@ -68,24 +75,13 @@ pub struct Lane {
     pub rank: Option<u32>,
     /// The GPU.
     pub agent: AgentId,
-    /// Its work.
+    /// `rank 3, agent 1`, as far as known.
+    pub label: String,
+    /// Its work in time order.
     pub rows: Vec<GpuRow>,
 }
 
 impl Lane {
-    /// The device's number on its machine, where the input tells.
-    pub fn agent_index(&self, trace: &Trace) -> Option<i64> {
-        self.agent.get().and_then(|agent| trace.agents[agent].absolute_index.get())
-    }
-
-    /// `rank 3, agent 1`, as far as known.
-    pub fn label(&self, trace: &Trace) -> String {
-        let rank = self.rank.map(|rank| format!("rank {rank}"));
-        let agent = self.agent_index(trace).map(|agent| format!("agent {agent}"));
-        let parts: Vec<String> = [rank, agent].into_iter().flatten().collect();
-        if parts.is_empty() { "the GPU".into() } else { parts.join(", ") }
-    }
-
     /// When it worked, and at what.
     pub fn work(&self) -> Vec<Work> {
         self.rows.iter().map(|row| row.work).collect()
@@ -94,122 +90,21 @@ impl Lane {
 
 /// The GPU rows of a trace by rank and agent, in that order.
 pub fn lanes(trace: &Trace, classes: &Classes) -> Vec<Lane> {
-    let linked = Linked::of(trace);
-    let recordings = Recordings::of(trace);
-    let mut lanes = Builder { trace, numbers: Map::default(), lanes: Vec::new() };
-    let kernels = &trace.kernels;
-    let mut buckets: Map<trace::StrId, Bucket> = Map::default();
-    for row in 0..kernels.len() {
-        let name = kernels.name[row];
-        let bucket = *buckets.entry(name).or_insert_with(|| kernel_bucket(trace, classes, name));
-        let work = Work { start: kernels.start[row], end: kernels.end[row], bucket };
-        let (process, agent) = (kernels.process[row], kernels.agent[row]);
-        if recordings.counts(process) {
-            lanes.add(process, agent, GpuRow { row: RowRef::kernel(row), work, linked: linked.kernels[row] });
-        }
-    }
-    let copies = &trace.memory_copies;
-    for row in 0..copies.len() {
-        let bucket = match copies.kind[row] {
-            CopyKind::Copy => Bucket::Memcpy,
-            CopyKind::Fill => Bucket::Compute,
-        };
-        let work = Work { start: copies.start[row], end: copies.end[row], bucket };
-        let (process, agent) = (copies.process[row], copy_agent(trace, row));
-        let row = GpuRow { row: RowRef::new(Table::MemoryCopies, row), work, linked: linked.copies[row] };
-        if recordings.counts(process) {
-            lanes.add(process, agent, row);
-        }
-    }
-    lanes.finish()
+    lanes_of(&GpuWork::of_ranks(trace, classes, &Recordings::of(trace)))
 }
 
-/// The kind of work that kernels of a name do.
-pub fn kernel_bucket(trace: &Trace, classes: &Classes, name: trace::StrId) -> Bucket {
-    let text = names::demangle(trace.strings.get(name));
-    if COPY_KERNELS.iter().any(|copy| text.starts_with(copy)) {
-        return Bucket::Memcpy;
-    }
-    match classes.get(name, Kind::Kernel) {
-        Some(class) if class.category == Category::Communication => Bucket::Communication,
-        _ => Bucket::Compute,
-    }
-}
-
-/// The GPU that a copy belongs to: the one it goes to, else the one it comes from.
-fn copy_agent(trace: &Trace, row: usize) -> AgentId {
-    let copies = &trace.memory_copies;
-    let ends = [copies.dst[row], copies.src[row]];
-    let kind = |agent: &AgentId| agent.get().map(|agent| trace.agents[agent].kind);
-    let gpu = ends.iter().find(|agent| kind(agent) == Some(AgentKind::Gpu));
-    let maybe = || ends.iter().find(|agent| kind(agent) == Some(AgentKind::Unknown));
-    gpu.or_else(maybe).copied().unwrap_or(AgentId::NONE)
-}
-
-/// Which GPU rows have a launch.
-struct Linked {
-    kernels: Vec<bool>,
-    copies: Vec<bool>,
-}
-
-impl Linked {
-    fn of(trace: &Trace) -> Self {
-        let mut linked = Self {
-            kernels: vec![false; trace.kernels.len()],
-            copies: vec![false; trace.memory_copies.len()],
-        };
-        for (kind, to) in trace.links.kind.iter().zip(&trace.links.to) {
-            match (kind, to.get()) {
-                (LinkKind::Launch, Some((Table::Kernels, row))) => linked.kernels[row] = true,
-                (LinkKind::Launch, Some((Table::MemoryCopies, row))) => linked.copies[row] = true,
-                _ => {}
-            }
-        }
-        linked
-    }
-}
-
-struct Builder<'a> {
-    trace: &'a Trace,
-    numbers: Map<(Option<u32>, ProcessId, AgentId), usize>,
-    lanes: Vec<Lane>,
-}
-
-impl Builder<'_> {
-    fn add(&mut self, process: ProcessId, agent: AgentId, row: GpuRow) {
-        let rank = self.trace.rank_of(process);
-        // An agent is one process's view of a device; without an agent the process tells lanes apart.
-        let apart = if agent.is_some() { ProcessId::NONE } else { process };
-        let number = *self.numbers.entry((rank, apart, agent)).or_insert_with(|| {
-            self.lanes.push(Lane { rank, agent, rows: Vec::new() });
-            self.lanes.len() - 1
-        });
-        self.lanes[number].rows.push(row);
-    }
-
-    fn finish(mut self) -> Vec<Lane> {
-        self.adopt_homeless();
-        let trace = self.trace;
-        let index = |lane: &Lane| lane.agent.get().map(|agent| trace.agents[agent].absolute_index);
-        self.lanes.sort_by_key(|lane| {
-            (lane.rank.is_none(), lane.rank, lane.agent.get().is_none(), index(lane), lane.agent)
-        });
-        self.lanes
-    }
-
-    /// Copies that name no GPU belong to the only GPU of their rank, where there is only one.
-    fn adopt_homeless(&mut self) {
-        for homeless in (0..self.lanes.len()).rev() {
-            if self.lanes[homeless].agent.is_some() {
-                continue;
-            }
-            let rank = self.lanes[homeless].rank;
-            let mut homes = (0..self.lanes.len()).filter(|&i| i != homeless && self.lanes[i].rank == rank);
-            if let (Some(home), None) = (homes.next(), homes.next()) {
-                let rows = std::mem::take(&mut self.lanes[homeless].rows);
-                self.lanes[home].rows.extend(rows);
-                self.lanes.remove(homeless);
-            }
-        }
-    }
+/// The work of each GPU of a rank.
+pub fn lanes_of(work: &GpuWork) -> Vec<Lane> {
+    let row = |&i: &u32| {
+        let i = i as usize;
+        let times = Work { start: work.start[i], end: work.end[i], bucket: work.class[i].into() };
+        GpuRow { row: work.row_ref(i), work: times, linked: work.launch_of(i).is_some() }
+    };
+    let lane = |gpu: &Gpu| Lane {
+        rank: gpu.rank,
+        agent: gpu.agent,
+        label: gpu.label.clone(),
+        rows: gpu.work.iter().map(row).collect(),
+    };
+    work.gpus.iter().filter(|gpu| gpu.is_rank).map(lane).collect()
 }

@@ -7,6 +7,7 @@ use crate::calls::Calls;
 use crate::classify::{Category, Class, Classes, Classifier};
 use crate::recordings::Recordings;
 use crate::stages::{Stage, Stages};
+use crate::work::GpuWork;
 
 /// A trace and what its rows mean.
 pub struct Run<'a> {
@@ -24,8 +25,12 @@ pub struct Run<'a> {
     pub recordings: Recordings,
     /// Rows below this share of their stage's GPU time are left out.
     pub min_share_pct: f64,
-    /// Every row of GPU work in time order: kernels, copies and fills.
+    /// All GPU work.
+    pub work: GpuWork,
+    /// The rows of GPU work that are looked at, in time order: kernels, copies and fills.
     pub rows: Vec<RowRef>,
+    /// By row of `kernels` and of `memory_copies`: its place in `work`.
+    places: [Vec<u32>; 2],
     /// What the caller knows of the program, which wins over what the trace shows.
     pub program: KnownProgram,
 }
@@ -53,8 +58,26 @@ impl<'a> Run<'a> {
         let stages = Stages::of(trace, Some(&attribution));
         let classes = Classes::of(trace, classifier);
         let (calls, recordings) = (Calls::of(trace), Recordings::of(trace));
-        let (rows, program) = (in_time_order(trace), KnownProgram::default());
-        Ok(Self { trace, classes, attribution, stages, calls, recordings, min_share_pct, rows, program })
+        let work = GpuWork::of(trace, &classes, &recordings);
+        let rows = (0..work.len()).map(|place| work.row_ref(place)).collect();
+        let mut places = [vec![0; trace.kernels.len()], vec![0; trace.memory_copies.len()]];
+        for (place, &row) in work.row.iter().enumerate() {
+            places[usize::from(work.is_copy_row[place])][row as usize] = place as u32;
+        }
+        let program = KnownProgram::default();
+        Ok(Self {
+            trace,
+            classes,
+            attribution,
+            stages,
+            calls,
+            recordings,
+            work,
+            min_share_pct,
+            rows,
+            places,
+            program,
+        })
     }
 
     /// (start, end) of a row.
@@ -81,20 +104,19 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The lane it runs on: (process, agent, queue, stream).
-    pub fn lane(&self, row: RowRef) -> (u32, u32, u32, u32) {
-        match row.get() {
-            Some((Table::Kernels, i)) => {
-                let k = &self.trace.kernels;
-                (k.process[i].0, k.agent[i].0, k.queue[i].0, k.stream[i].0)
-            }
-            Some((Table::MemoryCopies, i)) => {
-                let c = self.copies();
-                let agent = if c.dst[i].is_some() { c.dst[i] } else { c.src[i] };
-                (c.process[i].0, agent.0, c.queue[i].0, c.stream[i].0)
-            }
-            _ => (0, 0, 0, 0),
-        }
+    /// Its place in [`Run::work`].
+    pub fn place(&self, row: RowRef) -> Option<usize> {
+        let place = match row.get()? {
+            (Table::Kernels, i) => self.places[0].get(i),
+            (Table::MemoryCopies, i) => self.places[1].get(i),
+            _ => None,
+        };
+        place.map(|&place| place as usize)
+    }
+
+    /// The rank it belongs to, when known.
+    pub fn rank(&self, row: RowRef) -> Option<u32> {
+        self.trace.rank_of(self.work.process(self.place(row)?))
     }
 
     /// Its category and backend.
@@ -120,17 +142,4 @@ impl<'a> Run<'a> {
     fn copies(&self) -> &MemoryCopies {
         &self.trace.memory_copies
     }
-}
-
-/// Kernels and copies merged by (start, end); both tables are sorted already.
-fn in_time_order(trace: &Trace) -> Vec<RowRef> {
-    let (kernels, copies) = (&trace.kernels, &trace.memory_copies);
-    let mut rows: Vec<RowRef> = (0..kernels.len()).map(RowRef::kernel).collect();
-    rows.extend((0..copies.len()).map(|i| RowRef::new(Table::MemoryCopies, i)));
-    rows.sort_by_key(|row| match row.get() {
-        Some((Table::Kernels, i)) => (kernels.start[i], kernels.end[i]),
-        Some((_, i)) => (copies.start[i], copies.end[i]),
-        None => (0, 0),
-    });
-    rows
 }

@@ -79,9 +79,4 @@ impl Run<'_> {
         rows.retain(|&row| wanted(self, row));
         self.rows = rows;
     }
-
-    /// The rank a row belongs to, when known.
-    pub fn rank(&self, row: RowRef) -> Option<u32> {
-        self.trace.rank_of(trace::ProcessId(self.lane(row).0))
-    }
 }

@@ -73,7 +73,7 @@ pub struct GpuWork {
     pub is_copy_row: Vec<bool>,
     /// First nanosecond.
     pub start: Vec<Ns>,
-    /// Nanosecond after the last, never before the first.
+    /// Nanosecond after the last; before the first only in damaged rows, which the trace's health reports.
     pub end: Vec<Ns>,
     /// Its name as the trace has it.
     pub name: Vec<StrId>,
@@ -283,8 +283,7 @@ impl<'a> Builder<'a> {
 
     fn times(&mut self, start: Ns, end: Ns) {
         self.work.start.push(start);
-        // Rows that end before they start are reported by the trace's health; here they take no time.
-        self.work.end.push(end.max(start));
+        self.work.end.push(end);
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -362,9 +361,11 @@ impl<'a> Builder<'a> {
         let number = *self.stream_numbers.entry(key).or_insert(next);
         self.last_stream = Some((facts, number));
         if number == next {
-            let label = match (stream.get(), queue.get()) {
-                (Some(stream), _) => format!("stream {}", self.trace.streams[stream].id),
-                (None, Some(queue)) => format!("queue {}", self.trace.queues[queue].id),
+            let known_stream = stream.get().and_then(|stream| self.trace.streams.get(stream));
+            let known_queue = queue.get().and_then(|queue| self.trace.queues.get(queue));
+            let label = match (known_stream, known_queue) {
+                (Some(stream), _) => format!("stream {}", stream.id),
+                (None, Some(queue)) => format!("queue {}", queue.id),
                 (None, None) => "a stream that is not recorded".into(),
             };
             self.work.streams.push(Stream { process, agent, stream, queue, label, work: Vec::new() });
@@ -390,7 +391,9 @@ impl<'a> Builder<'a> {
                 home[place] = only;
             }
         }
-        let index = |gpu: &Gpu| gpu.agent.get().map(|agent| trace.agents[agent].absolute_index);
+        let index = |gpu: &Gpu| {
+            gpu.agent.get().and_then(|agent| trace.agents.get(agent)).map(|agent| agent.absolute_index)
+        };
         let mut order: Vec<usize> = (0..gpus.len()).filter(|&place| home[place] == place).collect();
         order.sort_by_key(|&place| {
             let gpu = &gpus[place];
@@ -422,7 +425,7 @@ impl<'a> Builder<'a> {
 impl Gpu {
     /// The device's number on its machine, where the input tells.
     pub fn agent_index(&self, trace: &Trace) -> Option<i64> {
-        self.agent.get().and_then(|agent| trace.agents[agent].absolute_index.get())
+        trace.agents.get(self.agent.get()?)?.absolute_index.get()
     }
 }
 
@@ -437,7 +440,8 @@ fn gpu_label(trace: &Trace, gpu: &Gpu) -> String {
 fn copy_agent(trace: &Trace, row: usize) -> AgentId {
     let copies = &trace.memory_copies;
     let ends = [copies.dst[row], copies.src[row]];
-    let kind = |agent: &AgentId| agent.get().map(|agent| trace.agents[agent].kind);
+    let kind =
+        |agent: &AgentId| agent.get().and_then(|agent| trace.agents.get(agent)).map(|agent| agent.kind);
     let gpu = ends.iter().find(|agent| kind(agent) == Some(AgentKind::Gpu));
     let maybe = || ends.iter().find(|agent| kind(agent) == Some(AgentKind::Unknown));
     gpu.or_else(maybe).copied().unwrap_or(AgentId::NONE)

@@ -48,7 +48,7 @@ pub fn breakdown(trace: &Trace, classes: &Classes, options: &BreakdownOptions) -
             (lane, timeline)
         })
         .collect();
-    report.notes.extend(swept.iter().filter_map(|(lane, timeline)| gap_note(trace, lane, timeline)));
+    report.notes.extend(swept.iter().filter_map(|(lane, timeline)| gap_note(lane, timeline)));
     report.tables = vec![tables::timeline(trace, &swept), categories, tables::combinations(trace, &swept)];
     if !no_launches {
         report.tables.push(coverage);
@@ -58,7 +58,7 @@ pub fn breakdown(trace: &Trace, classes: &Classes, options: &BreakdownOptions) -
 }
 
 /// A trace that was cut shows idle time that was none: one gap that is most of the time is worth a word.
-fn gap_note(trace: &Trace, lane: &Lane, timeline: &Timeline) -> Option<String> {
+fn gap_note(lane: &Lane, timeline: &Timeline) -> Option<String> {
     let (length, began) = timeline.longest_gap?;
     let share = stats::percent(length, timeline.total());
     let first = lane.rows.iter().map(|row| row.work.start).min()?;
@@ -66,7 +66,7 @@ fn gap_note(trace: &Trace, lane: &Lane, timeline: &Timeline) -> Option<String> {
         format!(
             "{}: one gap without GPU work, {:.3} ms long and {:.3} ms after the first, is {share:.0} % of the time; \
              where a trace was cut into steps such idle time is not real",
-            lane.label(trace),
+            lane.label,
             length as f64 / 1e6,
             (began - first) as f64 / 1e6
         )

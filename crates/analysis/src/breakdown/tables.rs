@@ -19,7 +19,7 @@ fn lane_columns() -> Vec<Column> {
 }
 
 fn lane_cells(trace: &Trace, lane: &Lane) -> Vec<Value> {
-    vec![base::rank_of(lane), base::agent_of(trace, lane)]
+    vec![base::rank_of(lane.rank), base::agent_of(trace, lane.agent)]
 }
 
 pub(super) fn timeline(trace: &Trace, lanes: &[(Lane, Timeline)]) -> Table {

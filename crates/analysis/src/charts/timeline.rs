@@ -30,7 +30,7 @@ pub fn chart(gpu: &Gpu) -> Option<Chart> {
             summed_up = true;
             summed(gpu, lane, (start, end), slots)
         });
-        Strip { label: lane.label(gpu.trace), spans }
+        Strip { label: lane.label.clone(), spans }
     });
     let lanes: Vec<Strip> = strips.collect();
     let (series, numbers) =

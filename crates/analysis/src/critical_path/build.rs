@@ -2,6 +2,7 @@
 
 use trace::{ProcessId, Trace};
 
+use super::NONE;
 use super::clocks::{Clocks, Meeting, meetings};
 use super::graph::{Dependency, Draft, Graph};
 use super::host::Host;
@@ -9,11 +10,11 @@ use super::least::Least;
 use super::replay::{Known, Replayed, replay};
 use super::rules::Rules;
 use super::unexplained;
-use super::works::{NONE, Works};
 use model::calls::Calls;
 use model::classify::Classes;
 use model::order::Operations;
 use model::recordings::Recordings;
+use model::work::GpuWork;
 
 /// The start of a piece of work, as a point.
 pub(super) fn start_of(work: u32) -> u32 {
@@ -27,7 +28,7 @@ pub(super) fn end_of(work: u32) -> u32 {
 
 /// A run as a graph. Points are starts and ends of work, then those of the host, then meetings of collectives.
 pub(super) struct Run {
-    pub works: Works,
+    pub works: GpuWork,
     pub host: Host,
     pub clocks: Clocks,
     pub least: Least,
@@ -45,7 +46,7 @@ pub(super) fn build(trace: &Trace, classes: &Classes, infer: bool) -> Option<Run
     let counted = counted_processes(trace, &recordings);
     let meetings = meetings(trace, &counted);
     let clocks = Clocks::of(trace, &meetings);
-    let works = Works::of(trace, classes, &clocks, &counted);
+    let works = on_one_clock(GpuWork::of_ranks(trace, classes, &recordings), &clocks);
     let operations = Operations::of(trace, &Calls::of(trace), &recordings);
 
     let mut draft = Draft::new(limits.clock_tolerance_ns);
@@ -77,7 +78,7 @@ pub(super) fn build(trace: &Trace, classes: &Classes, infer: bool) -> Option<Run
 }
 
 /// Learns what launches and waits take at least, and tells the dependencies.
-fn learn(trace: &Trace, works: &Works, clocks: &Clocks, replayed: &Replayed, draft: &mut Draft) -> Least {
+fn learn(trace: &Trace, works: &GpuWork, clocks: &Clocks, replayed: &Replayed, draft: &mut Draft) -> Least {
     let mut waits = vec![false; works.len()];
     replayed.waits.iter().for_each(|&(_, work)| waits[work as usize] = true);
     let regions = &trace.regions;
@@ -100,6 +101,16 @@ fn learn(trace: &Trace, works: &Works, clocks: &Clocks, replayed: &Replayed, dra
         }
     }
     least
+}
+
+/// Puts all work on the common clock. Rows that end before they start take no time.
+fn on_one_clock(mut works: GpuWork, clocks: &Clocks) -> GpuWork {
+    for work in 0..works.len() {
+        let process = works.process(work);
+        works.start[work] = clocks.align(process, works.start[work]);
+        works.end[work] = clocks.align(process, works.end[work]).max(works.start[work]);
+    }
+    works
 }
 
 /// By process whether it belongs to a rank.
@@ -130,11 +141,11 @@ fn span(trace: &Trace, clocks: &Clocks, counted: &[bool]) -> Option<(i64, i64)> 
 }
 
 /// Work follows the work before it on its stream, or begins beside it.
-fn stream_order(draft: &mut Draft, works: &Works, least: &Least, tolerance: i64) {
-    for lane in &works.lanes {
+fn stream_order(draft: &mut Draft, works: &GpuWork, least: &Least, tolerance: i64) {
+    for lane in &works.streams {
         // Of what came before: the last to start and the last to end.
         let mut before: Option<(u32, u32)> = None;
-        for &work in &lane.works {
+        for &work in &lane.work {
             let (start, end) = (works.start[work as usize], works.end[work as usize]);
             if let Some((previous, latest)) = before {
                 let gap = least.gap(works.replayed[work as usize]);
@@ -169,13 +180,13 @@ struct Met {
     of_work: Vec<u32>,
 }
 
-fn meet_members(trace: &Trace, works: &Works, meetings: &[Meeting]) -> Met {
+fn meet_members(trace: &Trace, works: &GpuWork, meetings: &[Meeting]) -> Met {
     if meetings.is_empty() {
         return Met { members: Vec::new(), of_work: Vec::new() };
     }
     let mut work_of = vec![NONE; trace.kernels.len()];
     for work in 0..works.len() {
-        if !works.copy[work] {
+        if !works.is_copy_row[work] {
             work_of[works.row[work] as usize] = work as u32;
         }
     }
@@ -199,7 +210,7 @@ fn meet_members(trace: &Trace, works: &Works, meetings: &[Meeting]) -> Met {
 }
 
 /// A collective begins when the last has come and then takes its time for each.
-fn collectives(draft: &mut Draft, works: &Works, met: &Met) {
+fn collectives(draft: &mut Draft, works: &GpuWork, met: &Met) {
     for members in &met.members {
         let last = members.iter().map(|&work| works.start[work as usize]).max().unwrap_or(0);
         let meeting = draft.point(last);

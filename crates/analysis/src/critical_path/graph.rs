@@ -6,7 +6,7 @@
 
 use trace::Map;
 
-use super::works::NONE;
+use super::NONE;
 
 /// Where a dependency is known from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,9 +5,9 @@
 
 use trace::{LinkKind, Map, ProcessId, Regions, StrId, Table, ThreadId, Trace};
 
+use super::NONE;
 use super::clocks::Clocks;
 use super::graph::{Dependency, Draft};
-use super::works::NONE;
 
 /// What a point of a thread is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

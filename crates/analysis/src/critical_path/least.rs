@@ -7,8 +7,9 @@
 
 use trace::{Map, Regions, StrId};
 
+use super::NONE;
 use super::clocks::Clocks;
-use super::works::{NONE, Works};
+use model::work::GpuWork;
 
 /// Times learnt from a run.
 #[derive(Default)]
@@ -25,14 +26,14 @@ pub(super) struct Least {
 
 impl Least {
     /// Learns from work that waits for no event (`waits`).
-    pub fn of(regions: &Regions, works: &Works, clocks: &Clocks, waits: &[bool]) -> Self {
+    pub fn of(regions: &Regions, works: &GpuWork, clocks: &Clocks, waits: &[bool]) -> Self {
         let (mut after, mut into): (Map<StrId, Vec<i64>>, Map<StrId, Vec<i64>>) = Default::default();
         // The first work of a stream may have waited for what ran before the recording began.
         let mut first_after: Map<StrId, Vec<i64>> = Map::default();
         let mut gaps: [Vec<i64>; 2] = Default::default();
-        for lane in &works.lanes {
+        for lane in &works.streams {
             let mut busy_until = i64::MIN;
-            for &work in &lane.works {
+            for &work in &lane.work {
                 let work = work as usize;
                 let (start, end) = (works.start[work], works.end[work]);
                 if works.launch[work] != NONE && !waits[work] {

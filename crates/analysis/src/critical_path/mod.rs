@@ -27,7 +27,6 @@ mod track;
 mod unexplained;
 mod walk;
 mod what_if;
-mod works;
 
 use report::{HealthCheck, HealthStatus, Report};
 use thiserror::Error;
@@ -44,6 +43,9 @@ pub use self::scenario::{Engine, Scenario};
 pub use self::track::{PathStep, draw};
 pub use self::walk::{Bound, Label};
 pub use self::what_if::{WhatIf, WhatIfError};
+
+/// No row.
+const NONE: u32 = u32::MAX;
 
 /// What is asked of `critical-path`.
 #[derive(Clone, Debug, Default)]

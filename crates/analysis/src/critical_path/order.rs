@@ -6,7 +6,7 @@
 
 use trace::{Map, ThreadId};
 
-use super::works::Works;
+use model::work::GpuWork;
 
 /// Of a hundred guesses so many must agree with the clock.
 const AGREE_PCT: usize = 95;
@@ -32,10 +32,10 @@ pub(super) struct CallOrder {
 
 impl CallOrder {
     /// A thread launched work.
-    pub fn launch(&mut self, thread: ThreadId, works: &Works, launched: &[u32]) {
+    pub fn launch(&mut self, thread: ThreadId, works: &GpuWork, launched: &[u32]) {
         let state = self.threads.entry(thread).or_default();
         for awaited in std::mem::take(&mut state.waiting) {
-            let other_lane = |work: &&u32| works.lane[**work as usize] != works.lane[awaited as usize];
+            let other_lane = |work: &&u32| works.stream[**work as usize] != works.stream[awaited as usize];
             if let Some(&first) = launched.iter().find(other_lane) {
                 self.guesses.push((awaited, first));
             }
@@ -57,7 +57,7 @@ impl CallOrder {
     }
 
     /// The dependencies that times do not contradict; none where they contradict many.
-    pub fn agreed(self, works: &Works, tolerance: i64) -> Vec<(u32, u32)> {
+    pub fn agreed(self, works: &GpuWork, tolerance: i64) -> Vec<(u32, u32)> {
         let all = self.guesses.len();
         let agrees = |&(awaited, work): &(u32, u32)| {
             works.end[awaited as usize] <= works.start[work as usize].saturating_add(tolerance)

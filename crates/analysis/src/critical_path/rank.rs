@@ -2,11 +2,11 @@
 
 use trace::{Map, StrId};
 
+use super::NONE;
 use super::build::{Run, start_of};
 use super::rules::Rules;
 use super::walk::Path;
 use super::what_if::Factors;
-use super::works::NONE;
 
 /// What "a little faster" is.
 const FASTER: f64 = 0.99;
@@ -50,7 +50,7 @@ pub(super) fn rank(run: &Run, path: &Path) -> Vec<Ranked> {
     let mut ranked: Vec<Ranked> = Vec::new();
     let mut of_work: Vec<u32> = Vec::with_capacity(works.len());
     for (work, &free) in free.iter().enumerate() {
-        let (name, copy) = (works.name[work], works.copy[work]);
+        let (name, copy) = (works.name[work], works.is_copy_row[work]);
         let number = *numbers.entry((name, copy)).or_insert(ranked.len());
         if number == ranked.len() {
             let (calls, total, on_path, near) = (0, 0, 0, 0);

@@ -9,6 +9,7 @@ use std::collections::BinaryHeap;
 
 use trace::{Map, ProcessId, StrId, StreamId, Trace};
 
+use super::NONE;
 use super::build::{end_of, start_of};
 use super::clocks::Clocks;
 use super::graph::{Dependency, Draft};
@@ -16,9 +17,9 @@ use super::host::{Host, Role};
 use super::least::quartile;
 use super::order::CallOrder;
 use super::rules::{Limits, Rules};
-use super::works::{NONE, Works};
 use model::calls::{BlocksFor, wake_up_ns};
 use model::order::{Effect, Operation, Operations};
+use model::work::GpuWork;
 
 /// What the calls of a run tell, and what they leave open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,7 +47,7 @@ pub(super) struct Replayed {
 
 pub(super) fn replay(
     trace: &Trace,
-    works: &Works,
+    works: &GpuWork,
     operations: &Operations,
     clocks: &Clocks,
     host: &mut Host,
@@ -57,14 +58,14 @@ pub(super) fn replay(
     launched.sort_unstable_by_key(|&work| (works.launch[work as usize], work));
     let mut lanes_of_stream: Map<StreamId, Vec<u32>> = Map::default();
     let mut lanes_of_process: Map<ProcessId, Vec<u32>> = Map::default();
-    for (number, lane) in works.lanes.iter().enumerate() {
+    for (number, lane) in works.streams.iter().enumerate() {
         lanes_of_process.entry(lane.process).or_default().push(number as u32);
         if lane.stream.is_some() {
             lanes_of_stream.entry(lane.stream).or_default().push(number as u32);
         }
     }
     // Streams that only wait have no lane of work; what they wait for still counts.
-    let mut lanes = works.lanes.len();
+    let mut lanes = works.streams.len();
     for operation in operations.all.iter().filter(|operation| operation.stream.is_some()) {
         lanes_of_stream.entry(operation.stream).or_insert_with(|| {
             lanes += 1;
@@ -109,7 +110,7 @@ struct Blocked {
 
 struct Replay<'a> {
     trace: &'a Trace,
-    works: &'a Works,
+    works: &'a GpuWork,
     operations: &'a Operations,
     clocks: &'a Clocks,
     limits: &'a Limits,
@@ -140,7 +141,7 @@ impl Replay<'_> {
         let (regions, works) = (&self.trace.regions, self.works);
         let raw_start = |work: u32| {
             let row = works.row[work as usize] as usize;
-            if works.copy[work as usize] {
+            if works.is_copy_row[work as usize] {
                 self.trace.memory_copies.start[row]
             } else {
                 self.trace.kernels.start[row]
@@ -200,7 +201,7 @@ impl Replay<'_> {
 
     /// Puts work on its lane, behind what the lane was told to wait for.
     fn put(&mut self, work: u32) {
-        let lane = self.works.lane[work as usize] as usize;
+        let lane = self.works.stream[work as usize] as usize;
         for awaited in std::mem::take(&mut self.pending[lane]) {
             let edge = self.draft.add(end_of(awaited), start_of(work), 0, Dependency::Event);
             self.waits.extend(edge.map(|edge| (edge as u32, work)));
@@ -262,10 +263,11 @@ impl Replay<'_> {
         };
         let Some(lanes) = self.lanes_of_stream.get(&operation.stream) else { return };
         for &lane in lanes {
-            for &work in mark.iter().filter(|&&work| self.works.lane[work as usize] != lane) {
+            for &work in mark.iter().filter(|&&work| self.works.stream[work as usize] != lane) {
                 let pending = &mut self.pending[lane as usize];
-                let same_lane =
-                    |other: &&mut u32| self.works.lane[**other as usize] == self.works.lane[work as usize];
+                let same_lane = |other: &&mut u32| {
+                    self.works.stream[**other as usize] == self.works.stream[work as usize]
+                };
                 match pending.iter_mut().find(same_lane) {
                     Some(other) => *other = work.max(*other),
                     None => pending.push(work),
@@ -384,7 +386,7 @@ impl Replay<'_> {
         if !self.is_late(last, end) {
             return Some((Some(last), last));
         }
-        let works = &self.works.lanes[lane as usize].works;
+        let works = &self.works.streams[lane as usize].work;
         let until = works.partition_point(|&work| work <= last);
         let done = works[..until].partition_point(|&work| !self.is_late(work, end));
         let work = done.checked_sub(1).map(|place| works[place]).filter(|&work| !self.is_late(work, end));

@@ -3,11 +3,11 @@
 
 use trace::{Map, Ns, ProcessId, RowRef, StrId, Table, ThreadId, Trace};
 
+use super::NONE;
 use super::build::{self, Run};
 use super::graph::Dependency;
 use super::host::Role;
 use super::walk;
-use super::works::NONE;
 use model::classify::Classes;
 
 /// What is different.
@@ -83,7 +83,7 @@ impl<'a> Engine<'a> {
         let mut of_kernel = vec![NONE; trace.kernels.len()];
         let mut of_copy = vec![NONE; trace.memory_copies.len()];
         for work in 0..run.works.len() {
-            let of_row = if run.works.copy[work] { &mut of_copy } else { &mut of_kernel };
+            let of_row = if run.works.is_copy_row[work] { &mut of_copy } else { &mut of_kernel };
             of_row[run.works.row[work] as usize] = work as u32;
         }
         Some(Self { trace, run, of_kernel, of_copy, end })
@@ -106,7 +106,7 @@ impl<'a> Engine<'a> {
             for edge in graph.dependencies(2 * work) {
                 let waits = matches!(graph.kind[edge], Dependency::Event | Dependency::Order);
                 let from = graph.from[edge] as usize;
-                if waits && from < 2 * works.len() && works.lane[from / 2] != works.lane[work] {
+                if waits && from < 2 * works.len() && works.stream[from / 2] != works.stream[work] {
                     found.push((self.row(from / 2), self.row(work)));
                 }
             }
@@ -115,7 +115,7 @@ impl<'a> Engine<'a> {
     }
 
     fn row(&self, work: usize) -> RowRef {
-        let table = if self.run.works.copy[work] { Table::MemoryCopies } else { Table::Kernels };
+        let table = if self.run.works.is_copy_row[work] { Table::MemoryCopies } else { Table::Kernels };
         RowRef::new(table, self.run.works.row[work] as usize)
     }
 

@@ -169,13 +169,8 @@ pub(super) fn places(trace: &Trace, run: &Run, path: &Path) -> Table {
     for ((place, bound), total) in rows {
         let (process, agent, label) = match place {
             Place::Lane(lane) => {
-                let lane = &run.works.lanes[lane as usize];
-                let label = match (lane.stream.get(), lane.queue.get()) {
-                    (Some(stream), _) => format!("stream {}", trace.streams[stream].id),
-                    (None, Some(queue)) => format!("queue {}", trace.queues[queue].id),
-                    (None, None) => "a stream that is not recorded".into(),
-                };
-                (lane.process, lane.agent, label)
+                let lane = &run.works.streams[lane as usize];
+                (lane.process, lane.agent, lane.label.clone())
             }
             Place::Thread(thread) => match thread.get().map(|thread| &trace.threads[thread]) {
                 Some(thread) => (thread.process, Default::default(), format!("thread {}", thread.tid)),

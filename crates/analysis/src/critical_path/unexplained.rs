@@ -6,19 +6,20 @@
 
 use trace::{ProcessId, Trace};
 
+use super::NONE;
 use super::build::{end_of, start_of};
 use super::graph::{Dependency, Draft};
 use super::least::Least;
 use super::rules::Rules;
-use super::works::{NONE, Works};
+use model::work::GpuWork;
 
 /// Ends that are looked at before a start.
 const CANDIDATES: usize = 32;
 /// Processes with more lanes are not looked at for the default stream's order.
 const MOST_LANES: usize = 64;
 
-pub(super) fn explain(trace: &Trace, works: &Works, least: &Least, infer: bool, draft: &mut Draft) {
-    if works.lanes.len() < 2 {
+pub(super) fn explain(trace: &Trace, works: &GpuWork, least: &Least, infer: bool, draft: &mut Draft) {
+    if works.streams.len() < 2 {
         return;
     }
     let limits = &Rules::built_in().limits;
@@ -47,13 +48,13 @@ pub(super) fn explain(trace: &Trace, works: &Works, least: &Least, infer: bool, 
         let reason = |&&other: &&u32| -> Option<Dependency> {
             let o = other as usize;
             if works.process(o) != works.process(work)
-                || works.lane[o] == works.lane[work]
+                || works.stream[o] == works.stream[work]
                 || works.end[o] <= arrival[work]
                 || o == work
             {
                 return None;
             }
-            if default_stream.orders(works.lane[o], works.lane[work]) {
+            if default_stream.orders(works.stream[o], works.stream[work]) {
                 return Some(Dependency::DefaultStream);
             }
             let graph =
@@ -75,19 +76,19 @@ struct DefaultStream {
 }
 
 impl DefaultStream {
-    fn of(trace: &Trace, works: &Works) -> Self {
-        let mut of_lane = vec![NONE; works.lanes.len()];
+    fn of(trace: &Trace, works: &GpuWork) -> Self {
+        let mut of_lane = vec![NONE; works.streams.len()];
         let is_default = |lane: usize| {
-            let lane = &works.lanes[lane];
+            let lane = &works.streams[lane];
             // torch makes its streams so that they do not wait for the default one.
             let source = lane.process.get().and_then(|process| trace.processes[process].source.get());
             let hip = source.is_none_or(|source| trace.sources[source].format != "torch");
             hip && lane.stream.get().is_some_and(|stream| trace.streams[stream].id == 0)
         };
-        for default in (0..works.lanes.len()).filter(|&lane| is_default(lane)) {
-            let process: ProcessId = works.lanes[default].process;
-            let others: Vec<usize> = (0..works.lanes.len())
-                .filter(|&lane| lane != default && works.lanes[lane].process == process)
+        for default in (0..works.streams.len()).filter(|&lane| is_default(lane)) {
+            let process: ProcessId = works.streams[default].process;
+            let others: Vec<usize> = (0..works.streams.len())
+                .filter(|&lane| lane != default && works.streams[lane].process == process)
                 .collect();
             if others.len() > MOST_LANES {
                 continue;
@@ -107,8 +108,8 @@ impl DefaultStream {
 }
 
 /// Whether work of two lanes ever ran at the same time.
-fn overlap(works: &Works, one: usize, two: usize) -> bool {
-    let (one, two) = (&works.lanes[one].works, &works.lanes[two].works);
+fn overlap(works: &GpuWork, one: usize, two: usize) -> bool {
+    let (one, two) = (&works.streams[one].work, &works.streams[two].work);
     let (mut i, mut k) = (0, 0);
     while i < one.len() && k < two.len() {
         let (a, b) = (one[i] as usize, two[k] as usize);

@@ -5,12 +5,13 @@
 
 use trace::{Map, StrId, ThreadId, Trace};
 
+use super::NONE;
 use super::build::Run;
 use super::graph::Dependency;
 use super::host::{Covered, innermost};
 use super::least::Least;
 use super::rules::Rules;
-use super::works::{Class, NONE};
+use model::work::WorkClass;
 
 /// What bounds a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,12 +62,12 @@ impl Bound {
     }
 }
 
-impl From<Class> for Bound {
-    fn from(class: Class) -> Self {
+impl From<WorkClass> for Bound {
+    fn from(class: WorkClass) -> Self {
         match class {
-            Class::Compute => Bound::Compute,
-            Class::Copy => Bound::Copy,
-            Class::Communication => Bound::Communication,
+            WorkClass::Compute | WorkClass::Fill => Bound::Compute,
+            WorkClass::Copy => Bound::Copy,
+            WorkClass::Communication => Bound::Communication,
         }
     }
 }
@@ -220,14 +221,14 @@ impl Walker<'_> {
 
     fn work(&mut self, begin: i64, work: u32) {
         let works = &self.run.works;
-        let (name, lane) = (works.name[work as usize], works.lane[work as usize]);
+        let (name, lane) = (works.name[work as usize], works.stream[work as usize]);
         let bound = works.class[work as usize].into();
         self.cover(begin, bound, Label::Name(name), Place::Lane(lane), work);
     }
 
     fn gap(&mut self, begin: i64, work: u32, bound: Bound) {
         let works = &self.run.works;
-        let (name, lane) = (works.name[work as usize], works.lane[work as usize]);
+        let (name, lane) = (works.name[work as usize], works.stream[work as usize]);
         let least = self.least.gap(works.replayed[work as usize]);
         self.wait(begin, least, bound, Label::Name(name), Place::Lane(lane));
     }

@@ -93,7 +93,7 @@ impl Factors {
 
     /// The work of one name takes `factor` times as long.
     pub fn of_name(run: &Run, name: StrId, copy: bool, factor: f64) -> Self {
-        let of = |work: usize| run.works.name[work] == name && run.works.copy[work] == copy;
+        let of = |work: usize| run.works.name[work] == name && run.works.is_copy_row[work] == copy;
         let work = (0..run.works.len()).map(|work| if of(work) { factor } else { 1.0 }).collect();
         Self { work, ..Self::none() }
     }
@@ -129,7 +129,7 @@ impl Factors {
         let mut any = false;
         self.work.resize(works.len(), 1.0);
         for work in 0..works.len() {
-            let (name, copy) = (works.name[work], works.copy[work]);
+            let (name, copy) = (works.name[work], works.is_copy_row[work]);
             let meant = match &what_if.target {
                 Target::Bound(bound) => Bound::from(works.class[work]) == *bound,
                 Target::Category(category) => *decided.entry((name, copy)).or_insert_with(|| {

@@ -101,8 +101,8 @@ pub(super) fn evidence(facts: &Facts, sum: &Sum) -> Vec<(&'static str, Value)> {
     let gpu = &facts.gpus[sum.gpu];
     vec![
         ("name", Value::from(facts.text(sum.name))),
-        ("rank", base::rank_of(&gpu.lane)),
-        ("agent", base::agent_of(facts.trace(), &gpu.lane)),
+        ("rank", base::rank_of(gpu.lane.rank)),
+        ("agent", base::agent_of(facts.trace(), gpu.lane.agent)),
         ("calls", Value::from(sum.calls)),
         ("first_ns", Value::Int(sum.first)),
         ("last_ns", Value::Int(sum.last)),

@@ -45,8 +45,7 @@ impl Lanes {
     /// Sorts all rows into lanes and tries every group on every kind once.
     pub fn of(context: &Run<'_>, catalogue: &FusionCatalogue) -> Self {
         let mut kinds = Kinds::default();
-        let mut lanes: BTreeMap<(u32, u32, u32, u32), Vec<Item>> = BTreeMap::new();
-        let lane_of = LaneOf::new(context);
+        let mut lanes: BTreeMap<u32, Vec<Item>> = BTreeMap::new();
         for &row in &context.rows {
             let (start, end) = context.time(row);
             let item = Item {
@@ -58,7 +57,9 @@ impl Lanes {
                 kind: kinds.of(context, row),
                 main: is_main(context.category(row)),
             };
-            lanes.entry(lane_of.lane(context, row)).or_default().push(item);
+            if let Some(place) = context.place(row) {
+                lanes.entry(context.work.stream[place]).or_default().push(item);
+            }
         }
         let groups_of = kinds.rows.iter().map(|&row| memberships(context, catalogue, row)).collect();
         Self { lanes: lanes.into_values().collect(), groups_of, kinds: kinds.kinds }
@@ -136,37 +137,4 @@ fn texts_fit(group: &Group, name: &str, op: &str, module: &str) -> bool {
     let any_fits = group.any.as_ref().is_none_or(|any| [name, op, module].iter().any(|t| any.is_match(t)));
     let forbidden = group.not.as_ref().is_some_and(|not| not.is_match(name) || not.is_match(op));
     fits(&group.name, name) && fits(&group.op, op) && fits(&group.module, module) && any_fits && !forbidden
-}
-
-/// Puts copies on the lane of the kernels of their stream, which name only their own agent.
-struct LaneOf {
-    agents: Map<(u32, u32), Vec<u32>>,
-}
-
-impl LaneOf {
-    fn new(context: &Run<'_>) -> Self {
-        let mut agents: Map<(u32, u32), Vec<u32>> = Map::default();
-        let kernels = &context.trace.kernels;
-        for i in 0..kernels.len() {
-            let of_stream = agents.entry((kernels.process[i].0, kernels.stream[i].0)).or_default();
-            if !of_stream.contains(&kernels.agent[i].0) {
-                of_stream.push(kernels.agent[i].0);
-            }
-        }
-        Self { agents }
-    }
-
-    fn lane(&self, context: &Run<'_>, row: RowRef) -> (u32, u32, u32, u32) {
-        let (process, agent, queue, stream) = context.lane(row);
-        // A stream is in order whatever queues it is put on; without a stream the queue is all there is.
-        let queue = if stream == trace::StreamId::NONE.0 { queue } else { 0 };
-        let agent = match (row.row_of(Table::MemoryCopies), self.agents.get(&(process, stream))) {
-            (Some(copy), Some(agents)) => {
-                let ends = [context.trace.memory_copies.dst[copy].0, context.trace.memory_copies.src[copy].0];
-                ends.into_iter().find(|end| agents.contains(end)).unwrap_or(agents[0])
-            }
-            _ => agent,
-        };
-        (process, agent, queue, stream)
-    }
 }

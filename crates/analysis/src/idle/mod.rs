@@ -17,7 +17,8 @@ mod present;
 
 use model::classify::Classes;
 use model::lanes::{GpuRow, Lane, lanes};
-use trace::{Ns, RowRef, StrId, Trace};
+use model::recordings::Recordings;
+use trace::{Ns, RowRef, StrId, Table, Trace};
 
 use self::host::HostThreads;
 pub use present::{IDLE_CAUSES, table};
@@ -197,32 +198,20 @@ fn account(mut lane: Lane) -> GpuAccount {
 
 /// Gives all GPUs on one clock one span.
 fn common_spans(trace: &Trace, gpus: &mut [GpuAccount]) {
-    let clock = |gpu: &GpuAccount| gpu.rows.first().map(|row| clock_of(trace, row.row));
-    let clocks: Vec<_> = gpus.iter().map(clock).collect();
-    for number in 0..gpus.len() {
-        let same = (0..gpus.len()).filter(|&other| clocks[other] == clocks[number]);
-        let spans = same.map(|other| {
-            gpus[other].rows.iter().fold((Ns::MAX, Ns::MIN), |(first, last), row| {
-                (first.min(row.work.start), last.max(row.work.end))
-            })
-        });
-        let span = spans.fold((Ns::MAX, Ns::MIN), |all, one| (all.0.min(one.0), all.1.max(one.1)));
-        gpus[number].span = span;
-    }
-}
-
-/// What tells clocks apart: the host that a recording was made on; a recording without one has its own.
-fn clock_of(trace: &Trace, row: RowRef) -> (StrId, StrId, u32) {
-    let process = match row.get() {
-        Some((trace::Table::Kernels, i)) => trace.kernels.process[i],
-        Some((trace::Table::MemoryCopies, i)) => trace.memory_copies.process[i],
-        _ => trace::ProcessId::NONE,
+    let recordings = Recordings::of(trace);
+    let clock = |gpu: &GpuAccount| {
+        let process = match gpu.rows.first()?.row.get()? {
+            (Table::Kernels, row) => trace.kernels.process[row],
+            (Table::MemoryCopies, row) => trace.memory_copies.process[row],
+            _ => return None,
+        };
+        recordings.of_process(process).map(|recording| recordings.domain_of(recording))
     };
-    match process.get().map(|process| &trace.processes[process]) {
-        Some(process) if process.machine != StrId::EMPTY || process.hostname != StrId::EMPTY => {
-            (process.machine, process.hostname, 0)
-        }
-        _ => (StrId::EMPTY, StrId::EMPTY, 0),
+    let clocks: Vec<Option<usize>> = gpus.iter().map(clock).collect();
+    let own: Vec<(Ns, Ns)> = gpus.iter().map(|gpu| gpu.span).collect();
+    for (number, gpu) in gpus.iter_mut().enumerate() {
+        let same = (0..own.len()).filter(|&other| clocks[other] == clocks[number]).map(|other| own[other]);
+        gpu.span = same.fold(gpu.span, |all, one| (all.0.min(one.0), all.1.max(one.1)));
     }
 }
 

@@ -32,8 +32,8 @@ pub fn table(trace: &Trace, accounts: &IdleAccounts) -> Table {
         sums.sort_by_key(|&((cause, place), (_, ns))| (std::cmp::Reverse(ns), cause, place));
         for ((cause, place), (gaps, ns)) in sums {
             table.push(vec![
-                base::rank_of(&gpu.lane),
-                base::agent_of(trace, &gpu.lane),
+                base::rank_of(gpu.lane.rank),
+                base::agent_of(trace, gpu.lane.agent),
                 Value::from(cause.name()),
                 Value::from(trace.strings.get(place)),
                 Value::from(gaps),

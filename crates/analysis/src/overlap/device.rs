@@ -1,16 +1,12 @@
 //! The work of each GPU as the overlap analysis looks at it: by stream, in order, with stage and step.
 
-use std::collections::HashSet;
-
-use trace::{Map, ProcessId, RowRef, StrId, Table, Trace};
+use trace::{Map, RowRef, StrId};
 
 use super::rules::{Kind, Rules};
 use super::sweep::{Bucket, Span, Swept, sweep};
 use model::Run;
-use model::attribution::GpuRows;
-use model::lanes::Bucket as TimelineBucket;
-use model::lanes::{Lane, lanes};
 use model::stages::Stage;
+use model::work::{Gpu, WorkClass};
 
 /// A step of a stage, or the whole stage where steps are not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,7 +53,7 @@ pub(super) struct Lineup {
 
 /// One GPU of one rank.
 pub(super) struct Device {
-    pub lane: Lane,
+    pub gpu: Gpu,
     pub streams: Vec<Lineup>,
     /// In time order.
     pub work: Vec<Work>,
@@ -69,14 +65,6 @@ pub(super) struct Device {
 }
 
 impl Device {
-    pub fn process(&self, trace: &Trace) -> Option<ProcessId> {
-        self.work.first().map(|work| process_of(trace, work.row))
-    }
-
-    pub fn label(&self, trace: &Trace) -> String {
-        self.lane.label(trace)
-    }
-
     /// The piece before or after another on its stream.
     pub fn neighbour(&self, work: &Work, step: i64) -> Option<&Work> {
         let place = usize::try_from(i64::from(work.place) + step).ok()?;
@@ -85,51 +73,45 @@ impl Device {
     }
 }
 
-fn process_of(trace: &Trace, row: RowRef) -> ProcessId {
-    match row.get() {
-        Some((Table::Kernels, i)) => trace.kernels.process[i],
-        Some((Table::MemoryCopies, i)) => trace.memory_copies.process[i],
-        _ => ProcessId::NONE,
-    }
-}
-
 /// The GPUs of a run, swept.
 pub(super) fn devices(context: &Run) -> Vec<Device> {
-    let launches = GpuRows::of(context.trace);
-    let mut lanes = lanes(context.trace, &context.classes);
-    if context.rows.len() < context.trace.kernels.len() + context.trace.memory_copies.len() {
-        let kept: HashSet<RowRef> = context.rows.iter().copied().collect();
-        lanes.iter_mut().for_each(|lane| lane.rows.retain(|gpu| kept.contains(&gpu.row)));
-        lanes.retain(|lane| !lane.rows.is_empty());
-    }
-    lanes.into_iter().map(|lane| device(context, lane, &launches)).collect()
+    let mut kept = vec![false; context.work.len()];
+    context.rows.iter().filter_map(|&row| context.place(row)).for_each(|place| kept[place] = true);
+    let of_gpu = |gpu: &Gpu| {
+        let places: Vec<u32> = gpu.work.iter().copied().filter(|&place| kept[place as usize]).collect();
+        (!places.is_empty()).then(|| device(context, gpu, &places))
+    };
+    context.work.gpus.iter().filter(|gpu| gpu.is_rank).filter_map(of_gpu).collect()
 }
 
-fn device(context: &Run, lane: Lane, launches: &GpuRows) -> Device {
-    let mut streams = Streams { trace: context.trace, numbers: Map::default(), streams: Vec::new() };
-    let mut work: Vec<Work> = lane
-        .rows
-        .iter()
-        .map(|gpu| Work {
-            row: gpu.row,
-            name: context.name(gpu.row),
-            start: gpu.work.start,
-            end: gpu.work.end,
-            kind: kind(context, gpu.row, gpu.work.bucket),
-            stream: streams.of(gpu.row),
-            place: 0,
-            stage: context.stage(gpu.row),
-            step: step(context, gpu.row),
-            launch: launch(launches, gpu.row),
-            replayed: replayed(context.trace, gpu.row),
-        })
-        .collect();
-    work.sort_by_key(|work| (work.start, work.end, work.row));
-    let mut streams = streams.streams;
-    for (i, work) in work.iter_mut().enumerate() {
-        let lineup = &mut streams[work.stream as usize].work;
-        work.place = lineup.len() as u32;
-        lineup.push(i as u32);
+fn device(context: &Run, gpu: &Gpu, places: &[u32]) -> Device {
+    let all = &context.work;
+    let mut numbers: Map<u32, u32> = Map::default();
+    let mut streams: Vec<Lineup> = Vec::new();
+    let mut work: Vec<Work> = Vec::with_capacity(places.len());
+    for &place in places {
+        let i = place as usize;
+        let stream = *numbers.entry(all.stream[i]).or_insert_with(|| {
+            let stream = &all.streams[all.stream[i] as usize];
+            streams.push(Lineup { label: stream.label.clone(), stream: stream.stream, work: Vec::new() });
+            streams.len() as u32 - 1
+        });
+        let lineup = &mut streams[stream as usize].work;
+        let row = all.row_ref(i);
+        work.push(Work {
+            row,
+            name: all.name[i],
+            start: all.start[i],
+            end: all.end[i],
+            kind: kind(context, row, all.class[i]),
+            stream,
+            place: lineup.len() as u32,
+            stage: context.stage(row),
+            step: step(context, row),
+            launch: all.launch_of(i).map(|launch| launch as u32),
+            replayed: all.replayed[i],
+        });
+        lineup.push(work.len() as u32 - 1);
     }
     let spans: Vec<Span> = work.iter().map(span).collect();
     let swept = sweep(&spans, streams.len());
@@ -138,7 +120,7 @@ fn device(context: &Run, lane: Lane, launches: &GpuRows) -> Device {
         .filter(|&stage| !on_one_stream(&work, |w| w.kind == Kind::Compute && w.stage == stage))
         .collect();
     let replays_on_one_stream = on_one_stream(&work, |work| work.replayed);
-    Device { lane, streams, work, swept, computing_apart, replays_on_one_stream }
+    Device { gpu: gpu.clone(), streams, work, swept, computing_apart, replays_on_one_stream }
 }
 
 fn on_one_stream(work: &[Work], which: impl Fn(&Work) -> bool) -> bool {
@@ -156,12 +138,12 @@ fn span(work: &Work) -> Span {
     Span { start: work.start, end: work.end, stream: work.stream, bucket }
 }
 
-fn kind(context: &Run, row: RowRef, bucket: TimelineBucket) -> Kind {
-    match bucket {
-        TimelineBucket::Communication => Kind::Communication,
-        TimelineBucket::Memcpy => Kind::Copy,
+fn kind(context: &Run, row: RowRef, class: WorkClass) -> Kind {
+    match class {
+        WorkClass::Communication => Kind::Communication,
+        WorkClass::Copy => Kind::Copy,
         // A name that says communication on a row that is not a kernel is still no collective.
-        TimelineBucket::Compute => match Rules::built_in().kind_of(context.category(row)) {
+        WorkClass::Compute | WorkClass::Fill => match Rules::built_in().kind_of(context.category(row)) {
             Kind::Communication => Kind::Other,
             kind => kind,
         },
@@ -172,58 +154,5 @@ fn step(context: &Run, row: RowRef) -> StepKey {
     match context.stages.step(row) {
         Some(step) => StepKey::Step(context.stages.steps[step].number),
         None => StepKey::Stage(context.stage(row)),
-    }
-}
-
-fn launch(launches: &GpuRows, row: RowRef) -> Option<u32> {
-    let place = match row.get()? {
-        (Table::Kernels, row) => launches.of_kernel(row)?,
-        (Table::MemoryCopies, row) => launches.of_copy(row)?,
-        _ => return None,
-    };
-    Some(launches.launches[place])
-}
-
-fn replayed(trace: &Trace, row: RowRef) -> bool {
-    let graph = match row.get() {
-        Some((Table::Kernels, i)) => trace.kernels.graph[i],
-        Some((Table::MemoryCopies, i)) => trace.memory_copies.graph[i],
-        _ => trace::Graph::Unknown,
-    };
-    graph == trace::Graph::Replayed
-}
-
-struct Streams<'a> {
-    trace: &'a Trace,
-    numbers: Map<(ProcessId, u32, u32), u32>,
-    streams: Vec<Lineup>,
-}
-
-impl Streams<'_> {
-    fn of(&mut self, row: RowRef) -> u32 {
-        let trace = self.trace;
-        let (process, queue, stream) = match row.get() {
-            Some((Table::Kernels, i)) => {
-                (trace.kernels.process[i], trace.kernels.queue[i], trace.kernels.stream[i])
-            }
-            Some((Table::MemoryCopies, i)) => {
-                let copies = &trace.memory_copies;
-                (copies.process[i], copies.queue[i], copies.stream[i])
-            }
-            _ => Default::default(),
-        };
-        // Work of one stream stays in order whatever queues it goes through.
-        let queue_counts = if stream.is_some() { u32::MAX } else { queue.0 };
-        let next = self.streams.len() as u32;
-        let number = *self.numbers.entry((process, queue_counts, stream.0)).or_insert(next);
-        if number == next {
-            let label = match (stream.get(), queue.get()) {
-                (Some(stream), _) => format!("stream {}", trace.streams[stream].id),
-                (None, Some(queue)) => format!("queue {}", trace.queues[queue].id),
-                (None, None) => "a stream that is not recorded".into(),
-            };
-            self.streams.push(Lineup { label, stream, work: Vec::new() });
-        }
-        number
     }
 }

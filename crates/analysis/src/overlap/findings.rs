@@ -89,7 +89,7 @@ fn finding(context: &Run, devices: &[Analysed], found: &Opportunity) -> Finding 
     add("example_end_ns", Value::Int(work.end));
     add("example_exposed_ns", Value::Int(seen.exposed));
     add("example_stream", Value::Text(analysed.device.streams[work.stream as usize].label.clone()));
-    add("example_gpu", Value::Text(analysed.device.label(context.trace)));
+    add("example_gpu", Value::Text(analysed.device.gpu.label.clone()));
     if let Some(collective) = collective(context, found) {
         add("collective", Value::Text(collective));
     }

@@ -77,7 +77,7 @@ impl Host<'_> {
     /// The operations of the device's recording: events mean nothing beyond it, and a merged database holds many.
     fn of_recording(&self) -> impl Iterator<Item = (usize, &Operation)> {
         let recordings = &self.run.recordings;
-        let own = self.device.process(self.run.trace).and_then(|process| recordings.of_process(process));
+        let own = self.device.gpu.recording;
         let all = self.operations.all.iter().enumerate();
         all.filter(move |(_, operation)| own.is_some() && recordings.of_process(operation.process) == own)
     }

@@ -115,8 +115,8 @@ pub(super) fn concurrency(context: &Run, devices: &[Analysed]) -> Table {
         };
         let swept = &device.swept;
         table.push(vec![
-            base::rank_of(&device.lane),
-            base::agent_of(context.trace, &device.lane),
+            base::rank_of(device.gpu.rank),
+            base::agent_of(context.trace, device.gpu.agent),
             Value::from(device.work.len()),
             Value::from(device.streams.len()),
             Value::Int(swept.busy),

@@ -265,14 +265,19 @@ fn rocm_version(context: &Run) -> Option<Fact> {
 
 /// Numbers of the GPUs that worked, as the source counts them.
 fn devices(context: &Run) -> Vec<i64> {
-    let mut agents: Vec<u32> = context.rows.iter().map(|&row| context.lane(row).1).collect();
-    agents.sort_unstable();
-    agents.dedup();
-    let number = |agent: u32| {
-        let agent = context.trace.agents.get(agent as usize)?;
+    let mut gpus: Vec<u32> = context
+        .rows
+        .iter()
+        .filter_map(|&row| context.place(row))
+        .map(|place| context.work.gpu[place])
+        .collect();
+    gpus.sort_unstable();
+    gpus.dedup();
+    let number = |gpu: u32| {
+        let agent = context.trace.agents.get(context.work.gpus[gpu as usize].agent.get()?)?;
         agent.type_index.get().or(agent.logical_index.get()).or(agent.absolute_index.get())
     };
-    let mut numbers: Vec<i64> = agents.into_iter().filter_map(number).filter(|n| *n >= 0).collect();
+    let mut numbers: Vec<i64> = gpus.into_iter().filter_map(number).filter(|n| *n >= 0).collect();
     numbers.sort_unstable();
     numbers.dedup();
     numbers

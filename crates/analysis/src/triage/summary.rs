@@ -89,8 +89,8 @@ fn busy(context: &Run) -> Vec<String> {
     let mut spans: Map<u32, (i64, i64, i64)> = Map::default();
     for &row in &context.rows {
         let (start, end) = context.time(row);
-        let process = context.trace.processes.get(context.lane(row).0 as usize);
-        let source = process.map_or(u32::MAX, |process| process.source.0);
+        let process = context.place(row).and_then(|place| context.work.process(place).get());
+        let source = process.map_or(u32::MAX, |process| context.trace.processes[process].source.0);
         // Rows come in order of their starts, so what lies past the end so far is newly busy.
         let (_, last, busy) = spans.entry(source).or_insert((start, start, 0));
         *busy += (end - start.max(*last)).max(0);

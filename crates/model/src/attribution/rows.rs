@@ -1,8 +1,9 @@
 //! GPU rows and their launches, and the replays of graphs among them.
 
-use trace::{CopyKind, Graph, LinkKind, Map, RowRef, Table, Trace};
+use trace::{CopyKind, Graph, Map, RowRef, Table, Trace};
 
 use crate::calls::{Calls, Launches};
+use crate::work::launch_rows;
 
 /// The launch of every kernel and copy.
 pub struct GpuRows {
@@ -17,19 +18,7 @@ const NONE: u32 = u32::MAX;
 impl GpuRows {
     /// One pass over the links of a finished trace.
     pub fn of(trace: &Trace) -> Self {
-        let mut kernels = vec![NONE; trace.kernels.len()];
-        let mut copies = vec![NONE; trace.memory_copies.len()];
-        let links = &trace.links;
-        for i in 0..links.len() {
-            let (LinkKind::Launch, Some(call)) = (links.kind[i], links.from[i].row_of(Table::Regions)) else {
-                continue;
-            };
-            match links.to[i].get() {
-                Some((Table::Kernels, row)) => kernels[row] = call as u32,
-                Some((Table::MemoryCopies, row)) => copies[row] = call as u32,
-                _ => {}
-            }
-        }
+        let (mut kernels, mut copies) = launch_rows(trace);
         let mut launches: Vec<u32> = kernels.iter().chain(&copies).copied().filter(|l| *l != NONE).collect();
         launches.sort_unstable();
         launches.dedup();

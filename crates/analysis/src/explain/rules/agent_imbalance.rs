@@ -42,10 +42,10 @@ fn judge(facts: &Facts) -> Verdict {
             id: RULE.id,
             title: format!(
                 "{} is busy {} longer than the GPUs of its process on average",
-                busiest.lane.label(facts.trace()),
+                busiest.lane.label,
                 duration(gain)
             ),
-            about: busiest.lane.label(facts.trace()),
+            about: busiest.lane.label.clone(),
             claimed: gain,
             gpu_ns: gain,
             total,
@@ -61,8 +61,8 @@ fn judge(facts: &Facts) -> Verdict {
                     "name",
                     name.map_or_else(|| Value::absent("no kernel"), |name| Value::from(facts.text(name))),
                 ),
-                ("rank", base::rank_of(&busiest.lane)),
-                ("agent", base::agent_of(facts.trace(), &busiest.lane)),
+                ("rank", base::rank_of(busiest.lane.rank)),
+                ("agent", base::agent_of(facts.trace(), busiest.lane.agent)),
                 ("first_ns", Value::Int(busiest.span.0)),
                 ("last_ns", Value::Int(busiest.span.1)),
                 ("busy_ns", Value::Int(busiest.busy)),
