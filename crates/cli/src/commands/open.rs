@@ -5,10 +5,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clap::Args;
-use convert::perfetto_ui::{Ended, Offer, PORT, PUBLIC_UI, origin};
 use convert::pftrace;
 use files::TemporaryFolder;
 use report::{Column, Report, Table, Unit, Value};
+use serve::perfetto_ui::{Ended, Offer, PORT, PUBLIC_UI, origin};
 use trace::Needs;
 
 use super::convert::{base_name, input_facts};
