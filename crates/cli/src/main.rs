@@ -1,27 +1,24 @@
 //! The `rocm-perf` program: arguments in, reports out. No logic of its own.
 
 mod arguments;
-mod code;
 mod commands;
-mod console;
 mod failure;
 mod help;
 mod input;
 mod output;
+mod profile_facts;
+mod progress;
+mod remedies;
 mod selection;
+mod values;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let interrupted = || {
-        // A collection that runs stops its application, keeps what is there and ends by itself.
-        if collect::run::interrupt() {
-            return;
+        if app::interrupt() == app::Interrupted::CanEnd {
+            std::process::exit(130);
         }
-        tune::process::stop_running();
-        files::remove_partial_files();
-        collect::capture::stop_running_profiles();
-        std::process::exit(130);
     };
     // Without the handler an interrupt still ends the program; only partial files would stay.
     let _ = ctrlc::set_handler(interrupted);
@@ -31,6 +28,6 @@ fn main() -> ExitCode {
     };
     match commands::run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.show(),
+        Err(failure) => failure::show(&failure),
     }
 }

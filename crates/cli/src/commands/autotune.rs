@@ -5,8 +5,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use collect::profiler::{self, Places, Profiler};
-use collect::run::{CollectRequest, Prepared};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use report::chart::SvgOptions;
 use tune::autotune::{AutotuneError, AutotuneRequest, autotune};
@@ -21,6 +19,7 @@ use tune::tuner::{Budget, Progress, TunerOptions};
 
 use crate::failure::Failure;
 use crate::output::OutputArgs;
+use app::tuning::{found_profiler, gpu};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -184,7 +183,7 @@ impl AutotuneArgs {
         for chart in &report.charts {
             write(&picture, chart.svg(&SvgOptions::default()).as_bytes())?;
         }
-        report.notes.push(format!("written: `{}`", self.out.join(tune::autotune::BEST).display()));
+        report.notes.push(format!("written: `{}`", self.out.join(tune::autotune::BEST).display()).into());
         output.show(report)
     }
 
@@ -355,20 +354,6 @@ impl AutotuneArgs {
         ))
         .with_help("run the command by hand with the values of one configuration")
     }
-}
-
-/// The profiler of this machine.
-pub fn found_profiler() -> Result<Profiler, Failure> {
-    profiler::find(&Places::of_environment()).map_err(|error| {
-        Failure::tool(error.to_string())
-            .with_help("install rocprofiler-sdk, or measure with `--no-rocprof` or `--metric REGEX`")
-    })
-}
-
-/// The GPU's architecture, where there is one.
-pub fn gpu() -> Option<String> {
-    let request = CollectRequest::new(Vec::new(), collect::presets::Preset::of("none", &["kernel"], &[]));
-    Prepared::with(&request, Profiler::assumed()).ok()?.arch
 }
 
 fn space_failure(path: &std::path::Path, error: SpaceError) -> Failure {

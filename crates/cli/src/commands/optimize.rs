@@ -15,9 +15,9 @@ use tune::optimize::session::Session;
 use tune::optimize::{OptimizeError, OptimizeRequest, Proposer, optimize, source, tables};
 use tune::template;
 
-use super::autotune::{found_profiler, gpu};
 use crate::failure::Failure;
 use crate::output::OutputArgs;
+use app::tuning::{found_profiler, gpu};
 
 /// What a run records: kernels, and what else the program does from its first to its last step.
 const TRACES: [&str; 3] = ["kernel", "hip", "memory-copy"];
@@ -298,12 +298,12 @@ impl OptimizeArgs {
         })
         .map_err(failure)?;
         let mut report = tables::optimize_report(&session);
-        report.notes.push(format!("the whole session is in `{}`", self.out.join("session.json").display()));
+        report
+            .notes
+            .push(format!("the whole session is in `{}`", self.out.join("session.json").display()).into());
         if session.accepted().count() > 0 && session.applied.is_none() {
-            report.notes.push(format!(
-                "`patch -p1 < {}` applies it, and so does `--apply`",
-                self.out.join("accepted.diff").display()
-            ));
+            let patch = self.out.join("accepted.diff").display().to_string();
+            report.notes.push(format!("`patch -p1 < {patch}` applies it, and so does `--apply`").into());
         }
         output.show(report)?;
         gate(&session)

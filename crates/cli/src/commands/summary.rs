@@ -1,8 +1,7 @@
 //! `summary`
 
-use analysis::SummaryOptions;
+use app::timeline::SummaryRequest;
 use clap::Args;
-use trace::Needs;
 
 use crate::failure::Failure;
 use crate::input::InputArgs;
@@ -31,8 +30,8 @@ pub struct SummaryArgs {
 
 impl SummaryArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
-        let needs = Needs { python_frames: self.python, ..Needs::summary() };
-        let trace = self.input.read(&needs, output)?;
-        output.show(analysis::summary(&trace, &SummaryOptions { by_rank: self.by_rank }))
+        let request =
+            SummaryRequest { input: self.input.request()?, by_rank: self.by_rank, python: self.python };
+        output.show(app::summary(&request, output)?)
     }
 }
