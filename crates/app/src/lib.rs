@@ -13,6 +13,7 @@
 //! # Ok::<(), rocm_perf_app::Failure>(())
 //! ```
 
+pub mod autotune;
 pub mod capture;
 pub mod causes;
 mod code;
@@ -28,6 +29,7 @@ pub mod merge;
 mod observer;
 pub mod occupancy;
 mod open;
+pub mod optimize;
 pub mod panels;
 pub mod perfetto_fix;
 pub mod presets;
@@ -39,8 +41,9 @@ pub mod stalls;
 pub mod synth;
 pub mod timeline;
 pub mod triage;
-pub mod tuning;
+mod tuning;
 
+pub use self::autotune::autotune;
 pub use self::capture::capture;
 pub use self::causes::{critical_path, overlap};
 pub use self::collect::{collect, collect_plan};
@@ -55,6 +58,7 @@ pub use self::merge::merge;
 pub use self::observer::{Observer, Silent};
 pub use self::occupancy::occupancy;
 pub use self::open::{PerfettoFile, perfetto_file};
+pub use self::optimize::optimize;
 pub use self::panels::panels;
 pub use self::perfetto_fix::perfetto_fix;
 pub use self::presets::{copy_preset, preset, presets};

@@ -21,6 +21,11 @@ pub trait Observer: Sync {
         let _ = message;
     }
 
+    /// A small step of something long, of no interest once it is over.
+    fn progress(&self, message: &str) {
+        let _ = message;
+    }
+
     /// Something is not as it should be, and the work goes on.
     fn warn(&self, message: &str) {
         let _ = message;

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Observer for OutputArgs {
     fn begin(&self, doing: &'static str, progress: &Arc<Progress>) -> Box<dyn Any> {
-        if self.quiet || self.no_progress || !std::io::stderr().is_terminal() {
+        if !self.draws() {
             return Box::new(());
         }
         let finished = Arc::new(AtomicBool::new(false));
@@ -28,6 +28,12 @@ impl Observer for OutputArgs {
 
     fn step(&self, message: &str) {
         if !self.quiet {
+            eprintln!("{message}");
+        }
+    }
+
+    fn progress(&self, message: &str) {
+        if self.draws() {
             eprintln!("{message}");
         }
     }
@@ -52,6 +58,13 @@ impl Observer for OutputArgs {
 
     fn remedy(&self, remedy: &Remedy) -> Option<String> {
         Some(remedies::words(remedy))
+    }
+}
+
+impl OutputArgs {
+    /// Whether somebody looks at progress.
+    pub fn draws(&self) -> bool {
+        !self.quiet && !self.no_progress && std::io::stderr().is_terminal()
     }
 }
 

@@ -95,6 +95,7 @@ pub fn words(remedy: &Remedy) -> String {
              `--server-dir`); for vLLM it is the server's torch_profiler_dir"
         }
         Remedy::KeepEnvironment => "`--keep-environment` keeps them",
+        Remedy::OtherDevice => "give another folder by `--out`, or `--force` to pass those runs over",
         Remedy::KernelSource => "name it with `--source FILE`",
         Remedy::SmallerTree => "name a smaller folder with `--tree DIR`",
         Remedy::BuildInTree => {

@@ -121,6 +121,8 @@ pub enum Remedy {
     ConvertToRocpd(String),
     /// Keep the environments.
     KeepEnvironment,
+    /// Search in another folder, or pass over the runs of the other device.
+    OtherDevice,
     /// Name the file with the kernel.
     KernelSource,
     /// Name a smaller source tree.
