@@ -21,19 +21,28 @@ use crate::tuning::{found_profiler, gpu};
 
 pub use tune::search::Choice as Strategy;
 
+/// A command, and what messages call it.
+#[derive(Clone, Debug)]
+pub struct NamedCommand {
+    /// Such as the option it came with.
+    pub name: &'static str,
+    /// The line.
+    pub line: String,
+}
+
 /// What to search, and how.
 #[derive(Clone, Debug)]
 pub struct AutotuneRequest {
     /// The search space (JSON).
     pub space: PathBuf,
     /// The command to measure, with {NAME} for parameters [default: the space's].
-    pub run: Option<String>,
+    pub run: Option<NamedCommand>,
     /// Makes the program for a configuration.
-    pub build: Option<String>,
+    pub build: Option<NamedCommand>,
     /// Builds at the same time.
     pub jobs: usize,
     /// Exits with 0 when a configuration's result is right.
-    pub check: Option<String>,
+    pub check: Option<NamedCommand>,
     /// Whether the commands go through a shell.
     pub shell: bool,
     /// Measure the process from start to end.
@@ -178,20 +187,19 @@ impl AutotuneRequest {
         let is_built = self.build.is_some() || space.commands.iter().any(|(name, _)| name == "build");
         let folder = is_built.then_some(BUILD_FOLDER);
         let known: Vec<&str> = names.iter().copied().chain(folder).collect();
-        let template =
-            |option: &str, typed: &Option<String>, key: &str| -> Result<Option<Template>, Failure> {
-                let in_file = space.commands.iter().find(|(name, _)| name == key);
-                let (option, text) = match (typed, in_file) {
-                    (Some(line), _) => (option.to_string(), CommandText::Line(line.clone())),
-                    (None, Some((name, text))) => (name.clone(), text.clone()),
-                    (None, None) => return Ok(None),
-                };
-                Template::parse(&option, &text, &known, self.shell).map(Some).map_err(template_failure)
+        let template = |typed: &Option<NamedCommand>, key: &str| -> Result<Option<Template>, Failure> {
+            let in_file = space.commands.iter().find(|(name, _)| name == key);
+            let (name, text) = match (typed, in_file) {
+                (Some(typed), _) => (typed.name.to_string(), CommandText::Line(typed.line.clone())),
+                (None, Some((name, text))) => (name.clone(), text.clone()),
+                (None, None) => return Ok(None),
             };
-        let run = template("the command to measure", &self.run, "run")?
+            Template::parse(&name, &text, &known, self.shell).map(Some).map_err(template_failure)
+        };
+        let run = template(&self.run, "run")?
             .ok_or_else(|| Failure::input("there is no command to measure").with_help(Remedy::RunCommand))?;
-        let build = template("the build command", &self.build, "build")?;
-        let check = template("the check command", &self.check, "check")?;
+        let build = template(&self.build, "build")?;
+        let check = template(&self.check, "check")?;
         let env = space.environment.iter().map(|(name, value)| {
             Ok((
                 name.clone(),

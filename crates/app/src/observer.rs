@@ -107,3 +107,25 @@ impl collect::capture::Events for Told<'_> {
         self.observer.warn(message);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FailureKind, Input};
+
+    struct Stopped;
+
+    impl Observer for Stopped {
+        fn cancelled(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn a_cancelled_request_reads_nothing() {
+        let input = Input::of(vec!["no/such/file.db".into()]);
+        let kind = |observer: &dyn Observer| crate::info(&input, observer).unwrap_err().kind();
+        assert_eq!(kind(&Stopped), FailureKind::Cancelled);
+        assert_eq!(kind(&Silent), FailureKind::BadInput);
+    }
+}

@@ -45,7 +45,7 @@ pub fn words(remedy: &Remedy) -> String {
         Remedy::WhatIf => "write it like `--what-if 'gemm=0.5'`: half the time for all GEMMs",
         Remedy::PythonFrames => "`--python` includes them in the regions",
         Remedy::Repeats => "name several runs: `--base RUN RUN … --candidate RUN RUN …`",
-        Remedy::CompareCalls => "`--metric mean` compares single calls",
+        Remedy::CompareCalls => "`--value mean` compares single calls",
         Remedy::CompareAnyway => "`--force` compares them all the same",
         Remedy::RooflineCounters => {
             "`rocm-perf roofline --list-counters --arch gfx942` lists the counters to collect"
@@ -58,8 +58,8 @@ pub fn words(remedy: &Remedy) -> String {
         Remedy::ListKernels => "`--list-stats` lists kernels with their ids, and dispatches",
         Remedy::ListPanels => "`rocm-perf panels --list-metrics gfx942` lists panels and metrics",
         Remedy::Everything => "`--format json` names each",
-        Remedy::ProfileCounters => "add `--counters`",
-        Remedy::ProfileThreadTrace => "add `--trace-instructions`",
+        Remedy::ProfileCounters => "add `--with-counters`",
+        Remedy::ProfileThreadTrace => "add `--with-thread-trace`",
         Remedy::ProfilerOutput => "`--debug` shows what it says",
         Remedy::WithoutProfiler => {
             "a program that ignores HIP errors ends well without a GPU; `--no-rocprof` times the process"

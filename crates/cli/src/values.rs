@@ -36,3 +36,39 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
         .filter(|time| time.as_secs() <= 86_400)
         .ok_or_else(|| "a number of seconds up to a day is needed".into())
 }
+
+/// A whole number from 1 on.
+pub fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "a whole number from 1 on is needed".into())
+}
+
+/// A number above zero.
+pub fn positive(text: &str) -> Result<f64, String> {
+    text.parse::<f64>()
+        .ok()
+        .filter(|number| *number > 0.0 && *number < 1e9)
+        .ok_or_else(|| "a number above 0 and below 1e9 is needed".into())
+}
+
+/// A part of a whole.
+pub fn part(text: &str) -> Result<f64, String> {
+    text.parse::<f64>()
+        .ok()
+        .filter(|number| *number > 0.0 && *number <= 1.0)
+        .ok_or_else(|| "a number above 0 and up to 1 is needed".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_make_no_sense_are_refused_with_the_range() {
+        assert_eq!(share("500").unwrap_err(), "a share from 0 to 100 is needed");
+        assert!(share("-1").is_err() && share("nan").is_err() && share("12.5 %") == Ok(12.5));
+        assert!(at_least_one("0").is_err() && at_least_one("3") == Ok(3));
+        assert!(positive("0").is_err() && positive("inf").is_err() && positive("0.5") == Ok(0.5));
+        assert!(part("1.5").is_err() && part("1") == Ok(1.0));
+        assert!(seconds("x").is_err() && seconds("90000").is_err());
+    }
+}

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use app::autotune::{AutotuneRequest, SearchProgress, Strategy};
+use app::autotune::{AutotuneRequest, NamedCommand, SearchProgress, Strategy};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::Failure;
 use crate::output::OutputArgs;
+use crate::values::{at_least_one, part, positive};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -36,7 +37,7 @@ pub struct AutotuneArgs {
 
     /// Builds at the same time; the build and the command to measure then name {build_dir}, a folder of each
     /// configuration's own. Measurements stay one by one
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
     jobs: usize,
 
     /// Exits with 0 when a configuration's result is right; ROCM_PERF_STDOUT names a file with the run's output
@@ -68,23 +69,23 @@ pub struct AutotuneArgs {
     strategy: StrategyName,
 
     /// Trials: configurations with up to `--repeats` runs each [default: 80]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     trials: Option<usize>,
 
     /// Stop after this time, in minutes, where `--trials` are not used up before
-    #[arg(long, value_name = "M")]
+    #[arg(long, value_name = "M", value_parser = positive)]
     minutes: Option<f64>,
 
     /// Runs of a configuration in one trial at most [default: 3]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     repeats: Option<usize>,
 
     /// Longest run, in seconds [default: 60]
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = positive)]
     timeout: Option<f64>,
 
     /// Longest build, in seconds
-    #[arg(long, value_name = "S", default_value_t = 600.0)]
+    #[arg(long, value_name = "S", default_value_t = 600.0, value_parser = positive)]
     build_timeout: f64,
 
     /// Seed of all random choices
@@ -92,11 +93,11 @@ pub struct AutotuneArgs {
     seed: u64,
 
     /// Share of the space to begin with; at most a quarter of the trials
-    #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.2, value_parser = part)]
     seed_fraction: f64,
 
     /// Leave out what is predicted to be slower than the best by this factor
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.75)]
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.75, value_parser = positive)]
     prune_factor: f64,
 
     /// Files beside those in the commands whose contents decide the result; may be repeated
@@ -139,10 +140,10 @@ impl AutotuneArgs {
     fn request(&self) -> AutotuneRequest {
         AutotuneRequest {
             space: self.space.clone(),
-            run: self.cmd_template.clone(),
-            build: self.build_template.clone(),
+            run: named("--cmd-template", &self.cmd_template),
+            build: named("--build-template", &self.build_template),
             jobs: self.jobs,
-            check: self.check.clone(),
+            check: named("--check", &self.check),
             shell: self.shell,
             without_profiler: self.no_rocprof,
             metric: self.metric.clone(),
@@ -168,6 +169,10 @@ impl AutotuneArgs {
             out: self.out.clone(),
         }
     }
+}
+
+fn named(name: &'static str, line: &Option<String>) -> Option<NamedCommand> {
+    line.clone().map(|line| NamedCommand { name, line })
 }
 
 /// The line of progress on a terminal.

@@ -17,7 +17,7 @@ use crate::values::percentage;
   rocm-perf compare baseline/ candidate/                       # folders of repeats, ranks or both
   rocm-perf compare --base a1.db a2.db a3.db --candidate b1.db b2.db b3.db
   rocm-perf compare main/ branch/ --fail-on 'total>+3%' --fail-on 'kernel:gemm>+5%'
-  rocm-perf compare short.json.gz long.json.gz --metric mean
+  rocm-perf compare short.json.gz long.json.gz --value mean
 
 Times of a row are of a whole run, as means over repeats. Intervals come from a bootstrap over runs and calls, verdicts
 are corrected for the number of rows; docs/compare.md says how. A gate is WHAT>+N%, where WHAT is total (all kernels),
@@ -49,8 +49,8 @@ pub struct CompareArgs {
     single_run_floor: f64,
 
     /// Compare totals of a run, or means of a call (for runs of different length)
-    #[arg(long, value_enum, default_value_t, value_name = "METRIC")]
-    metric: MetricName,
+    #[arg(long, alias = "metric", value_enum, default_value_t, value_name = "VALUE")]
+    value: MetricName,
 
     /// Exit with 1 when this grew beyond its limit: 'total>+3%', 'kernel:gemm>+5%'; may be repeated
     #[arg(long, value_name = "GATE")]
@@ -93,7 +93,7 @@ impl CompareArgs {
             min_effect: self.min_effect,
             confidence: self.confidence,
             single_run_floor: self.single_run_floor,
-            metric: match self.metric {
+            metric: match self.value {
                 MetricName::Total => Metric::Total,
                 MetricName::Mean => Metric::Mean,
             },

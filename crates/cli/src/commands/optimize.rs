@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
 use crate::output::OutputArgs;
+use crate::values::{at_least_one, positive, share};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -113,11 +114,11 @@ pub struct OptimizeArgs {
     llm_key_env: String,
 
     /// Longest wait for an answer, in seconds
-    #[arg(long, value_name = "S", default_value_t = 120.0)]
+    #[arg(long, value_name = "S", default_value_t = 120.0, value_parser = positive)]
     llm_timeout: f64,
 
     /// Answers to ask for
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = at_least_one)]
     llm_attempts: usize,
 
     /// Prints proposals as JSON; ROCM_PERF_CONTEXT names a file with the evidence
@@ -129,19 +130,19 @@ pub struct OptimizeArgs {
     patch: Option<PathBuf>,
 
     /// Least speed-up to accept, in percent
-    #[arg(long, value_name = "PCT", default_value_t = 2.0)]
+    #[arg(long, value_name = "PCT", default_value_t = 2.0, value_parser = share)]
     min_improvement: f64,
 
     /// Pairs of runs at most, for each candidate
-    #[arg(long, value_name = "N", default_value_t = 40)]
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = at_least_one)]
     pairs: usize,
 
     /// Candidates to try at most
-    #[arg(long, value_name = "N", default_value_t = 12)]
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = at_least_one)]
     candidates: usize,
 
     /// Kernels to look at, at most
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
     kernels: usize,
 
     /// More spilled registers than before that are allowed
@@ -153,7 +154,7 @@ pub struct OptimizeArgs {
     max_scratch: u32,
 
     /// Least theoretical occupancy, unless it was lower before, in percent
-    #[arg(long, value_name = "PCT", default_value_t = 0.0)]
+    #[arg(long, value_name = "PCT", default_value_t = 0.0, value_parser = share)]
     min_occupancy: f64,
 
     /// Code objects that the build leaves, for guards on ABI and registers: `*`, `?`, `**`; may be repeated [default: the
@@ -166,11 +167,11 @@ pub struct OptimizeArgs {
     evidence: Option<PathBuf>,
 
     /// Longest run or check, in seconds
-    #[arg(long, value_name = "S", default_value_t = 60.0)]
+    #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = positive)]
     timeout: f64,
 
     /// Longest build, in seconds
-    #[arg(long, value_name = "S", default_value_t = 600.0)]
+    #[arg(long, value_name = "S", default_value_t = 600.0, value_parser = positive)]
     build_timeout: f64,
 
     /// Measure the process from start to end, without the profiler

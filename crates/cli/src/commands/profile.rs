@@ -13,14 +13,14 @@ use crate::output::OutputArgs;
 #[command(after_help = "Examples:
   rocm-perf profile ./app
   rocm-perf profile ./app --json
-  rocm-perf profile --runs 10 --counters -- ./app --size 4096
-  rocm-perf profile --trace-instructions --out study -- ./app
+  rocm-perf profile --runs 10 --with-counters -- ./app --size 4096
+  rocm-perf profile --with-thread-trace --out study -- ./app
   rocm-perf profile --code-object kernels.hsaco -- python serve.py
   rocm-perf profile --no-rocprof -- ./app
 
 Runs the program under rocprofv3 (once to warm up, then `--runs` times), and reports kernel times with their stability,
-resources and occupancy, the critical path and what bounds each kernel; `--counters` adds the roofline from a run of its
-own, `--trace-instructions` what waves wait for. Registers are those of the code objects that are found: in the program, in files that
+resources and occupancy, the critical path and what bounds each kernel; `--with-counters` adds the roofline from a run of its
+own, `--with-thread-trace` what waves wait for. Registers are those of the code objects that are found: in the program, in files that
 the profiler names or leaves, or given. `runtime_ms` is the sum of dispatch times, the median over runs. The databases are
 kept in `.rocpd_profile` (or `--out`), replaced by the next profile there. docs/profile.md describes the JSON.")]
 pub struct ProfileArgs {
@@ -33,19 +33,19 @@ pub struct ProfileArgs {
     warm_up: u32,
 
     /// Collect the counters of the roofline and of the bottleneck rules, in runs of their own
-    #[arg(long)]
-    counters: bool,
+    #[arg(long, alias = "counters")]
+    with_counters: bool,
 
     /// Trace the instructions of waves, in a run of its own
     #[arg(long, alias = "att")]
-    trace_instructions: bool,
+    with_thread_trace: bool,
 
     /// File with the program's GPU code, where it is not in the program itself
     #[arg(long, value_name = "FILE")]
     code_object: Vec<PathBuf>,
 
     /// Time the process only, without a profiler
-    #[arg(long, conflicts_with_all = ["counters", "trace_instructions", "code_object"])]
+    #[arg(long, conflicts_with_all = ["with_counters", "with_thread_trace", "code_object"])]
     no_rocprof: bool,
 
     /// Show the profiler's commands and all that it and the program print
@@ -75,8 +75,8 @@ impl ProfileArgs {
             application: self.binary.iter().chain(&self.application).cloned().collect(),
             runs: self.runs,
             warm_up: self.warm_up,
-            counters: self.counters,
-            thread_trace: self.trace_instructions,
+            counters: self.with_counters,
+            thread_trace: self.with_thread_trace,
             code_objects: self.code_object.clone(),
             without_profiler: self.no_rocprof,
             debug: self.debug,
