@@ -90,7 +90,7 @@ impl ConvertRequest {
         }
         if targets.contains(&Target::Parquet) && !parquet::AVAILABLE {
             return Err(Failure::input("this build does not write Parquet")
-                .with_help("build it with the feature `parquet`"));
+                .with_help("`cargo install --path crates/cli --features parquet` makes one that does"));
         }
         let own_name = || base_name(&self.input.paths);
         let finish = |job: Job| Job { by_queue: self.by_queue, ..job };
