@@ -1,7 +1,7 @@
 //! How the instances of a hardware counter become one value: the option, defined once.
 
+use app::Aggregate;
 use clap::{Args, ValueEnum};
-use trace::{Aggregate, Trace};
 
 /// What is made of a counter's instances.
 #[derive(Args, Clone, Debug, Default)]
@@ -21,13 +21,13 @@ enum How {
 }
 
 impl AggregateArgs {
-    /// Makes it so in a trace; sums are what everything does by itself.
-    pub fn apply(&self, trace: &mut Trace) {
+    /// The same as a request has it; sums are what everything does by itself.
+    pub fn request(&self) -> Option<Aggregate> {
         match self.aggregate {
-            How::Sum => {}
-            How::Max => trace.aggregate_counters(Aggregate::Max),
-            How::Min => trace.aggregate_counters(Aggregate::Min),
-            How::Avg => trace.aggregate_counters(Aggregate::Avg),
+            How::Sum => None,
+            How::Max => Some(Aggregate::Max),
+            How::Min => Some(Aggregate::Min),
+            How::Avg => Some(Aggregate::Avg),
         }
     }
 }

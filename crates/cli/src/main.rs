@@ -2,27 +2,24 @@
 
 mod aggregate;
 mod arguments;
-mod code;
 mod commands;
-mod console;
 mod failure;
 mod help;
 mod input;
 mod output;
+mod profile_facts;
+mod progress;
+mod remedies;
 mod selection;
+mod values;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let interrupted = || {
-        // A collection that runs stops its application, keeps what is there and ends by itself.
-        if files::interrupt::interrupt() {
-            return;
+        if app::interrupt() == app::Interrupted::CanEnd {
+            std::process::exit(130);
         }
-        collect::capture::stop_running_profiles();
-        // The other threads have gone on writing meanwhile.
-        files::remove_partial_files();
-        std::process::exit(130);
     };
     // Without the handler an interrupt still ends the program; only partial files would stay.
     let _ = ctrlc::set_handler(interrupted);
@@ -32,6 +29,6 @@ fn main() -> ExitCode {
     };
     match commands::run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.show(),
+        Err(failure) => failure::show(&failure),
     }
 }

@@ -2,10 +2,12 @@
 
 use std::io::{IsTerminal, Write};
 
+use app::Answer;
 use clap::{Args, ValueEnum};
 use report::{Document, HealthStatus, Report, render};
 
 use crate::failure::Failure;
+use crate::remedies;
 
 /// Rows of a table shown to people unless `--limit` says otherwise.
 const DEFAULT_LIMIT: usize = 20;
@@ -108,14 +110,20 @@ impl OutputArgs {
             Color::Never => false,
             Color::Auto => on_terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
         };
-        render::TerminalOptions { width: seen.or(width).unwrap_or(DEFAULT_WIDTH), color }
+        render::TerminalOptions {
+            width: seen.or(width).unwrap_or(DEFAULT_WIDTH),
+            color,
+            all_rows: "--limit 0 shows all",
+            all_checks: "--format json lists all",
+        }
     }
 
     /// Shows a report; fails when `--strict` and its health failed.
     pub fn show(&self, mut report: Report) -> Result<(), Failure> {
         // Figures of a part are never shown without saying so.
         let part = report.health.iter().filter(|check| check.id == "selection");
-        report.notes.splice(0..0, part.map(|check| check.message.clone()).collect::<Vec<_>>());
+        report.notes.splice(0..0, part.map(|check| check.message.as_str().into()).collect::<Vec<_>>());
+        report = self.spoken(report);
         self.choose_rows(&mut report)?;
         if self.verbose {
             for check in &report.health {
@@ -146,6 +154,18 @@ impl OutputArgs {
         }
         let pdf = render::pdf(&document(report), self.row_limit());
         print_bytes(&pdf.map_err(|error| Failure::input(format!("cannot make a PDF: {error}")))?)
+    }
+
+    /// Shows an answer's report, then fails where it did.
+    pub fn answer(&self, answer: Answer) -> Result<(), Failure> {
+        self.show(answer.report)?;
+        answer.failure.map_or(Ok(()), Err)
+    }
+
+    /// A report whose notes name the options to type.
+    pub fn spoken(&self, mut report: Report) -> Report {
+        report.speak(&|remedy| Some(remedies::words(remedy)));
+        report
     }
 
     /// Fails when `--strict` and the report's health failed.

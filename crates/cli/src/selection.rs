@@ -1,12 +1,8 @@
 //! Which part of a trace to look at: the options of every command that reads traces, defined once.
 
-use analysis::FilterError;
-use analysis::filters::{Edge, Filters, kernel_pattern};
+use app::{Edge, Filters, Moment, Stage, kernel_pattern};
 use clap::Args;
 use clap::builder::BoolishValueParser;
-use model::classify::Classifier;
-use model::stages::Stage;
-use trace::{Moment, Needs, Selection, Trace};
 
 use crate::failure::Failure;
 
@@ -70,81 +66,12 @@ pub struct SelectionArgs {
 }
 
 impl SelectionArgs {
-    /// Whether everything is wanted.
-    pub fn is_empty(&self) -> bool {
-        let window = [&self.start, &self.end, &self.start_marker, &self.end_marker];
-        let numbers = [&self.agent, &self.stream, &self.pid];
-        window.iter().all(|edge| edge.is_none())
-            && numbers.iter().all(|list| list.is_empty())
-            && self.kernel.is_none()
-            && self.category.is_empty()
-            && self.rank.is_empty()
-            && self.stage.is_empty()
-            && !self.touching()
-    }
-
-    /// What the trace has to be read with.
-    pub fn widen(&self, needs: &Needs) -> Result<Needs, Failure> {
-        Ok(self.filters()?.widen(needs))
-    }
-
-    /// Keeps the part of a trace that is asked for.
-    pub fn restrict(&self, trace: &mut Trace, classifier: &dyn Fn() -> Classifier) -> Result<(), Failure> {
-        self.filters()?.apply(trace, classifier)?;
-        Ok(())
-    }
-
-    /// The part that is asked for, named in the trace's health while the trace stays whole.
-    pub fn mark(
-        &self,
-        trace: &mut Trace,
-        classifier: &dyn Fn() -> Classifier,
-    ) -> Result<Option<Selection>, Failure> {
-        let filters = self.filters()?;
-        if filters.is_empty() {
-            return Ok(None);
-        }
-        let selection = filters.select(trace, classifier)?;
-        trace.mark(&selection);
-        Ok(Some(selection))
-    }
-
-    /// Whether a kernel is wanted by its name, where nothing else can be chosen by.
-    pub fn only_kernel(&self, what: &str) -> Result<impl Fn(&str) -> bool + use<>, Failure> {
-        let rest = Self { kernel: None, ..self.clone() };
-        if !rest.is_empty() {
-            return Err(Failure::input(format!("of the filters only `--kernel` applies to {what}")));
-        }
-        let pattern = self.filters()?.kernel;
-        Ok(move |name: &str| pattern.as_ref().is_none_or(|pattern| pattern.is_match(name)))
-    }
-
-    /// The only rank that is asked for, when one is.
-    pub fn only_rank(&self) -> Result<Option<u32>, Failure> {
-        only("rank", &self.rank)
-    }
-
-    /// The only stage that is asked for, when one is.
-    pub fn only_stage(&self) -> Result<Option<Stage>, Failure> {
-        only("stage", &self.stage)
-    }
-
-    /// The same without rank and stage, for commands that choose those themselves.
-    pub fn without_rank_and_stage(&self) -> Self {
-        Self { rank: Vec::new(), stage: Vec::new(), ..self.clone() }
-    }
-
-    /// The ranks and processes of it, for commands that look at the whole of those, and the rest.
-    pub fn whose_and_rest(&self) -> (Self, Self) {
-        let whose = Self { rank: self.rank.clone(), pid: self.pid.clone(), ..Self::default() };
-        (whose, Self { rank: Vec::new(), pid: Vec::new(), ..self.clone() })
-    }
-
     fn touching(&self) -> bool {
         self.overlapping || self.inclusive == Some(false)
     }
 
-    fn filters(&self) -> Result<Filters, Failure> {
+    /// The same as a request has them.
+    pub fn filters(&self) -> Result<Filters, Failure> {
         let filters = Filters {
             start: edge("--start", &self.start, &self.start_marker)?,
             end: edge("--end", &self.end, &self.end_marker)?,
@@ -171,14 +98,6 @@ impl SelectionArgs {
     }
 }
 
-fn only<T: Copy>(what: &str, values: &[T]) -> Result<Option<T>, Failure> {
-    match values {
-        [] => Ok(None),
-        [one] => Ok(Some(*one)),
-        _ => Err(Failure::input(format!("this command looks at one {what}, and several are given"))),
-    }
-}
-
 fn edge(option: &str, time: &Option<String>, marker: &Option<String>) -> Result<Option<Edge>, Failure> {
     let Some(time) = time else { return Ok(marker.clone().map(Edge::Marker)) };
     let moment = time.parse::<Moment>().map_err(|reason| {
@@ -190,14 +109,4 @@ fn edge(option: &str, time: &Option<String>, marker: &Option<String>) -> Result<
 /// The stage of that name.
 fn stage(name: &str) -> Result<Stage, String> {
     Stage::from_name(name).ok_or_else(|| "one of prefill, decode, mixed, other is needed".into())
-}
-
-impl From<FilterError> for Failure {
-    fn from(error: FilterError) -> Self {
-        let failure = Failure::input(error.to_string());
-        match error.help() {
-            Some(help) => failure.with_help(help),
-            None => failure,
-        }
-    }
 }

@@ -386,5 +386,5 @@ fn what_a_panel_needs_is_collected_and_shown() {
     }
 
     let wrong = lab.collect(&env, &out, &["--preset", "compute", "--block", "2"], &[&lab.app("vector_add")]);
-    assert!(failed(&wrong, 2).contains("`--block 2` belongs to the preset `panels`"));
+    assert!(failed(&wrong, 2).contains("the block `2` belongs to the preset `panels`"));
 }

@@ -84,7 +84,8 @@ fn an_application_that_is_not_there_is_named() {
         assert!(errors.contains(&format!("`{word}`")) && errors.contains(why), "{errors}");
     }
     let output = lab.rocm_perf().args(["collect", "--preset", "compute"]).output().unwrap();
-    assert!(failed(&output, 2).contains("nothing follows `--`"));
+    let errors = failed(&output, 2);
+    assert!(errors.contains("none is given") && errors.contains("the application follows `--`"), "{errors}");
     assert!(!out.exists());
 }
 

@@ -74,7 +74,7 @@ fn mistakes_are_named() {
     assert!(error(&[co, "--vgpr", "8"]).contains("without an input"));
     assert!(error(&[co, "--arch", "gfx950"]).contains("they hold kernels for gfx942"));
     assert!(error(&[co, "--kernel", "nothing"]).contains("no such kernels"));
-    assert!(error(&[co, "--stream", "0"]).contains("only `--kernel` applies to code objects"));
+    assert!(error(&[co, "--stream", "0"]).contains("filtered by the names of kernels only"));
     assert!(error(&[env!("CARGO_BIN_EXE_rocm-perf")]).contains("without GPU code"));
 
     let folder = tempfile::tempdir().unwrap();
@@ -84,7 +84,9 @@ fn mistakes_are_named() {
     let trace = folder.path().join("trace.json");
     std::fs::write(&trace, common::SMALL_TORCH).unwrap();
     assert!(error(&[co, trace.to_str().unwrap()]).contains("traces and code objects"));
-    assert!(error(&[trace.to_str().unwrap(), "--lds", "1"]).contains("`--lds` is for code objects"));
+    assert!(
+        error(&[trace.to_str().unwrap(), "--lds", "1"]).contains("it can be given for code objects only")
+    );
 }
 
 #[test]

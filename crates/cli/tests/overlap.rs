@@ -5,14 +5,14 @@ mod common;
 use std::collections::HashMap;
 use std::path::Path;
 
-use common::{json, synth};
+use common::{json, run, synth};
 use serde_json::Value;
 
 #[test]
 fn a_part_with_a_mapping_is_placed_as_in_triage() {
     let folder = tempfile::tempdir().expect("a folder");
     synth(&folder.path().join("run"), &["--scenario", "serving", "--seed", "3", "--steps", "4"]);
-    let run = folder.path().join("run/serving.rank0.json");
+    let trace = folder.path().join("run/serving.rank0.json");
     let capture = folder.path().join("run/capture_traces");
     let capture = capture.to_str().expect("a path");
     let rows = |command: &str, inputs: &[&Path], more: &[&str]| -> Vec<Value> {
@@ -21,16 +21,24 @@ fn a_part_with_a_mapping_is_placed_as_in_triage() {
     };
     let key = |row: &Value| format!("{} {}", row["stage"], row["kernel_name"]);
     let whole: HashMap<String, Value> =
-        rows("overlap", &[&run], &[]).iter().map(|row| (key(row), row["python_scope"].clone())).collect();
+        rows("overlap", &[&trace], &[]).iter().map(|row| (key(row), row["python_scope"].clone())).collect();
     for part in
         [&["--kernel", "Memcpy|kvcache|rotary|Cijk|gemm"][..], &["--stage", "decode"], &["--start", "50%"]]
     {
-        let own = rows("overlap", &[&run], part);
-        assert_eq!(own, rows("triage", &[&run], part), "{part:?}");
+        let own = rows("overlap", &[&trace], part);
+        assert_eq!(own, rows("triage", &[&trace], part), "{part:?}");
         assert!(own.len() > 2 && own.len() < whole.len(), "{part:?}: {} of {}", own.len(), whole.len());
         for row in &own {
             assert_eq!(whole.get(&key(row)), Some(&row["python_scope"]), "{part:?}");
             assert!(row["python_scope"].is_string(), "{row}");
         }
     }
+}
+
+#[test]
+fn a_share_above_a_hundred_is_refused_with_the_range() {
+    let output = run(&["overlap", "any.json", "--min-share", "500"]);
+    assert_eq!(output.status.code(), Some(2));
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(errors.contains("a share from 0 to 100 is needed"), "{errors}");
 }

@@ -165,6 +165,19 @@ fn the_ending_of_a_file_chooses_its_format() {
 }
 
 #[test]
+fn a_file_of_an_unknown_format_is_refused_and_not_written_as_html() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("t.json"), SMALL_TORCH).expect("a trace");
+    let output = rocm_perf().current_dir(folder.path()).args(["report", "t.json", "-o", "x.docx"]).output();
+    let output = output.expect("it runs");
+    assert_eq!(output.status.code(), Some(2));
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(errors.contains("`x.docx` ends in no format of a report"), "{errors}");
+    assert!(errors.contains("html, pdf, md, xlsx, json, png, svg, jpeg"), "{errors}");
+    assert!(!folder.path().join("x.docx").exists());
+}
+
+#[test]
 fn the_report_says_what_the_commands_say() {
     let folder = serving();
     let input = folder.path().join("run/serving.rank0.json");

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use report::Remedy;
 use rocm_perf_collect::capture::{
     Captured, Error, Events, Framework, Lengths, Options, Role, Site, Stage, Workload, capture,
 };
@@ -203,7 +204,7 @@ fn keys_are_sent_and_never_kept() {
     let without = options(&server.url(), folder.path());
     let error = run(&without).unwrap_err();
     assert!(matches!(error, Error::Forbidden { status: 401, key_sent: false, .. }), "{error}");
-    assert!(error.help().unwrap().contains("--api-key"));
+    assert_eq!(error.help(), Some(Remedy::ServerKey));
     let wrong = Options { api_key: Some("x".into()), ..without.clone() };
     assert!(matches!(run(&wrong).unwrap_err(), Error::Forbidden { key_sent: true, .. }));
     run(&Options { api_key: key, ..without }).unwrap();
@@ -245,7 +246,7 @@ fn profiling_that_is_off_names_the_flag_of_the_release() {
         let server = StandIn::start(off).unwrap();
         let error = run(&options(&server.url(), folder.path())).unwrap_err();
         assert!(matches!(error, Error::ProfilingOff { .. }), "{error}");
-        let help = error.help().unwrap();
+        let Some(Remedy::Advice(help)) = error.help() else { panic!("no advice: {error}") };
         assert!(help.contains(named) && !help.contains(not_named), "{version}: {help}");
     }
 }
@@ -269,7 +270,7 @@ fn a_stop_that_hangs_ends_with_the_timeout() {
     let hangs = Some(Duration::from_secs(30));
     let error = faulty(Kind::Vllm, Faults { stop_hangs: hangs, ..Faults::default() });
     assert!(matches!(&error, Error::Timeout { path, .. } if path == "/stop_profile"), "{error}");
-    assert!(error.help().unwrap().contains("--timeout"));
+    assert_eq!(error.help(), Some(Remedy::TimeoutOrFewerSteps));
     assert!(began.elapsed() < Duration::from_secs(10));
 }
 
@@ -284,8 +285,8 @@ fn no_file_and_a_wrong_folder_are_told_apart() {
     options.formal.trace_dir = Some(folder.path().into());
     options.formal.server_dir = Some(elsewhere.path().display().to_string());
     let error = run(&options).unwrap_err();
-    let help = error.help().unwrap();
-    assert!(help.contains(elsewhere.path().to_str().unwrap()) && help.contains("--trace-dir"), "{help}");
+    let Some(Remedy::ServerFolder(Some(wrote))) = error.help() else { panic!("no folder: {error}") };
+    assert!(wrote.contains(elsewhere.path().to_str().unwrap()), "{wrote}");
 }
 
 #[test]
@@ -342,7 +343,7 @@ fn a_refused_request_is_told_in_the_servers_words_and_the_profile_stopped() {
     let options = Options { warmup_steps: 0, ..options(&server.url(), folder.path()) };
     let error = run(&options).unwrap_err();
     assert!(error.to_string().contains("context length"), "{error}");
-    assert!(error.help().unwrap().contains("--prefill-input-len"));
+    assert_eq!(error.help(), Some(Remedy::RequestLengths));
     assert_eq!(server.bodies("/stop_profile").len(), 1);
 }
 

@@ -7,7 +7,6 @@ pub mod merge;
 pub mod otf2;
 pub mod parquet;
 pub mod perfetto_fix;
-pub mod perfetto_ui;
 pub mod pftrace;
 pub mod rocpd;
 pub mod rocprofv3;

@@ -33,9 +33,14 @@ fn e10_no_writer_copies_the_secrets_of_a_command_line() {
             "chrome" => drop(torch::write(&trace, &path, &torch::Options::default()).unwrap()),
             "rocpd" => drop(rocpd::write(&trace, &path, &rocpd::Options::default()).unwrap()),
             "json" => drop(json::write(&trace, &path).unwrap()),
-            "csv" => {
-                drop(csv::write(&trace, &path, &csv::Options { columns: csv::ColumnSet::Rocpd }).unwrap())
-            }
+            "csv" => drop(
+                csv::write(
+                    &trace,
+                    &path,
+                    &csv::Options { columns: csv::ColumnSet::Rocpd, agents: csv::AgentIndex::default() },
+                )
+                .unwrap(),
+            ),
             _ => drop(otf2::write(&trace, &path).unwrap()),
         }
         let bytes = bytes_of(folder.path());

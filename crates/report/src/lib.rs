@@ -13,7 +13,7 @@
 //! let mut table = Table::new("kernels", "Kernels", vec![Column::text("name"), Column::int("total_ns", Unit::Ns)]);
 //! table.push(vec![Value::from("gemm"), Value::Int(1_500_000)]);
 //! let report = Report { command: "summary".into(), tables: vec![table], ..Report::default() };
-//! let text = render::terminal(&report, &render::TerminalOptions { width: 80, color: false });
+//! let text = render::terminal(&report, &render::TerminalOptions { width: 80, ..Default::default() });
 //! assert!(text.contains("1.500 ms"));
 //! ```
 
@@ -23,6 +23,7 @@ mod evidence;
 mod finding;
 mod fonts;
 mod layout;
+mod note;
 mod number;
 pub mod render;
 mod table;
@@ -31,6 +32,7 @@ mod verdict;
 pub use chart::Chart;
 pub use document::{Document, Figure, Found, Part, Section};
 pub use finding::{Finding, Severity};
+pub use note::{Note, Remedy};
 pub use number::show;
 pub use table::{Column, Importance, Table, Unit, Value};
 pub use verdict::{ArchMatch, BoundBy, Cost, Verdict};
@@ -104,7 +106,7 @@ pub struct Report {
     /// Pictures, in the order to show them.
     pub charts: Vec<chart::Chart>,
     /// Remarks for a person, such as what was left out and how to see it.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// Fields under stable names that programs look for, in JSON only.
     pub result: Option<serde_json::Value>,
 }
@@ -113,6 +115,13 @@ impl Report {
     /// The worst of all checks.
     pub fn health_status(&self) -> HealthStatus {
         self.health.iter().map(|check| check.status).max().unwrap_or_default()
+    }
+
+    /// Puts each note's remedy into words, as a door says it.
+    pub fn speak(&mut self, words: &dyn Fn(&Remedy) -> Option<String>) {
+        for note in &mut self.notes {
+            *note = std::mem::take(note).spoken(words);
+        }
     }
 
     /// The table of that name.

@@ -123,7 +123,7 @@ pub struct Printed {
 #[derive(Debug, thiserror::Error)]
 pub enum ExpressionError {
     /// Not an expression.
-    #[error("`--metric {text}` is not a regular expression: {why}")]
+    #[error("the metric `{text}` is not a regular expression: {why}")]
     Invalid {
         /// As typed.
         text: String,
@@ -388,7 +388,7 @@ mod tests {
         assert_eq!(printed(r"t=(\S+)", "echo t=nan"), Err("`nan` is not a number".into()));
         assert_eq!(printed(r"t=(\S+)", "echo none"), Err(r"nothing it printed matches `t=(\S+)`".into()));
         assert_eq!(printed(r"t=(\S+)", "echo t=1; exit 2"), Err("exited with 2: t=1".into()));
-        assert!(Printed::new("(").unwrap_err().to_string().starts_with("`--metric (` is not"));
+        assert!(Printed::new("(").unwrap_err().to_string().starts_with("the metric `(` is not"));
     }
 
     #[test]

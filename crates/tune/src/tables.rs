@@ -2,7 +2,7 @@
 
 mod chart;
 
-use report::{Column, Finding, Report, Severity, Table, Unit, Value};
+use report::{Column, Finding, Note, Report, Severity, Table, Unit, Value};
 use serde_json::{Value as Json, json};
 
 use crate::autotune::Tuned;
@@ -21,7 +21,7 @@ pub fn autotune_report(space: &Space, metric: &Metric, options: &TunerOptions, t
     let mut report = Report {
         command: "autotune".into(),
         tables: vec![view.configurations()],
-        notes: view.notes(),
+        notes: view.notes().into_iter().map(Note::from).collect(),
         charts: vec![view.chart()],
         result: Some(view.result()),
         ..Report::default()
@@ -335,7 +335,7 @@ impl View<'_> {
                 ("samples".into(), Value::from(quality.map_or(0, |quality| quality.samples))),
             ],
             gain_ceiling_ns: None,
-            recommendation: "raise `--trials`, or add `derived` features that explain the metric".into(),
+            recommendation: "allow more trials, or add `derived` features that explain the metric".into(),
             ..Finding::default()
         }
     }

@@ -124,7 +124,7 @@ pub fn pc_samples_report(trace: &Trace) -> Option<Report> {
         table.sort_by("samples");
     });
     if unknown > 0 {
-        report.notes.push(format!("{unknown} of {} samples have no instruction", rows.len()));
+        report.notes.push(format!("{unknown} of {} samples have no instruction", rows.len()).into());
     }
     if reasons.is_empty() {
         report

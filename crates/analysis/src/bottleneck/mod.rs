@@ -8,7 +8,7 @@ mod figures;
 mod rules;
 mod verdict;
 
-use report::{Column, Finding, Severity, Table, Unit, Value};
+use report::{Column, Finding, Note, Remedy, Severity, Table, Unit, Value};
 use trace::{Needs, Trace};
 
 use crate::base;
@@ -44,7 +44,7 @@ pub fn bottleneck_report(trace: &Trace, more: &[(String, Figures)]) -> report::R
             "gaps between kernels are not judged: they run one at a time while counters are read".into(),
         );
     }
-    report.notes.extend(not_told(&kernels));
+    report.notes.extend(not_told(&kernels).into_iter().map(Note::from));
     report.notes.extend(how_to_collect(&kernels, &missing));
     report
 }
@@ -99,7 +99,7 @@ fn findings(kernels: &[KernelFigures]) -> Vec<Finding> {
 }
 
 /// The command that collects what is missing.
-fn how_to_collect(kernels: &[KernelFigures], missing: &[String]) -> Option<String> {
+fn how_to_collect(kernels: &[KernelFigures], missing: &[String]) -> Option<Note> {
     if missing.is_empty() {
         return None;
     }
@@ -108,16 +108,13 @@ fn how_to_collect(kernels: &[KernelFigures], missing: &[String]) -> Option<Strin
     };
     let names: Vec<&str> = missing.iter().map(String::as_str).collect();
     let passes = hw::passes::plan(arch, &names).ok().map(|plan| plan.passes.len());
-    let times = match passes {
-        Some(1) => " in one pass".to_owned(),
-        Some(passes) => format!(" in {passes} passes"),
+    let passes = match passes {
+        Some(1) => "in one pass".to_owned(),
+        Some(passes) => format!("in {passes} passes"),
         None => String::new(),
     };
-    Some(format!(
-        "{} counters would tell more: `rocm-perf collect --counters {} -- ./app` collects them{times}",
-        missing.len(),
-        missing.join(",")
-    ))
+    let text = format!("{} counters would tell more", missing.len());
+    Some(Note::new(text, Remedy::CollectCounters { names: missing.to_vec(), passes }))
 }
 
 /// The table `bottlenecks`, and the counters that would decide more.
@@ -384,9 +381,11 @@ mod tests {
             let (_, missing) = bottlenecks(&kernels);
             how_to_collect(&kernels, &missing).unwrap()
         };
-        assert!(of(Some("gfx942")).contains("rocm-perf collect --counters"));
+        assert!(
+            matches!(of(Some("gfx942")).remedy, Some(Remedy::CollectCounters { names, .. }) if !names.is_empty())
+        );
         // Counters of all GPUs at once are those of none.
-        assert!(!of(None).contains("collect --counters"));
+        assert_eq!(of(None).remedy, None);
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub fn breakdown(trace: &Trace, classes: &Classes, options: &BreakdownOptions) -
     let coverage = tables::coverage(trace, &lanes);
     let no_launches = lanes.iter().all(|lane| lane.rows.iter().all(|row| !row.linked));
     if options.linked && no_launches {
-        report.notes.push("no launch is recorded, so `--linked` leaves nothing out".into());
+        report.notes.push("no launch is recorded, so GPU work without one is not left out".into());
     } else if options.linked {
         lanes.iter_mut().for_each(|lane| lane.rows.retain(|row| row.linked));
         lanes.retain(|lane| !lane.rows.is_empty());
@@ -48,7 +48,7 @@ pub fn breakdown(trace: &Trace, classes: &Classes, options: &BreakdownOptions) -
             (lane, timeline)
         })
         .collect();
-    report.notes.extend(swept.iter().filter_map(|(lane, timeline)| gap_note(lane, timeline)));
+    report.notes.extend(swept.iter().filter_map(|(lane, timeline)| Some(gap_note(lane, timeline)?.into())));
     report.tables = vec![tables::timeline(trace, &swept), categories, tables::combinations(trace, &swept)];
     if !no_launches {
         report.tables.push(coverage);

@@ -22,7 +22,7 @@ mod waterfall;
 
 use std::collections::BTreeSet;
 
-use report::{HealthCheck, HealthStatus, Report};
+use report::{HealthCheck, HealthStatus, Note, Remedy, Report};
 use trace::{AgentKind, Trace};
 
 use crate::base;
@@ -169,10 +169,10 @@ fn caveats(report: &mut Report, sides: [&[Run]; 2], rows: &Rows, options: &Compa
             "single_run",
             Some(1.0),
             format!(
-                "one run on each side: noise between runs is unknown, so a change counts from {floor} % on; \
-                 repeats (`--base A B C --candidate D E F`) tell smaller ones"
+                "one run on each side: noise between runs is unknown, so a change counts from {floor} % on"
             ),
         );
+        report.notes.push(Note::new("several runs of each side would show smaller changes", Remedy::Repeats));
     }
     let calls = |runs: &[Run]| {
         let all: usize = runs.iter().map(|run| run.kernel_total().calls).sum();
@@ -188,15 +188,16 @@ fn caveats(report: &mut Report, sides: [&[Run]; 2], rows: &Rows, options: &Compa
             "calls",
             Some(ratio),
             format!(
-                "the candidate launched {ratio:.2} times as many kernels: totals may be of different work \
-                 (`--metric mean` compares single calls)"
+                "the candidate launched {ratio:.2} times as many kernels: totals may be of different work"
             ),
         );
+        let text = "the runs launched different numbers of kernels, so totals may be of different work";
+        report.notes.push(Note::new(text, Remedy::CompareCalls));
     }
     if let Some(drift) = rows.drift.as_ref().filter(|drift| drift.real) {
         report.notes.push(format!(
             "the middle kernel changed by {:+.1} %, more than runs differ: clocks, power or the machine may differ",
             percent(drift.shift.exp())
-        ));
+        ).into());
     }
 }

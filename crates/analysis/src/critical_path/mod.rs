@@ -28,7 +28,7 @@ mod unexplained;
 mod walk;
 mod what_if;
 
-use report::{HealthCheck, HealthStatus, Report};
+use report::{HealthCheck, HealthStatus, Note, Remedy, Report};
 use thiserror::Error;
 use trace::{Needs, Trace};
 
@@ -177,35 +177,36 @@ fn doubts(run: &Run) -> Vec<HealthCheck> {
     doubts
 }
 
-fn notes(run: &Run, segments: &[walk::Segment], options: &CriticalPathOptions) -> Vec<String> {
-    let mut notes = Vec::new();
+fn notes(run: &Run, segments: &[walk::Segment], options: &CriticalPathOptions) -> Vec<Note> {
+    let mut notes: Vec<Note> = Vec::new();
     let (works, known) = (&run.works, &run.known);
     if known.launched < works.len() {
         notes.push(format!(
             "{} of {} kernels and copies have no recorded launch: what the host had to do with them is not known",
             works.len() - known.launched,
             works.len()
-        ));
+        ).into());
     }
     if known.unresolved_waits > 0 {
         notes.push(format!(
             "{} waits for events do not tell for what: the order of calls tells {} dependencies, else what ended last is taken for the cause of late starts",
             known.unresolved_waits, known.ordered_waits
-        ));
+        ).into());
     }
     if let Some(residual) = run.clocks.residual {
         notes.push(format!(
             "clocks of ranks were aligned by the ends of collectives (by up to {:.1} µs, {:.1} µs are left)",
             run.clocks.largest() as f64 / 1e3,
             residual as f64 / 1e3
-        ));
+        ).into());
     }
     let most = rules::Rules::built_in().limits.path_rows;
     if segments.len() > most && !options.all_segments {
-        notes.push(format!(
-            "the path has {} segments; neighbours are joined into {most} rows at most (`--all-segments` gives each its own)",
+        let text = format!(
+            "the path has {} segments; neighbours are joined into {most} rows at most",
             segments.len()
-        ));
+        );
+        notes.push(Note::new(text, Remedy::AllSegments));
     }
     notes
 }

@@ -1,5 +1,6 @@
 //! Why filters cannot be used on a trace, and what would do.
 
+use report::Remedy;
 use trace::Ns;
 
 /// Filters that do not fit the trace.
@@ -90,27 +91,22 @@ fn quoted(names: &[String]) -> String {
 
 impl FilterError {
     /// What to type instead, when that can be said.
-    pub fn help(&self) -> Option<String> {
+    pub fn help(&self) -> Option<Remedy> {
         match self {
             FilterError::NoMarker { near, .. } if !near.is_empty() => {
-                Some(format!("the nearest names are {}", quoted(near)))
+                Some(format!("the nearest names are {}", quoted(near)).into())
             }
-            FilterError::SeveralMarkers { .. } => Some(
-                "give one of these times with `--start` or `--end`, or choose with `--rank` or `--pid`"
-                    .into(),
-            ),
+            FilterError::SeveralMarkers { .. } => Some(Remedy::OneMarker),
             FilterError::NoKernel { pattern, other_case, .. } if !other_case.is_empty() => {
-                Some(format!("`(?i){pattern}` matches {}", quoted(other_case)))
+                Some(format!("`(?i){pattern}` matches {}", quoted(other_case)).into())
             }
             FilterError::NoKernel { frequent, .. } if !frequent.is_empty() => {
-                Some(format!("the most frequent are {}", quoted(frequent)))
+                Some(format!("the most frequent are {}", quoted(frequent)).into())
             }
             FilterError::OutsideTrace { .. } => {
                 Some("shares (`30%`) and times with a unit (`1.2s`) count from the trace's start".into())
             }
-            FilterError::NothingLeft { inside_only: true, .. } => {
-                Some("`--overlapping` also keeps what only touches the window".into())
-            }
+            FilterError::NothingLeft { inside_only: true, .. } => Some(Remedy::Overlapping),
             FilterError::NothingLeft { .. } => Some("leave out one of the filters".into()),
             _ => None,
         }

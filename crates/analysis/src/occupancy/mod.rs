@@ -11,7 +11,7 @@ mod table;
 use hw::Arch;
 use hw::code_object::Contents;
 use hw::occupancy::KernelResources;
-use report::{InputFact, Report, Table};
+use report::{InputFact, Note, Report, Table};
 use trace::{Needs, Trace};
 
 use crate::base;
@@ -101,7 +101,7 @@ pub fn occupancy(trace: &Trace, options: &OccupancyOptions) -> Report {
     // Host calls were not read, so nothing is missing.
     report.health.retain(|check| check.id != "coverage");
     report.notes = notes;
-    report.notes.extend(options.code.iter().flat_map(|code| code.problems.iter().cloned()));
+    report.notes.extend(options.code.iter().flat_map(|code| code.problems.iter().cloned().map(Note::from)));
     table::fill(&mut report, &subjects, true);
     report
 }
@@ -122,7 +122,7 @@ pub fn occupancy_of_code(
     for (input, contents) in files {
         report.inputs.push(input.clone());
         let problems = contents.problems.iter().map(|problem| format!("{}: {problem}", input.path));
-        report.notes.extend(problems);
+        report.notes.extend(problems.into_iter().map(Note::from));
         subjects.extend(code::subjects(contents, options, wanted));
     }
     code::advise(files, &mut report);

@@ -1,5 +1,6 @@
 //! Kernels of a trace: registers and launches as recorded, one row per name and set of resources.
 
+use report::{Note, Remedy};
 use std::collections::BTreeMap;
 
 use hw::code_object::CodeObjectKernel;
@@ -38,7 +39,7 @@ struct Tally {
     from_code: Option<usize>,
 }
 
-pub(super) fn subjects(trace: &Trace, options: &OccupancyOptions) -> (Vec<Subject>, Vec<String>) {
+pub(super) fn subjects(trace: &Trace, options: &OccupancyOptions) -> (Vec<Subject>, Vec<Note>) {
     let code = Code::of(options);
     let mut notes = Vec::new();
     let mut tallies: BTreeMap<Key, Tally> = BTreeMap::new();
@@ -85,16 +86,15 @@ pub(super) fn subjects(trace: &Trace, options: &OccupancyOptions) -> (Vec<Subjec
     );
     let on_gfx950 = tallies.keys().any(|key| key.arch == GFX950 && key.vgpr.is_some());
     match verdict {
-        Verdict::Halved => notes.push(
+        Verdict::Halved => notes.push(Note::new(
             "the profiler gave half the registers of gfx950 kernels (a mistake of releases before mid-2026): vgpr is \
-             doubled here; --code-object gives the exact counts"
-                .to_owned(),
-        ),
-        Verdict::Unclear if on_gfx950 => notes.push(
-            "profilers before mid-2026 give half the registers of gfx950 kernels, and these counts do not tell; check \
-             with --code-object"
-                .to_owned(),
-        ),
+             doubled here",
+            Remedy::CodeObject,
+        )),
+        Verdict::Unclear if on_gfx950 => notes.push(Note::new(
+            "profilers before mid-2026 give half the registers of gfx950 kernels, and these counts do not tell",
+            Remedy::CodeObject,
+        )),
         _ => {}
     }
     let achieved = Achieved::of(options.counters.unwrap_or(trace));
@@ -108,7 +108,8 @@ pub(super) fn subjects(trace: &Trace, options: &OccupancyOptions) -> (Vec<Subjec
     subjects.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.name.cmp(&b.name)));
     if options.code.is_some() {
         let found = subjects.iter().filter(|subject| subject.registers_from == CODE_OBJECT).count();
-        notes.push(format!("{found} of {} rows have their registers from the code object", subjects.len()));
+        let all = subjects.len();
+        notes.push(format!("{found} of {all} rows have their registers from the code object").into());
     }
     (subjects, notes)
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use hw::Arch;
 use hw::occupancy::{KernelResources, Occupancy, theoretical};
-use report::{Column, Report, Table, Unit, Value};
+use report::{Column, Note, Remedy, Report, Table, Unit, Value};
 use trace::Map;
 
 use super::Subject;
@@ -36,7 +36,10 @@ pub(super) fn fill(report: &mut Report, subjects: &[Subject], from_trace: bool) 
     if !gains.rows.is_empty() {
         report.tables.push(gains);
     }
-    report.notes.extend(remarks(&lines));
+    report.notes.extend(remarks(&lines).into_iter().map(Note::from));
+    if lines.iter().any(|line| line.subject.arch_name.is_empty() && line.subject.arch().is_none()) {
+        report.notes.push(Note::new("the source does not say which GPU some kernels ran on", Remedy::Arch));
+    }
 }
 
 /// Counters of shorter dispatches tell little about the waves in their midst.
@@ -47,7 +50,7 @@ type Known = Map<(&'static str, KernelResources), Rc<Occupancy>>;
 fn work_out(subject: &Subject, known: &mut Known) -> Result<Rc<Occupancy>, String> {
     let arch = match (subject.arch(), subject.arch_name.as_str()) {
         (Some(arch), _) => arch,
-        (None, "") => return Err("the source does not say which GPU it ran on; give --arch".into()),
+        (None, "") => return Err("the source does not say which GPU it ran on".into()),
         (None, name) => return Err(format!("{name} is not among the known architectures")),
     };
     let kernel = subject.resources()?;

@@ -25,7 +25,7 @@ mod sweep;
 mod syncs;
 mod tables;
 
-use report::{Finding, Report, Table};
+use report::{Finding, Note, Report, Table};
 use trace::Needs;
 
 use self::opportunities::Analysed;
@@ -42,7 +42,7 @@ pub struct Overlap {
     /// The urgent ones with their evidence.
     pub findings: Vec<Finding>,
     /// What the trace cannot tell.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// What traces must be read with.

@@ -4,8 +4,9 @@ use super::opportunities::Analysed;
 use super::rules::Kind;
 use model::Run;
 use model::attribution::Source;
+use report::{Note, Remedy};
 
-pub(super) fn notes(context: &Run, devices: &[Analysed]) -> Vec<String> {
+pub(super) fn notes(context: &Run, devices: &[Analysed]) -> Vec<Note> {
     let work = || devices.iter().flat_map(|analysed| &analysed.device.work);
     let mut notes = Vec::new();
     if work().next().is_none() {
@@ -28,18 +29,23 @@ pub(super) fn notes(context: &Run, devices: &[Analysed]) -> Vec<String> {
         if known.records == 0 && known.waits == 0 {
             notes.push("no events are in the trace: the order between streams is not known".into());
         } else if known.unresolved > 0 {
-            notes.push(format!(
-                "{} of {} event waits do not tell their streams: the order between streams is not known",
-                known.unresolved, known.waits
-            ));
+            let (lost, all) = (known.unresolved, known.waits);
+            notes.push(
+                format!(
+                    "{lost} of {all} event waits do not tell their streams: the order between streams is not known"
+                )
+                .into(),
+            );
         }
     }
     if work().any(|work| work.replayed) {
         let lost = work().filter(|w| w.replayed && context.site(w.row).source == Source::GraphLaunch).count();
         if lost > 0 {
-            notes.push(format!(
-                "{lost} kernels were replayed from graphs and are located at the graph's launch only; `--mapping` with a \
-                 capture or graph-off trace tells where they come from"
+            notes.push(Note::new(
+                format!(
+                    "{lost} kernels were replayed from graphs and are located at the graph's launch only"
+                ),
+                Remedy::Mapping,
             ));
         }
         if devices.iter().all(|analysed| analysed.device.replays_on_one_stream) {

@@ -1,6 +1,6 @@
 //! The report: one run, or several side by side with the first as the base.
 
-use report::{Column, HealthCheck, HealthStatus, Report, Table, Value};
+use report::{Column, HealthCheck, HealthStatus, Note, Remedy, Report, Table, Value};
 use trace::{Map, Needs, Trace};
 
 use super::channels::glance;
@@ -101,7 +101,7 @@ pub fn panels(runs: &[Trace], options: &PanelsOptions) -> Result<Report, ChoiceE
         rule: options.rule,
     };
     for run in &evaluated {
-        report.health.extend(check_facts(run, options));
+        report.health.extend(check_facts(run));
     }
     let first = &evaluated[0];
     let blocks = &options.blocks;
@@ -153,9 +153,17 @@ pub fn panels(runs: &[Trace], options: &PanelsOptions) -> Result<Report, ChoiceE
     {
         report.charts.push(memory_chart::chart(chart, options.unit));
     }
+    // The vendor's own values are computed from the facts as they are.
+    if options.rule == Rule::RatioOfSums {
+        for (key, what) in CLOCKS.iter().filter(|(key, _)| evaluated.iter().any(|run| lacks_clock(run, key)))
+        {
+            let text = format!("{what} cannot be computed without {key}");
+            report.notes.push(Note::new(text, Remedy::GpuFact(key.to_string())));
+        }
+    }
     report.notes.extend(missing(&evaluated));
     if options.for_people && everything {
-        report.notes.push(more_panels());
+        report.notes.push(more_panels().into());
     }
     Ok(report)
 }
@@ -203,8 +211,16 @@ fn system_table(specs: &Specs) -> Table {
     table
 }
 
+/// Clocks that peaks are computed from, and what needs them.
+const CLOCKS: [(&str, &str); 2] =
+    [("max_sclk", "peaks of arithmetic and caches"), ("max_mclk", "the peak of memory")];
+
+fn lacks_clock(run: &Run<'_>, key: &str) -> bool {
+    run.known && run.specs.number(key).is_none_or(|clock| clock <= 0.0)
+}
+
 /// What is wrong with the facts about the GPU, in the words of who can correct them.
-fn check_facts(run: &Run<'_>, options: &PanelsOptions) -> Vec<HealthCheck> {
+fn check_facts(run: &Run<'_>) -> Vec<HealthCheck> {
     let warn = |id: &str, message: String| HealthCheck {
         id: id.into(),
         status: HealthStatus::Warn,
@@ -231,22 +247,17 @@ fn check_facts(run: &Run<'_>, options: &PanelsOptions) -> Vec<HealthCheck> {
         checks.push(warn("architecture", message));
         return checks;
     }
-    let clocks = [("max_sclk", "peaks of arithmetic and caches"), ("max_mclk", "the peak of memory")];
-    for (key, what) in clocks {
-        if run.specs.number(key).is_none_or(|clock| clock <= 0.0) {
+    for (key, what) in CLOCKS {
+        if lacks_clock(run, key) {
             let is = if run.specs.number(key).is_some() { "0" } else { "missing" };
-            let mut message = format!("{key} is {is}: {what} cannot be computed");
-            if options.rule == Rule::RatioOfSums {
-                message.push_str(&format!("; `--specs {key}=MHZ` gives it"));
-            }
-            checks.push(warn("clock", message));
+            checks.push(warn("clock", format!("{key} is {is}: {what} cannot be computed")));
         }
     }
     checks
 }
 
 /// Reasons for empty cells, each with the metrics it empties; those that most metrics share come first.
-fn missing(runs: &[Run<'_>]) -> Vec<String> {
+fn missing(runs: &[Run<'_>]) -> Vec<Note> {
     const REASONS: usize = 8;
     const IDS: usize = 6;
     let mut by_reason: Map<&str, Vec<&str>> = Map::default();
@@ -268,11 +279,12 @@ fn missing(runs: &[Run<'_>]) -> Vec<String> {
         let shown = ids.iter().take(IDS).copied().collect::<Vec<_>>().join(", ");
         let more = ids.len().saturating_sub(IDS);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("N/A: {why}: {shown}{more}")
+        Note::from(format!("N/A: {why}: {shown}{more}"))
     };
-    let mut notes: Vec<String> = reasons.iter().take(REASONS).map(line).collect();
+    let mut notes: Vec<Note> = reasons.iter().take(REASONS).map(line).collect();
     if hidden > 0 {
-        notes.push(format!("N/A: {hidden} more counters were not collected (--format json names each)"));
+        let text = format!("N/A: {hidden} more counters were not collected");
+        notes.push(Note::new(text, Remedy::Everything));
     }
     notes
 }

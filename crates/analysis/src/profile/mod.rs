@@ -6,7 +6,7 @@
 mod result;
 
 use hw::code_object::Contents;
-use report::{Report, Table, Value};
+use report::{Note, Remedy, Report, Table, Value};
 use trace::{Needs, ThreadTrace, Trace};
 
 use crate::att;
@@ -180,29 +180,35 @@ fn next_steps(
     missing: &[String],
     counted: bool,
     traced: bool,
-) -> Vec<String> {
-    let mut steps = Vec::new();
+) -> Vec<Note> {
+    let mut steps: Vec<Note> = Vec::new();
     if let Some(label) = stability.and_then(|found| found.label).filter(|label| *label != "stable") {
-        steps.push(format!(
-            "the runs are {label}: fix clocks and quiet the machine before trusting small changes"
-        ));
+        steps.push(
+            format!("the runs are {label}: fix clocks and quiet the machine before trusting small changes")
+                .into(),
+        );
     }
     let whole: i64 = kernels.iter().map(|kernel| kernel.total_ns).sum();
     if let Some(first) = kernels.first() {
         let verdict = first.judge();
         let share = percent(first.total_ns, whole);
         if let Some(label) = verdict.labels.first() {
-            steps.push(format!(
-                "next: `{}` has {share:.0} % of kernel time ({}): {}",
-                first.name, label.label, label.advice
-            ));
+            steps.push(
+                format!(
+                    "next: `{}` has {share:.0} % of kernel time ({}): {}",
+                    first.name, label.label, label.advice
+                )
+                .into(),
+            );
         }
     }
     if !counted && !missing.is_empty() {
-        steps.push("next: `--counters` collects what the roofline and the undecided rules need".into());
+        let text = "next: collect the counters that the roofline and the undecided rules need";
+        steps.push(Note::new(text, Remedy::ProfileCounters));
     }
     if !traced && counted {
-        steps.push("next: `--att` shows which instructions waves wait for".into());
+        let text = "next: trace which instructions waves wait for";
+        steps.push(Note::new(text, Remedy::ProfileThreadTrace));
     }
     steps
 }

@@ -2,6 +2,7 @@
 
 use hw::Arch;
 use hw::peaks::{Peaks, Setup, peaks};
+use report::{Note, Remedy};
 use trace::{AgentKind, Trace};
 
 use crate::gpu::{NamedPeak, RecordedGpu, Specs, take_measured};
@@ -80,7 +81,7 @@ pub(super) struct Device {
     /// Its ceilings.
     pub peaks: Peaks,
     /// What could not be found out.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// The GPU of a trace; of several the first with kernels.
@@ -104,7 +105,8 @@ pub(super) fn of(trace: &Trace, options: &RooflineOptions) -> Device {
     let Some(arch) = options.arch.or_else(|| hw::arch::find(recorded)) else {
         let what =
             if recorded.is_empty() { "the GPU is not named in the trace" } else { "the GPU is not known" };
-        notes.push(format!("{what}: operations, bytes and ceilings are left out; give --arch"));
+        let text = format!("{what}: operations, bytes and ceilings are left out");
+        notes.push(Note::new(text, Remedy::Arch));
         return Device { arch: String::new(), peaks: Peaks::default(), notes };
     };
     let recorded = RecordedGpu::of(trace, &Specs::of(trace), gpu);
@@ -149,7 +151,7 @@ pub(super) fn of(trace: &Trace, options: &RooflineOptions) -> Device {
             }
         }
     }
-    notes.extend(peaks.absent.iter().cloned());
+    notes.extend(peaks.absent.iter().cloned().map(Note::from));
     Device { arch: arch.facts.counters.clone(), peaks, notes }
 }
 

@@ -21,7 +21,7 @@ mod recorded;
 mod tables;
 
 use hw::Arch;
-use report::Report;
+use report::{Note, Remedy, Report};
 use trace::{ArgNeeds, Needs, Trace};
 
 use crate::base;
@@ -48,8 +48,8 @@ pub fn roofline_counter_report(arch: &Arch) -> Report {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     match hw::passes::plan(&arch.name, &names) {
         Ok(plan) if !plan.passes.is_empty() => report.tables.push(tables::passes(&plan, &arch.name)),
-        Ok(_) => report.notes.push(format!("there are no formulas for {}", arch.name)),
-        Err(error) => report.notes.push(error.to_string()),
+        Ok(_) => report.notes.push(format!("there are no formulas for {}", arch.name).into()),
+        Err(error) => report.notes.push(error.to_string().into()),
     }
     report
 }
@@ -101,11 +101,12 @@ pub fn roofline(trace: &Trace, options: &RooflineOptions) -> Report {
     let ops: Vec<tables::Row> = models.ops.iter().map(|op| op_tables::row_of(op, &device.peaks)).collect();
     report.charts.extend(chart::chart(&kernels, &ops, &device));
     report.notes = device.notes;
-    report.notes.extend(op_tables::notes(&models.coverage, joined.as_ref()));
+    report.notes.extend(op_tables::notes(&models.coverage, joined.as_ref()).into_iter().map(Note::from));
     report.notes.extend(if any_counted {
-        tables::remarks(&kernels)
+        tables::remarks(&kernels).into_iter().map(Note::from).collect()
     } else {
-        vec!["there are no counters in the input, so only ops are placed; `roofline --counters` lists what to collect".into()]
+        let text = "there are no counters in the input, so only ops are placed";
+        vec![Note::new(text, Remedy::RooflineCounters)]
     });
     report
 }

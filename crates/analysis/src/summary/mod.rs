@@ -7,7 +7,7 @@ mod markers;
 mod memory;
 mod regions;
 
-use report::{Column, Report, Unit, Value};
+use report::{Column, Note, Remedy, Report, Unit, Value};
 use trace::{ProcessId, Trace};
 
 use crate::base;
@@ -36,9 +36,8 @@ pub fn summary(trace: &Trace, options: &SummaryOptions) -> Report {
     report.tables = tables.into_iter().filter(|table| !table.rows.is_empty()).collect();
     let frames: u64 = trace.sources.iter().map(|source| source.frames_skipped).sum();
     if frames > 0 {
-        report
-            .notes
-            .push(format!("{frames} Python frames were not read (--python includes them in the regions)"));
+        let text = format!("{frames} Python frames were not read");
+        report.notes.push(Note::new(text, Remedy::PythonFrames));
     }
     report
 }

@@ -1,6 +1,6 @@
 //! How much of the GPU time is located, classified and staged: always said, good or bad.
 
-use report::{HealthCheck, HealthStatus, Report};
+use report::{HealthCheck, HealthStatus, Note, Remedy, Report};
 
 use super::sites::mapping_source;
 use model::Run;
@@ -77,7 +77,7 @@ impl Coverage {
             format!("{:.1} % of GPU time located to an op, module or Python line{by}", self.located_pct());
         if self.graph_ns > 0 {
             text.push_str(&format!(
-                "; {:.1} % only to the launch of its graph: give the capture trace or a graph-off trace with `--mapping`",
+                "; {:.1} % only to the launch of its graph, since no capture trace or graph-off trace was given",
                 percent(self.graph_ns, self.total_ns)
             ));
         }
@@ -89,7 +89,7 @@ impl Coverage {
         match self.other_names.first() {
             None => text,
             Some((name, _)) => format!(
-                "{text}, most of it `{}` (`--rules FILE` names more kernels)",
+                "{text}, most of it `{}`",
                 model::names::display_name(context.trace.strings.get(*name))
             ),
         }
@@ -127,12 +127,18 @@ pub(super) fn report(context: &Run, report: &mut Report) {
     }
     // A terminal shows checks that are not perfect; these are said in any case.
     let perfect = checks.iter().filter(|check| check.status == HealthStatus::Pass);
-    report.notes.extend(perfect.map(|check| check.message.clone()));
+    report.notes.extend(perfect.map(|check| Note::from(check.message.as_str())));
+    if !coverage.other_names.is_empty() {
+        report.notes.push(Note::new("kernels in category `other` can be named", Remedy::KernelRules));
+    }
     if coverage.unstaged_ns > 0 {
-        report.notes.push(format!(
-            "no annotation, file name or graph tells the stage of {:.1} % of GPU time, shown as `other`",
-            percent(coverage.unstaged_ns, coverage.total_ns)
-        ));
+        report.notes.push(
+            format!(
+                "no annotation, file name or graph tells the stage of {:.1} % of GPU time, shown as `other`",
+                percent(coverage.unstaged_ns, coverage.total_ns)
+            )
+            .into(),
+        );
     }
     report.health.extend(checks);
 }

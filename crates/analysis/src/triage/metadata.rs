@@ -79,21 +79,25 @@ impl Kind {
 
 /// The fields of the contract in their order, what each must be, and why it may be missing.
 const FIELDS: &[(&str, Kind, &str)] = &[
-    ("experiment_id", Kind::Text, "not told: `--experiment-id`"),
-    ("trial_id", Kind::Text, "not told: `--trial-id`"),
-    ("model_name", Kind::Text, "no server_args.json beside the trace names it, nor does `--model`"),
+    ("experiment_id", Kind::Text, "no experiment id was given"),
+    ("trial_id", Kind::Text, "no trial id was given"),
+    ("model_name", Kind::Text, "no model was given, and no server_args.json beside the trace names it"),
     ("profile_stage", Kind::Text, ""),
     ("observed_arch", Kind::Text, ""),
     ("arch_match", Kind::Text, ""),
     ("hardware_relevance_reason", Kind::Text, ""),
-    ("rocm_version", Kind::Text, "the trace does not say, nor does `--rocm-version`"),
-    ("base_image", Kind::Text, "not told: `--base-image`"),
-    ("resource_class", Kind::Text, "not told: `--resource-class`"),
-    ("gpu_device_ids", Kind::Numbers, "the trace does not say, nor does `--gpu-ids`"),
-    ("gpu_clocks_mhz", Kind::Clocks, "not told: `--gpu-clocks`"),
-    ("preflight_passed", Kind::Flag, "not told: `--preflight-passed`"),
-    ("server_flags", Kind::Object, "no server_args.json beside the trace, nor `--server-args`"),
-    ("benchmark_config_hash", Kind::Text, "not told: `--benchmark-config`"),
+    ("rocm_version", Kind::Text, "no ROCm version was given, and the trace does not say"),
+    ("base_image", Kind::Text, "no base image was given"),
+    ("resource_class", Kind::Text, "no resource class was given"),
+    ("gpu_device_ids", Kind::Numbers, "no GPU ids were given, and the trace does not say"),
+    ("gpu_clocks_mhz", Kind::Clocks, "no GPU clocks were given"),
+    ("preflight_passed", Kind::Flag, "nobody said whether the preflight checks passed"),
+    (
+        "server_flags",
+        Kind::Object,
+        "no server arguments were given, and no server_args.json is beside the trace",
+    ),
+    ("benchmark_config_hash", Kind::Text, "no benchmark configuration was given"),
     ("source_trace_path", Kind::Text, ""),
 ];
 

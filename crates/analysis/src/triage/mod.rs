@@ -23,7 +23,7 @@ pub use metadata::{TARGET_ARCH, Told, WrongField};
 pub use run::{NoRun, OneRun};
 
 use model::Run;
-use report::Report;
+use report::{Note, Remedy, Report};
 
 use trace::Needs;
 
@@ -42,10 +42,11 @@ pub fn triage(context: &Run) -> Report {
     let mut report = base::report("triage", context.trace);
     let kernels = kernel_table::kernel_table(context, context.min_share_pct);
     if kernels.left_out > 0 {
-        report.notes.push(format!(
-            "{} kernels below {} % of their stage's GPU time left out, {:.1} % of all GPU time (`--min-share 0` shows them)",
+        let text = format!(
+            "{} kernels below {} % of their stage's GPU time left out, {:.1} % of all GPU time",
             kernels.left_out, context.min_share_pct, kernels.left_out_pct
-        ));
+        );
+        report.notes.push(Note::new(text, Remedy::AllShares));
     }
     report.tables.push(kernels.table);
     let overlap = overlap(context);
@@ -55,6 +56,6 @@ pub fn triage(context: &Run) -> Report {
     // The most to win first, whichever table it stands in; those without a figure last.
     report.findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.gain_ceiling_ns)));
     coverage::report(context, &mut report);
-    report.notes.extend(overlap.notes.into_iter().chain(fuse.notes));
+    report.notes.extend(overlap.notes.into_iter().chain(fuse.notes.into_iter().map(Note::from)));
     report
 }

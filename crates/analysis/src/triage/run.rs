@@ -1,5 +1,6 @@
 //! One run out of many files: which rank, which stages, and what is no rank at all.
 
+use report::{Note, Remedy};
 use trace::Source;
 
 use model::stages::{self, Stage};
@@ -113,10 +114,10 @@ impl OneRun {
     }
 
     /// What to tell of ranks that are not looked at.
-    pub fn note(&self) -> Option<String> {
+    pub fn note(&self) -> Option<Note> {
         let rank = self.rank.filter(|_| self.ranks.len() > 1)?;
         let all = numbers(&self.ranks);
-        Some(format!("rank {rank} of ranks {all} (`--rank N` looks at another)"))
+        Some(Note::new(format!("rank {rank} of ranks {all}"), Remedy::OtherRank))
     }
 }
 
@@ -171,7 +172,7 @@ mod tests {
         let run = OneRun::choose(&sources(&files), None).unwrap();
         assert_eq!((run.formal.as_slice(), run.rank), (&[1, 2][..], Some(0)));
         assert_eq!((run.captures.as_slice(), run.mapping.as_slice()), (&[4][..], &[7][..]));
-        assert_eq!(run.note().unwrap(), "rank 0 of ranks 0, 1 (`--rank N` looks at another)");
+        assert_eq!(run.note().unwrap(), "rank 0 of ranks 0, 1");
         let other = OneRun::choose(&sources(&files), Some(1)).unwrap();
         assert_eq!(other.formal, [0, 3]);
         let none = OneRun::choose(&sources(&files), Some(7)).unwrap_err();

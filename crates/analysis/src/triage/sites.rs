@@ -43,7 +43,7 @@ impl SiteTotals {
     pub fn why_unknown(&self) -> &'static str {
         match self.source {
             Source::None => "no launch of it is in the trace",
-            Source::GraphLaunch => "replayed from a graph: give the capture trace with `--mapping`",
+            Source::GraphLaunch => "replayed from a graph, and no capture trace or graph-off trace was given",
             _ => "the launch lies in none that was recorded",
         }
     }

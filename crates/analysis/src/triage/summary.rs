@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use report::{Column, HealthStatus, Report, Table, Unit, Value, render};
+use report::{Column, HealthStatus, Note, Report, Table, Unit, Value, render};
 use serde_json::Value as Json;
 use trace::Map;
 
@@ -77,7 +77,7 @@ pub(super) fn summary(context: &Run, report: &Report, metadata: &Json) -> String
             _ = writeln!(text, "- {}: {}", check.status.name(), check.message);
         }
     }
-    let said = |note: &&String| report.health.iter().any(|check| check.message == **note);
+    let said = |note: &&Note| report.health.iter().any(|check| check.message == note.text);
     for note in report.notes.iter().filter(|note| !said(note)) {
         _ = writeln!(text, "- {note}");
     }

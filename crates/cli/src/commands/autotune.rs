@@ -1,26 +1,15 @@
 //! `autotune`
 
-use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use app::autotune::{AutotuneRequest, NamedCommand, SearchProgress, Strategy};
 use clap::{Args, ValueEnum};
-use collect::profiler::{self, Places, Profiler};
-use collect::run::{CollectRequest, Prepared};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use report::chart::SvgOptions;
-use tune::autotune::{AutotuneError, AutotuneRequest, autotune};
-use tune::builds::BUILD_FOLDER;
-use tune::journal::JournalError;
-use tune::measure::{Aggregate, DispatchTime, Measure, Printed, ProcessTime};
-use tune::search::Choice;
-use tune::space::{CommandText, Objective, Space, SpaceError};
-use tune::target::Commands;
-use tune::template::{Template, TemplateError};
-use tune::tuner::{Budget, Progress, TunerOptions};
 
 use crate::failure::Failure;
 use crate::output::OutputArgs;
+use crate::values::{at_least_one, part, positive};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -48,7 +37,7 @@ pub struct AutotuneArgs {
 
     /// Builds at the same time; the build and the command to measure then name {build_dir}, a folder of each
     /// configuration's own. Measurements stay one by one
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
     jobs: usize,
 
     /// Exits with 0 when a configuration's result is right; ROCM_PERF_STDOUT names a file with the run's output
@@ -80,23 +69,23 @@ pub struct AutotuneArgs {
     strategy: StrategyName,
 
     /// Trials: configurations with up to `--repeats` runs each [default: 80]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     trials: Option<usize>,
 
     /// Stop after this time, in minutes, where `--trials` are not used up before
-    #[arg(long, value_name = "M")]
+    #[arg(long, value_name = "M", value_parser = positive)]
     minutes: Option<f64>,
 
     /// Runs of a configuration in one trial at most [default: 3]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     repeats: Option<usize>,
 
     /// Longest run, in seconds [default: 60]
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = positive)]
     timeout: Option<f64>,
 
     /// Longest build, in seconds
-    #[arg(long, value_name = "S", default_value_t = 600.0)]
+    #[arg(long, value_name = "S", default_value_t = 600.0, value_parser = positive)]
     build_timeout: f64,
 
     /// Seed of all random choices
@@ -104,11 +93,11 @@ pub struct AutotuneArgs {
     seed: u64,
 
     /// Share of the space to begin with; at most a quarter of the trials
-    #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.2, value_parser = part)]
     seed_fraction: f64,
 
     /// Leave out what is predicted to be slower than the best by this factor
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.75)]
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.75, value_parser = positive)]
     prune_factor: f64,
 
     /// Files beside those in the commands whose contents decide the result; may be repeated
@@ -142,266 +131,48 @@ enum StrategyName {
 
 impl AutotuneArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
-        let space = Space::read(&self.space).map_err(|error| space_failure(&self.space, error))?;
-        let commands = self.commands(&space)?;
-        let measure = self.measure(&space.objective)?;
-        let gpu = self.gpu()?;
-        let request = AutotuneRequest {
-            space: &space,
-            commands: &commands,
-            measure: measure.as_ref(),
-            options: self.options(&space)?,
-            out: &self.out,
-            key_files: &self.key_file,
-            gpu: gpu.as_deref(),
-            forced: self.force,
-        };
         let live = Live::new(output);
-        let is_time = request.measure.metric().is_time;
-        let tuned =
-            autotune(&request, &mut |progress| live.show(progress, &space, is_time)).map_err(|error| {
-                match error {
-                    AutotuneError::Space(error) => space_failure(&self.space, error),
-                    AutotuneError::Journal(error @ JournalError::Device { .. }) => {
-                        Failure::input(error.to_string())
-                            .with_help("give another folder by `--out`, or `--force` to pass those runs over")
-                    }
-                    other => Failure::input(other.to_string()),
-                }
-            })?;
+        let report = app::autotune(&self.request(), &mut |progress| live.show(progress));
         drop(live);
-        let mut report = tune::tables::autotune_report(&space, &measure.metric(), &request.options, &tuned);
-        report.inputs.push(report::InputFact {
-            path: self.space.display().to_string(),
-            format: "search space".into(),
-            bytes: std::fs::metadata(&self.space).map_or(0, |facts| facts.len()),
-            rank: None,
-        });
-        if tuned.outcome.ranking.is_empty() {
-            return Err(self.nothing_worked(&tuned.outcome.trials));
-        }
-        let picture = self.out.join(tune::autotune::PICTURE);
-        for chart in &report.charts {
-            write(&picture, chart.svg(&SvgOptions::default()).as_bytes())?;
-        }
-        for (name, _) in &commands.env {
-            if space.names().contains(&name.as_str()) && !space.environment.iter().any(|(own, _)| own == name)
-            {
-                report.notes.push(format!(
-                    "no command names `{{{name}}}`: programs are given it as the environment variable {name}"
-                ));
-            }
-        }
-        report.notes.push(format!("written: `{}`", self.out.join(tune::autotune::BEST).display()));
-        output.show(report)
+        output.show(report?)
     }
 
-    /// The architecture that was named, or that of the GPU in this machine.
-    fn gpu(&self) -> Result<Option<String>, Failure> {
-        let Some(typed) = &self.arch else { return Ok(gpu()) };
-        let known = hw::arch::find(typed).or_else(|| hw::arch::of_product(typed));
-        known.map(|arch| Some(arch.name.clone())).ok_or_else(|| {
-            let names: Vec<&str> = hw::arch::all().iter().map(|arch| arch.name.as_str()).collect();
-            Failure::input(format!("`--arch {typed}` is no GPU that is known"))
-                .with_help(format!("there are {}", names.join(", ")))
-        })
-    }
-
-    fn options(&self, space: &Space) -> Result<TunerOptions, Failure> {
-        let (limits, usual) = (&space.limits, TunerOptions::default());
-        let positive = |name: &str, value: f64| match value > 0.0 && value < 1e9 {
-            true => Ok(value),
-            false => Err(Failure::input(format!("`--{name} {value}` must be above zero"))),
-        };
-        let trials = self.trials.or(limits.trials).unwrap_or(usual.budget.trials);
-        let repeats = self.repeats.or(limits.repeats).unwrap_or(usual.repeats);
-        if trials == 0 || repeats == 0 {
-            let name = if trials == 0 { "trials" } else { "repeats" };
-            return Err(Failure::input(format!("`--{name} 0` leaves nothing to run")));
-        }
-        let minutes =
-            self.minutes.or(limits.minutes).map(|minutes| positive("minutes", minutes)).transpose()?;
-        Ok(TunerOptions {
-            strategy: match self.strategy {
-                StrategyName::Regression => Choice::Regression,
-                StrategyName::Bayes => Choice::Bayes,
-                StrategyName::Random => Choice::Random,
-                StrategyName::Grid => Choice::Grid,
-            },
-            seed: self.seed,
-            seed_fraction: positive("seed-fraction", self.seed_fraction)?,
-            prune_factor: positive("prune-factor", self.prune_factor)?,
-            repeats,
-            budget: Budget { trials, time: minutes.map(|minutes| Duration::from_secs_f64(minutes * 60.0)) },
-            timeout: Duration::from_secs_f64(positive("timeout", self.timeout(space))?),
-            maximise: self.maximize || space.objective.maximise.unwrap_or(false),
-        })
-    }
-
-    /// Seconds of a run at most.
-    fn timeout(&self, space: &Space) -> f64 {
-        self.timeout.or(space.limits.timeout).unwrap_or(TunerOptions::default().timeout.as_secs_f64())
-    }
-
-    fn commands(&self, space: &Space) -> Result<Commands, Failure> {
-        let names = space.names();
-        let is_built =
-            self.build_template.is_some() || space.commands.iter().any(|(name, _)| name == "build");
-        let folder = is_built.then_some(BUILD_FOLDER);
-        let known: Vec<&str> = names.iter().copied().chain(folder).collect();
-        let template =
-            |option: &str, typed: &Option<String>, key: &str| -> Result<Option<Template>, Failure> {
-                let in_file = space.commands.iter().find(|(name, _)| name == key);
-                let (option, text) = match (typed, in_file) {
-                    (Some(line), _) => (option.to_string(), CommandText::Line(line.clone())),
-                    (None, Some((name, text))) => (name.clone(), text.clone()),
-                    (None, None) => return Ok(None),
-                };
-                Template::parse(&option, &text, &known, self.shell).map(Some).map_err(template_failure)
-            };
-        let run = template("--cmd-template", &self.cmd_template, "run")?.ok_or_else(|| {
-            Failure::input("there is no command to measure")
-                .with_help("give `--cmd-template './program {NAME}'`, or `run` in the space")
-        })?;
-        let build = template("--build-template", &self.build_template, "build")?;
-        let check = template("--check", &self.check, "check")?;
-        let env = space.environment.iter().map(|(name, value)| {
-            Ok((
-                name.clone(),
-                Template::word(&format!("env {name}"), value, &known).map_err(template_failure)?,
-            ))
-        });
-        let mut env = env.collect::<Result<Vec<_>, Failure>>()?;
-        let mut used = run.parameters();
-        used.extend(build.iter().flat_map(Template::parameters));
-        used.extend(env.iter().flat_map(|(_, template)| template.parameters()));
-        // What no command names, the programs can still read from their environment.
-        for unused in (0..names.len()).filter(|p| !used.contains(p) && space.parameters[*p].values.len() > 1)
-        {
-            let name = names[unused];
-            let value = Template::word(&format!("env {name}"), &format!("{{{name}}}"), &known);
-            env.push((name.to_string(), value.map_err(template_failure)?));
-        }
-        self.check_build_folder(space, &run, build.as_ref(), &env)?;
-        Ok(Commands {
-            run,
-            build,
-            check,
-            env,
+    fn request(&self) -> AutotuneRequest {
+        AutotuneRequest {
+            space: self.space.clone(),
+            run: named("--cmd-template", &self.cmd_template),
+            build: named("--build-template", &self.build_template),
             jobs: self.jobs,
-            build_timeout: Duration::from_secs_f64(self.build_timeout.clamp(0.001, 1e9)),
-            check_timeout: Duration::from_secs_f64(self.timeout(space).clamp(0.001, 1e9)),
-        })
-    }
-
-    /// Builds side by side, and only they, need folders of their own; what runs must then come from there.
-    fn check_build_folder(
-        &self,
-        space: &Space,
-        run: &Template,
-        build: Option<&Template>,
-        env: &[(String, Template)],
-    ) -> Result<(), Failure> {
-        let names_it = |template: &Template| Commands::names_build_folder(space, template);
-        let help = "such as `hipcc … -o {build_dir}/gemm` and `{build_dir}/gemm`";
-        match build {
-            _ if self.jobs == 0 => Err(Failure::input("`--jobs 0` leaves nothing to build with")),
-            None if self.jobs > 1 => {
-                Err(Failure::input(format!("`--jobs {}` has nothing to build", self.jobs)).with_help(
-                    "give `--build-template`, or `build` in the space; measurements are made one by one",
-                ))
-            }
-            Some(build) if self.jobs > 1 && !names_it(build) => Err(Failure::input(format!(
-                "`--jobs {}` would build all configurations to the same place",
-                self.jobs
-            ))
-            .with_help(format!("build to `{{build_dir}}`, a folder of each configuration's own, {help}"))),
-            Some(build)
-                if names_it(build) && !names_it(run) && !env.iter().any(|(_, value)| names_it(value)) =>
-            {
-                Err(Failure::input("the build names `{build_dir}` and the command to measure does not")
-                    .with_help(format!("let it run what was built there, {help}")))
-            }
-            _ => Ok(()),
+            check: named("--check", &self.check),
+            shell: self.shell,
+            without_profiler: self.no_rocprof,
+            metric: self.metric.clone(),
+            kernel: self.kernel.clone(),
+            maximize: self.maximize,
+            strategy: match self.strategy {
+                StrategyName::Regression => Strategy::Regression,
+                StrategyName::Bayes => Strategy::Bayes,
+                StrategyName::Random => Strategy::Random,
+                StrategyName::Grid => Strategy::Grid,
+            },
+            trials: self.trials,
+            minutes: self.minutes,
+            repeats: self.repeats,
+            timeout: self.timeout,
+            build_timeout: self.build_timeout,
+            seed: self.seed,
+            seed_fraction: self.seed_fraction,
+            prune_factor: self.prune_factor,
+            key_files: self.key_file.clone(),
+            arch: self.arch.clone(),
+            other_device: self.force,
+            out: self.out.clone(),
         }
     }
-
-    /// What the options say is measured, or else the space.
-    fn measure(&self, objective: &Objective) -> Result<Box<dyn Measure>, Failure> {
-        let typed = self.no_rocprof || self.metric.is_some() || self.kernel.is_some();
-        let in_file = objective.metric.as_deref().filter(|_| !typed);
-        let printed = in_file.filter(|metric| !["dispatch_time", "process_time"].contains(metric));
-        if let Some(metric) = self.metric.as_deref().or(printed) {
-            let printed = Printed::new(metric).map_err(|error| Failure::input(error.to_string()))?;
-            return Ok(Box::new(printed));
-        }
-        if self.no_rocprof || in_file == Some("process_time") {
-            return Ok(Box::new(ProcessTime));
-        }
-        let kernel = self.kernel.as_deref().or(objective.kernel.as_deref());
-        let kernel = kernel.map(regex::Regex::new).transpose().map_err(|error| {
-            let typed = kernel.unwrap_or_default();
-            let why = error.to_string();
-            let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
-            Failure::input(format!("`--kernel {typed}` is not a regular expression: {why}"))
-        })?;
-        let profiler = found_profiler()?;
-        let scratch = self.out.join("profiles");
-        let mut times = DispatchTime::new(profiler, &["kernel"], kernel, &scratch);
-        times.aggregate = objective.aggregate.as_deref().and_then(Aggregate::named).unwrap_or_default();
-        Ok(Box::new(times))
-    }
-
-    fn nothing_worked(&self, trials: &[tune::tuner::Trial]) -> Failure {
-        let first = trials.first().map(|trial| trial.detail.as_str()).unwrap_or_default();
-        let lines: Vec<&str> = first.lines().collect();
-        Failure::tool(format!(
-            "none of {} configurations gave a value; the first: {}",
-            trials.len(),
-            lines.join("\n  ")
-        ))
-        .with_help("run the command by hand with the values of one configuration")
-    }
 }
 
-/// The profiler of this machine.
-pub fn found_profiler() -> Result<Profiler, Failure> {
-    profiler::find(&Places::of_environment()).map_err(|error| {
-        Failure::tool(error.to_string())
-            .with_help("install rocprofiler-sdk, or measure with `--no-rocprof` or `--metric REGEX`")
-    })
-}
-
-/// The GPU's architecture, where there is one.
-pub fn gpu() -> Option<String> {
-    let request = CollectRequest::new(Vec::new(), collect::presets::Preset::of("none", &["kernel"], &[]));
-    Prepared::with(&request, Profiler::assumed()).ok()?.arch
-}
-
-fn space_failure(path: &std::path::Path, error: SpaceError) -> Failure {
-    let failure = Failure::input(format!("`{}`: {error}", path.display()));
-    match error.help() {
-        Some(help) => failure.with_help(help),
-        None => failure,
-    }
-}
-
-fn template_failure(error: TemplateError) -> Failure {
-    let failure = Failure::input(error.to_string());
-    match error.help() {
-        Some(help) => failure.with_help(help),
-        None => failure,
-    }
-}
-
-/// Writes a file whole or not at all.
-pub fn write(path: &std::path::Path, bytes: &[u8]) -> Result<(), Failure> {
-    let written = || {
-        let mut file = files::OutputFile::create(path)?;
-        file.write_all(bytes)?;
-        file.commit()
-    };
-    written().map_err(|error| Failure::input(format!("cannot write `{}`: {error}", path.display())))
+fn named(name: &'static str, line: &Option<String>) -> Option<NamedCommand> {
+    line.clone().map(|line| NamedCommand { name, line })
 }
 
 /// The line of progress on a terminal.
@@ -409,8 +180,7 @@ struct Live(Option<ProgressBar>);
 
 impl Live {
     fn new(output: &OutputArgs) -> Self {
-        let shown = !output.quiet && !output.no_progress && std::io::stderr().is_terminal();
-        let bar = shown.then(|| {
+        let bar = output.draws().then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             if let Ok(style) =
                 ProgressStyle::with_template("tuning {bar:10} {pos}/{len} {elapsed}, {wide_msg}")
@@ -424,11 +194,11 @@ impl Live {
         Self(bar)
     }
 
-    fn show(&self, progress: &Progress, space: &Space, is_time: bool) {
+    fn show(&self, progress: &SearchProgress) {
         let Some(bar) = &self.0 else { return };
-        bar.set_message(progress.line(space, is_time));
-        bar.set_length(progress.of as u64);
-        bar.set_position(progress.used as u64);
+        bar.set_message(progress.line.clone());
+        bar.set_length(progress.of);
+        bar.set_position(progress.used);
     }
 }
 

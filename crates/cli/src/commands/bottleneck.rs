@@ -2,20 +2,18 @@
 
 use std::path::PathBuf;
 
-use analysis::att::thread_trace_features;
-use analysis::bottleneck::{bottleneck_needs, bottleneck_report};
+use app::stalls::BottleneckRequest;
 use clap::Args;
 
-use super::att::thread_traces;
 use crate::failure::Failure;
-use crate::input::{InputArgs, one_run};
+use crate::input::InputArgs;
 use crate::output::OutputArgs;
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   rocm-perf bottleneck 4711_results.db
   rocm-perf bottleneck workloads/vcopy/MI300X --limit 5
-  rocm-perf bottleneck run/ --att att_run/ --format json
+  rocm-perf bottleneck run/ --thread-trace att_run/ --format json
 
 Labels kernels (memory bandwidth, memory latency, matrix throughput, LDS, under-occupied, launch bound …) by a table of
 rules over counters, launch shapes and the GPU's peaks; each with its evidence. A rule that lacks a counter is undecided and
@@ -25,18 +23,14 @@ pub struct BottleneckArgs {
     input: InputArgs,
 
     /// Decoded thread traces of the same kernels; may be repeated
-    #[arg(long, value_name = "PATH")]
-    att: Vec<PathBuf>,
+    #[arg(long, alias = "att", value_name = "PATH")]
+    thread_trace: Vec<PathBuf>,
 }
 
 impl BottleneckArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
-        let features = thread_trace_features(&thread_traces(&self.att)?);
-        if features.is_empty() && !self.att.is_empty() {
-            return Err(Failure::input("`--att` names no decoded thread trace"));
-        }
-        let trace = self.input.read(&bottleneck_needs(), output)?;
-        one_run(&trace, "bottleneck")?;
-        output.show(bottleneck_report(&trace, &features))
+        let request =
+            BottleneckRequest { input: self.input.request()?, thread_traces: self.thread_trace.clone() };
+        output.show(app::bottleneck(&request, output)?)
     }
 }

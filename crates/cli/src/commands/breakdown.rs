@@ -1,15 +1,10 @@
 //! `breakdown`
 
-use std::path::PathBuf;
-
-use analysis::BreakdownOptions;
+use app::timeline::BreakdownRequest;
 use clap::Args;
-use model::classify::{Classes, Classifier};
-use model::stages::{Stage, Stages};
-use trace::{Needs, RowRef};
 
 use crate::failure::Failure;
-use crate::input::{InputArgs, one_run};
+use crate::input::{InputArgs, RulesArgs};
 use crate::output::OutputArgs;
 
 #[derive(Args, Debug)]
@@ -34,35 +29,18 @@ pub struct BreakdownArgs {
     #[arg(long)]
     by_rank: bool,
 
-    /// Rules for kernel names (TOML), tried before the built-in ones
-    #[arg(long, value_name = "FILE")]
-    rules: Option<PathBuf>,
+    #[command(flatten)]
+    rules: RulesArgs,
 }
 
 impl BreakdownArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
-        let classifier = classifier(self.rules.as_ref())?;
-        let needs = Needs { memory_allocations: false, ..Needs::summary() };
-        let trace = self.input.read_classified(&needs, output, || classifier.clone())?;
-        one_run(&trace, "breakdown")?;
-        let classes = Classes::of(&trace, &classifier);
-        let stages = Stages::of(&trace, None);
-        let stage_of = |row: RowRef| stages.stage(row).name();
-        let staged = stages.present().iter().any(|&stage| stage != Stage::Other);
-        let options = BreakdownOptions {
+        let request = BreakdownRequest {
+            input: self.input.request()?,
             linked: self.linked,
             by_rank: self.by_rank,
-            stage_of: staged.then_some(&stage_of as &dyn Fn(RowRef) -> &'static str),
+            rules: self.rules.path(),
         };
-        output.show(analysis::breakdown(&trace, &classes, &options))
+        output.show(app::breakdown(&request, output)?)
     }
-}
-
-/// The built-in rules, with those of a file before them.
-pub fn classifier(rules: Option<&PathBuf>) -> Result<Classifier, Failure> {
-    let Some(path) = rules else { return Ok(Classifier::builtin()) };
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::input(format!("cannot read the rules in `{}`: {error}", path.display())))?;
-    Classifier::with_rules(&path.display().to_string(), &text)
-        .map_err(|error| Failure::input(error.to_string()))
 }

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use app::capture::{CapturedTriage, Framework, Lengths, Options, Role, Site, Workload};
 use clap::{Args, ValueEnum};
-use collect::capture::{Captured, Error, Events, Framework, Lengths, Options, Role, Site, Workload, capture};
-use report::{Column, HealthCheck, HealthStatus, InputFact, Report, Table, Unit, Value};
 
-use super::triage::{Folder, ProfileArgs, Request};
 use crate::failure::Failure;
+use crate::input::MinShareArgs;
 use crate::output::OutputArgs;
+use crate::profile_facts::ProfileFactsArgs;
+use crate::values::seconds;
 
 /// Where a key may be, the first one that is set.
 const KEY_VARIABLES: [&str; 3] = ["ROCM_PERF_API_KEY", "SGLANG_API_KEY", "VLLM_API_KEY"];
@@ -113,9 +114,9 @@ pub struct CaptureArgs {
     #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Workload")]
     num_steps: u32,
 
-    /// Steps before a profile
-    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Workload")]
-    warmup_steps: u32,
+    /// Warm-up steps before a profile
+    #[arg(long, alias = "warmup-steps", value_name = "N", default_value_t = 10, help_heading = "Workload")]
+    warm_up: u32,
 
     /// First forward step to profile (SGLang)
     #[arg(long, value_name = "N", help_heading = "Workload")]
@@ -185,12 +186,11 @@ pub struct CaptureArgs {
     #[arg(long)]
     no_triage: bool,
 
-    /// Leave out kernels below this share of their stage's GPU time
-    #[arg(long, value_name = "PCT", default_value_t = 1.0, value_parser = super::triage::share)]
-    min_share: f64,
+    #[command(flatten)]
+    min_share: MinShareArgs,
 
     #[command(flatten)]
-    profile: ProfileArgs,
+    profile: ProfileFactsArgs,
 
     /// Seconds without news of files after which all are there
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds, help_heading = "Server")]
@@ -199,46 +199,9 @@ pub struct CaptureArgs {
 
 impl CaptureArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
-        let options = self.options();
-        let captured = capture(&options, &Console { quiet: output.quiet })?;
-        let mut report = report(&captured, &options);
-        if !self.no_triage {
-            self.triage(&captured, &options, &mut report, output);
-        }
-        output.show(report)
-    }
-
-    /// Adds the triage of what was captured. The traces are there whatever becomes of it.
-    fn triage(&self, captured: &Captured, options: &Options, report: &mut Report, output: &OutputArgs) {
-        let of_role = |role: Role| -> Vec<PathBuf> {
-            captured
-                .traces
-                .iter()
-                .filter(|trace| trace.role == role)
-                .map(|trace| trace.path.clone())
-                .collect()
-        };
-        let request = Request {
-            mapping: of_role(Role::Mapping),
-            min_share: self.min_share,
-            profile: self.profile.clone(),
-            folder: Some(Folder { path: options.formal.output_dir.clone(), perfetto_fix: false }),
-            ..Request::new(of_role(Role::Formal))
-        };
-        match request.answer(output) {
-            Ok(triage) => {
-                report.tables.extend(triage.tables);
-                report.findings.extend(triage.findings);
-                report.health.extend(triage.health);
-                report.notes.extend(triage.notes);
-            }
-            Err(failure) => report.health.push(HealthCheck {
-                id: "triage".into(),
-                status: HealthStatus::Warn,
-                value: None,
-                message: format!("the traces could not be triaged: {}", failure.message()),
-            }),
-        }
+        let triage = CapturedTriage { min_share: self.min_share.percent, profile: self.profile.facts() };
+        let triage = Some(&triage).filter(|_| !self.no_triage);
+        output.show(app::capture(&self.options(), triage, output)?)
     }
 
     fn options(&self) -> Options {
@@ -272,7 +235,7 @@ impl CaptureArgs {
             api_key: self.api_key.clone().or_else(key_from_environment),
             certificates: std::env::var_os("SSL_CERT_FILE").map(PathBuf::from),
             num_steps: self.num_steps,
-            warmup_steps: self.warmup_steps,
+            warmup_steps: self.warm_up,
             start_step: self.start_step,
             profile_by_stage: self.profile_by_stage,
             merge_profiles: self.merge_profiles,
@@ -300,104 +263,4 @@ impl CaptureArgs {
 
 fn key_from_environment() -> Option<String> {
     KEY_VARIABLES.iter().find_map(|name| std::env::var(name).ok().filter(|key| !key.is_empty()))
-}
-
-/// Says on standard error what goes on.
-struct Console {
-    quiet: bool,
-}
-
-impl Events for Console {
-    fn step(&self, message: &str) {
-        if !self.quiet {
-            eprintln!("{message}");
-        }
-    }
-
-    fn warn(&self, message: &str) {
-        eprintln!("warning: {message}");
-    }
-}
-
-fn report(captured: &Captured, options: &Options) -> Report {
-    let columns = vec![
-        Column::text("role"),
-        Column::text("stage"),
-        Column::int("rank", Unit::None).key(),
-        Column::int("bytes", Unit::Bytes).key(),
-        Column::text("path"),
-    ];
-    let mut traces = Table::new("traces", "Traces", columns);
-    for trace in &captured.traces {
-        traces.push(vec![
-            Value::from(trace.role.name()),
-            Value::from(trace.stage.name()),
-            Value::int_or(trace.rank.map(i64::from), "the name tells no rank"),
-            Value::Int(trace.bytes as i64),
-            Value::from(trace.path.display().to_string().as_str()),
-        ]);
-    }
-    let columns = vec![
-        Column::text("role"),
-        Column::text("url"),
-        Column::text("framework"),
-        Column::text("version"),
-        Column::text("model"),
-        Column::int("tp_size", Unit::None).key(),
-    ];
-    let mut servers = Table::new("servers", "Servers", columns);
-    let text = |value: &Option<String>| match value {
-        Some(text) => Value::from(text.as_str()),
-        None => Value::absent("the server does not say"),
-    };
-    for (role, facts) in &captured.servers {
-        servers.push(vec![
-            Value::from(role.name()),
-            Value::from(facts.url.as_str()),
-            Value::from(facts.framework.name()),
-            text(&facts.version),
-            text(&facts.model),
-            Value::int_or(facts.tp_size.map(i64::from), "the server does not say"),
-        ]);
-    }
-    let health = captured.warnings.iter().map(|message| HealthCheck {
-        id: "capture".into(),
-        status: HealthStatus::Warn,
-        value: None,
-        message: message.clone(),
-    });
-    let inputs = captured.traces.iter().map(|trace| InputFact {
-        path: trace.path.display().to_string(),
-        format: ingest::Format::Torch.name().into(),
-        bytes: trace.bytes,
-        rank: trace.rank,
-    });
-    Report {
-        command: "capture".into(),
-        inputs: inputs.collect(),
-        health: health.collect(),
-        tables: vec![traces, servers],
-        notes: vec![format!("the traces are in `{}`", options.formal.output_dir.display())],
-        ..Report::default()
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        let make = if error.is_usage() { Failure::input } else { Failure::tool };
-        let failure = make(error.to_string());
-        match error.help() {
-            Some(help) => failure.with_help(help),
-            None => failure,
-        }
-    }
-}
-
-/// Seconds with a fraction.
-fn seconds(text: &str) -> Result<Duration, String> {
-    let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
-    number
-        .and_then(|number| Duration::try_from_secs_f64(number).ok())
-        .filter(|time| time.as_secs() <= 86_400)
-        .ok_or_else(|| "a number of seconds up to a day is needed".into())
 }

@@ -2,9 +2,7 @@
 
 use std::path::PathBuf;
 
-use ::report::HealthStatus;
 use clap::Args;
-use collect::doctor::{Machine, examine, report};
 
 use crate::failure::Failure;
 use crate::output::OutputArgs;
@@ -28,25 +26,8 @@ pub struct DoctorArgs {
 
 impl DoctorArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
-        let this = Machine::this(&self.out);
-        let machine = match &self.root {
-            Some(root) => {
-                Machine { path: this.path, identity: this.identity, ..Machine::below(root, &self.out) }
-            }
-            None => this,
-        };
-        let checks = examine(&machine);
         // A checklist is of use only as a whole.
         let output = &OutputArgs { limit: output.limit.or(Some(0)), ..output.clone() };
-        output.show(report(&checks))?;
-        let failed: Vec<&str> = checks
-            .iter()
-            .filter(|check| check.status == HealthStatus::Fail)
-            .map(|check| check.title)
-            .collect();
-        match failed.is_empty() {
-            true => Ok(()),
-            false => Err(Failure::gate(format!("this machine cannot profile yet: {}", failed.join(", ")))),
-        }
+        output.answer(app::doctor(&self.out, self.root.as_ref()))
     }
 }

@@ -1,7 +1,6 @@
 //! `info`
 
 use clap::Args;
-use trace::{ArgNeeds, Needs};
 
 use crate::failure::Failure;
 use crate::input::InputArgs;
@@ -19,7 +18,6 @@ pub struct InfoArgs {
 
 impl InfoArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
-        let needs = Needs { python_frames: false, args: ArgNeeds::None, ..Needs::everything() };
-        output.show(analysis::info(&self.input.read(&needs, output)?))
+        output.show(app::info(&self.input.request()?, output)?)
     }
 }

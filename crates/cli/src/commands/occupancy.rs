@@ -2,13 +2,10 @@
 
 use std::path::PathBuf;
 
-use analysis::OccupancyOptions;
+use app::Input;
+use app::occupancy::OccupancyRequest;
 use clap::Args;
-use hw::Arch;
-use hw::occupancy::KernelResources;
-use report::Report;
 
-use crate::code;
 use crate::failure::Failure;
 use crate::input::InputArgs;
 use crate::output::OutputArgs;
@@ -70,101 +67,18 @@ pub struct OccupancyArgs {
 
 impl OccupancyArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
-        let arch = self.arch.as_deref().map(known_arch).transpose()?;
-        let given: Vec<&PathBuf> = self.input.files.inputs.iter().chain(&self.input.files.more).collect();
-        if given.is_empty() {
-            return output.show(self.of_numbers(arch)?);
-        }
-        if self.vgpr.is_some()
-            || self.agpr.is_some()
-            || self.sgpr.is_some()
-            || self.wave_size.is_some()
-            || self.cu_mode
-        {
-            return Err(Failure::input(
-                "registers and wave size are the input's; give them without an input",
-            ));
-        }
-        let with_code = given.iter().filter(|path| code::is_code(path)).count();
-        match (with_code, given.len()) {
-            (0, _) => output.show(self.of_trace(arch, output)?),
-            (code, all) if code == all => output.show(self.of_code(&given, arch)?),
-            _ => Err(Failure::input("traces and code objects are given together")
-                .with_help("the code objects of a trace go to `--code-object`")),
-        }
-    }
-
-    fn of_numbers(&self, arch: Option<&'static Arch>) -> Result<Report, Failure> {
-        let (Some(arch), Some(vgpr)) = (arch, self.vgpr) else {
-            return Err(Failure::input("no input given")
-                .with_help("name a trace, a code object or a program, or give `--arch gfx942 --vgpr 128`"));
-        };
-        if let Some(size) = self.wave_size.filter(|size| !arch.facts.wave_sizes.contains(size)) {
-            return Err(Failure::input(format!("{} has no waves of {size} lanes", arch.name)));
-        }
-        let kernel = KernelResources {
-            vgpr,
-            agpr: self.agpr.unwrap_or(0),
-            sgpr: self.sgpr.unwrap_or(0),
-            lds_bytes: self.lds.unwrap_or(0),
-            workgroup: self.workgroup.unwrap_or(256),
+        let request = OccupancyRequest {
+            input: Input { paths: self.input.files.given(), filters: self.input.selection.filters()? },
+            arch: self.arch.clone(),
+            code_objects: self.code_object.clone(),
+            vgpr: self.vgpr,
+            agpr: self.agpr,
+            sgpr: self.sgpr,
+            lds: self.lds,
+            workgroup: self.workgroup,
             wave_size: self.wave_size,
             cu_mode: self.cu_mode,
         };
-        Ok(analysis::occupancy_of_numbers(arch, &kernel))
+        output.show(app::occupancy(&request, output)?)
     }
-
-    fn of_trace(&self, arch: Option<&'static Arch>, output: &OutputArgs) -> Result<Report, Failure> {
-        if self.lds.is_some() {
-            return Err(Failure::input("a trace has the LDS of each launch; `--lds` is for code objects"));
-        }
-        let code = code::read_all(&self.code_object)?;
-        let trace = self.input.read(&analysis::occupancy_needs(), output)?;
-        if trace.kernels.is_empty() {
-            return Err(Failure::input("there are no kernels in this part of the trace"));
-        }
-        let options = OccupancyOptions {
-            arch,
-            workgroup: self.workgroup,
-            code: code.as_ref(),
-            ..OccupancyOptions::default()
-        };
-        Ok(analysis::occupancy(&trace, &options))
-    }
-
-    fn of_code(&self, paths: &[&PathBuf], arch: Option<&'static Arch>) -> Result<Report, Failure> {
-        let wanted = self.input.selection.only_kernel("code objects")?;
-        let files = paths.iter().map(|path| code::read(path)).collect::<Result<Vec<_>, _>>()?;
-        let options = OccupancyOptions {
-            arch,
-            workgroup: self.workgroup,
-            dynamic_lds: self.lds.unwrap_or(0),
-            ..OccupancyOptions::default()
-        };
-        let report = analysis::occupancy_of_code(&files, &options, &wanted);
-        if report.table("kernels").is_none_or(|table| table.rows.is_empty()) {
-            let mut targets: Vec<&str> = files
-                .iter()
-                .flat_map(|(_, contents)| &contents.kernels)
-                .map(|kernel| kernel.target.as_str())
-                .collect();
-            targets.sort_unstable();
-            targets.dedup();
-            let failure = Failure::input("there are no such kernels in the code objects");
-            return Err(match targets.is_empty() {
-                true => failure,
-                false => failure.with_help(format!("they hold kernels for {}", targets.join(", "))),
-            });
-        }
-        Ok(report)
-    }
-}
-
-/// The architecture of a name or of a product.
-pub fn known_arch(name: &str) -> Result<&'static Arch, Failure> {
-    hw::arch::find(name).or_else(|| hw::arch::of_product(name)).ok_or_else(|| {
-        let names: Vec<&str> = hw::arch::all().iter().map(|arch| arch.name.as_str()).collect();
-        Failure::input(format!("`{name}` is no known GPU"))
-            .with_help(format!("known are {}", names.join(", ")))
-    })
 }

@@ -5,13 +5,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clap::Args;
-use convert::perfetto_ui::{Ended, Offer, PORT, PUBLIC_UI, origin};
-use convert::pftrace;
-use files::TemporaryFolder;
 use report::{Column, Report, Table, Unit, Value};
-use trace::Needs;
+use serve::perfetto_ui::{Ended, Offer, PORT, PUBLIC_UI, origin};
 
-use super::convert::{base_name, input_facts};
 use crate::failure::Failure;
 use crate::input::InputArgs;
 use crate::output::{Format, OutputArgs, print};
@@ -56,7 +52,7 @@ pub struct OpenArgs {
 
 impl OpenArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
-        let name = format!("{}.pftrace", base_name(&self.input.paths()?));
+        let input = self.input.request()?;
         let Some(origin) = origin(&self.ui) else {
             return Err(Failure::input(format!("`--ui {}` is no address of a web page", self.ui))
                 .with_help("one begins with `https://` or `http://`"));
@@ -66,21 +62,8 @@ impl OpenArgs {
                 format!("{PUBLIC_UI} fetches from port {PORT} only, not from `--port {}`", self.port);
             return Err(Failure::input(message).with_help("other ports are for a UI of your own: `--ui URL`"));
         }
-        let trace = self.input.read(&Needs::everything(), output)?;
-        // Goes away with this command, interrupted or not.
-        let folder = std::env::temp_dir().join("rocm-perf-open");
-        let cannot = |path: &std::path::Path, error: std::io::Error| {
-            Failure::input(format!("cannot write `{}`: {error}", path.display()))
-                .with_help("`TMPDIR` names a folder with more room")
-        };
-        let folder = TemporaryFolder::beside(&folder).map_err(|error| cannot(&folder, error))?;
-        let file = folder.path().join(&name);
-        let options = pftrace::Options { gzip: false, by_queue: self.group_by_queue };
-        let written = pftrace::write(&trace, &file, &options).map_err(|error| cannot(&file, error))?;
-        let inputs = input_facts(&trace);
-        let health = analysis::health(&trace.health);
-        drop(trace);
-        let offer = Offer::new(&file, &name, &self.ui, self.port).map_err(|error| {
+        let file = app::perfetto_file(&input, self.group_by_queue, output)?;
+        let offer = Offer::new(&file.path, &file.name, &self.ui, self.port).map_err(|error| {
             let message = format!("cannot listen on 127.0.0.1:{}: {error}", self.port);
             let failure = Failure::input(message);
             match error.kind() {
@@ -99,17 +82,8 @@ impl OpenArgs {
             ];
             let mut table = Table::new("offers", "Waits to be fetched", columns);
             let texts = [offer.link(), offer.url(), origin].map(Value::Text);
-            table.push(texts.into_iter().chain([Value::Int(written.bytes as i64)]).collect());
-            let notes = written.remarks.iter().map(|remark| format!("pftrace: {remark}")).collect();
-            let tables = vec![table];
-            output.show(Report {
-                command: "open".into(),
-                inputs,
-                health,
-                tables,
-                notes,
-                ..Report::default()
-            })?;
+            table.push(texts.into_iter().chain([Value::Int(file.bytes as i64)]).collect());
+            output.show(Report { tables: vec![table], ..file.report.clone() })?;
         } else {
             print(&format!("{}\n", offer.link()))?;
         }

@@ -1,26 +1,14 @@
 //! `optimize`
 
-use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
+use app::optimize::{OptimizeRequest, ProposerChoice};
 use clap::{Args, ValueEnum};
-use tune::measure::{DispatchTime, Measure, Printed, ProcessTime};
-use tune::optimize::experiment::Plan;
-use tune::optimize::golden::{Golden, Tolerance};
-use tune::optimize::metadata::Limits;
-use tune::optimize::propose::llm::Endpoint;
-use tune::optimize::propose::rules::{Choice, Permission, RULES};
-use tune::optimize::session::Session;
-use tune::optimize::{OptimizeError, OptimizeRequest, Proposer, optimize, source, tables};
-use tune::template;
 
-use super::autotune::{found_profiler, gpu};
 use crate::failure::Failure;
 use crate::output::OutputArgs;
-
-/// What a run records: kernels, and what else the program does from its first to its last step.
-const TRACES: [&str; 3] = ["kernel", "hip", "memory-copy"];
+use crate::values::{at_least_one, positive, share};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -80,8 +68,8 @@ pub struct OptimizeArgs {
     refuse_nan: bool,
 
     /// More arguments for the program, as one word; it is run and checked with each besides; may be repeated
-    #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
-    input: Vec<String>,
+    #[arg(long, alias = "input", value_name = "ARGS", allow_hyphen_values = true)]
+    program_input: Vec<String>,
 
     /// Accept changes without a checker; recorded
     #[arg(long)]
@@ -126,11 +114,11 @@ pub struct OptimizeArgs {
     llm_key_env: String,
 
     /// Longest wait for an answer, in seconds
-    #[arg(long, value_name = "S", default_value_t = 120.0)]
+    #[arg(long, value_name = "S", default_value_t = 120.0, value_parser = positive)]
     llm_timeout: f64,
 
     /// Answers to ask for
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = at_least_one)]
     llm_attempts: usize,
 
     /// Prints proposals as JSON; ROCM_PERF_CONTEXT names a file with the evidence
@@ -142,19 +130,19 @@ pub struct OptimizeArgs {
     patch: Option<PathBuf>,
 
     /// Least speed-up to accept, in percent
-    #[arg(long, value_name = "PCT", default_value_t = 2.0)]
+    #[arg(long, value_name = "PCT", default_value_t = 2.0, value_parser = share)]
     min_improvement: f64,
 
     /// Pairs of runs at most, for each candidate
-    #[arg(long, value_name = "N", default_value_t = 40)]
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = at_least_one)]
     pairs: usize,
 
     /// Candidates to try at most
-    #[arg(long, value_name = "N", default_value_t = 12)]
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = at_least_one)]
     candidates: usize,
 
     /// Kernels to look at, at most
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
     kernels: usize,
 
     /// More spilled registers than before that are allowed
@@ -166,7 +154,7 @@ pub struct OptimizeArgs {
     max_scratch: u32,
 
     /// Least theoretical occupancy, unless it was lower before, in percent
-    #[arg(long, value_name = "PCT", default_value_t = 0.0)]
+    #[arg(long, value_name = "PCT", default_value_t = 0.0, value_parser = share)]
     min_occupancy: f64,
 
     /// Code objects that the build leaves, for guards on ABI and registers: `*`, `?`, `**`; may be repeated [default: the
@@ -174,16 +162,16 @@ pub struct OptimizeArgs {
     #[arg(long, value_name = "GLOB")]
     code_object: Vec<String>,
 
-    /// What is known of the kernels, for proposers: the JSON of `rocm-perf profile --counters --json`
+    /// What is known of the kernels, for proposers: the JSON of `rocm-perf profile --with-counters --json`
     #[arg(long, value_name = "FILE")]
     evidence: Option<PathBuf>,
 
     /// Longest run or check, in seconds
-    #[arg(long, value_name = "S", default_value_t = 60.0)]
+    #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = positive)]
     timeout: f64,
 
     /// Longest build, in seconds
-    #[arg(long, value_name = "S", default_value_t = 600.0)]
+    #[arg(long, value_name = "S", default_value_t = 600.0, value_parser = positive)]
     build_timeout: f64,
 
     /// Measure the process from start to end, without the profiler
@@ -221,254 +209,61 @@ enum ProposerName {
 
 impl OptimizeArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
-        let run = match &self.run {
-            Some(line) => self.words("--run", line)?,
-            None => self
-                .words("BINARY", &self.binary)?
-                .into_iter()
-                .chain(self.arguments.iter().cloned())
-                .collect(),
-        };
-        let profiler = if self.no_rocprof || self.metric.is_some() { None } else { Some(found_profiler()?) };
-        let printed = self.metric.as_deref().map(Printed::new).transpose();
-        let printed = printed.map_err(|error| Failure::input(error.to_string()))?;
-        std::fs::create_dir_all(&self.out)
-            .map_err(|error| Failure::input(format!("cannot use `{}`: {error}", self.out.display())))?;
-        let out = self.out.canonicalize().map_err(|error| Failure::input(error.to_string()))?;
-        let scratch = out.join("profiles");
-        let profile = profiler.clone().map(|profiler| {
-            let mut whole = DispatchTime::new(profiler, &TRACES, None, &scratch);
-            whole.keep_traces = true;
-            whole
-        });
-        let measure = |kernel: &str| -> Box<dyn Measure> {
-            match (&printed, &profiler) {
-                (Some(printed), _) => Box::new(printed.clone()),
-                (None, Some(profiler)) => {
-                    let name = regex::escape(source::base_name(kernel));
-                    let wanted = regex::Regex::new(&format!(r"\b{name}\b")).ok();
-                    let mut timed = DispatchTime::new(profiler.clone(), &TRACES, wanted, &scratch);
-                    timed.keep_traces = true;
-                    Box::new(timed)
-                }
-                (None, None) => Box::new(ProcessTime),
-            }
-        };
-        let seconds = |seconds: f64| Duration::from_secs_f64(seconds.clamp(0.001, 1e9));
-        let request = OptimizeRequest {
-            run: run.clone(),
-            build: match &self.build {
-                Some(line) => self.words("--build", line)?,
-                None => self.default_build(&run)?,
-            },
-            checks: self.check.iter().map(|line| self.words("--check", line)).collect::<Result<_, _>>()?,
-            goldens: self.goldens()?,
-            inputs: self.input.iter().map(|line| self.input_words(line)).collect::<Result<_, _>>()?,
-            unchecked: self.unchecked,
+        output.answer(app::optimize(&self.request(), output)?)
+    }
+
+    fn request(&self) -> OptimizeRequest {
+        OptimizeRequest {
+            program: self.binary.clone(),
+            arguments: self.arguments.clone(),
             source: self.source.clone(),
             tree: self.tree.clone(),
+            build: self.build.clone(),
+            run: self.run.clone(),
+            checks: self.check.clone(),
+            golden: self.golden.clone(),
+            atol: self.atol,
+            rtol: self.rtol,
+            refuse_nan: self.refuse_nan,
+            inputs: self.program_input.clone(),
+            unchecked: self.unchecked,
+            shell: self.shell,
             kernel: self.kernel.clone(),
-            proposer: self.proposer()?,
-            plan: Plan {
-                min_improvement: self.min_improvement.max(0.0) / 100.0,
-                most_pairs: self.pairs.max(3),
-                least_pairs: Plan::default().least_pairs.min(self.pairs.max(3)),
-                ..Plan::default()
-            },
-            most_candidates: self.candidates,
-            most_kernels: self.kernels,
-            limits: Limits {
-                spills: self.max_spills,
-                scratch_bytes: self.max_scratch,
-                least_occupancy_pct: self.min_occupancy,
-            },
+            proposer: self.proposer(),
+            rules: self.rule.clone(),
+            flags: self.flags,
+            allow_fast_math: self.allow_fast_math,
+            min_improvement: self.min_improvement,
+            pairs: self.pairs,
+            candidates: self.candidates,
+            kernels: self.kernels,
+            max_spills: self.max_spills,
+            max_scratch: self.max_scratch,
+            min_occupancy: self.min_occupancy,
             code_objects: self.code_object.clone(),
-            timeout: seconds(self.timeout),
-            build_timeout: seconds(self.build_timeout),
-            out: &out,
+            evidence: self.evidence.clone(),
+            timeout: self.timeout,
+            build_timeout: self.build_timeout,
+            without_profiler: self.no_rocprof,
+            metric: self.metric.clone(),
             apply: self.apply,
             seed: self.seed,
-            profile: profile.as_ref().map(|profile| profile as &dyn Measure),
-            measure: &measure,
-            gpu: gpu(),
-            evidence: self.evidence.as_deref().map(read_evidence).transpose()?,
-        };
-        let told = !output.quiet && !output.no_progress && std::io::stderr().is_terminal();
-        let session = optimize(&request, &mut |step| {
-            if told {
-                eprintln!("{step}");
-            }
-        })
-        .map_err(failure)?;
-        let mut report = tables::optimize_report(&session);
-        if self.build.is_none() {
-            report
-                .notes
-                .push(format!("built with `{}`, since no `--build` was given", request.build.join(" ")));
-        }
-        report.notes.push(format!("the whole session is in `{}`", self.out.join("session.json").display()));
-        if session.accepted().count() > 0 && session.applied.is_none() {
-            report.notes.push(format!(
-                "`patch -p1 < {}` applies it, and so does `--apply`",
-                self.out.join("accepted.diff").display()
-            ));
-        }
-        output.show(report)?;
-        gate(&session)
-    }
-
-    fn words(&self, option: &str, line: &str) -> Result<Vec<String>, Failure> {
-        if self.shell {
-            return Ok(vec!["sh".into(), "-c".into(), line.into()]);
-        }
-        match template::split(line) {
-            None => Err(Failure::input(format!("`{option}` has a quote that is never closed: `{line}`"))),
-            Some(words) if words.is_empty() => Err(Failure::input(format!("`{option}` is empty"))),
-            Some(words) => Ok(words),
+            out: self.out.clone(),
         }
     }
 
-    /// hipcc on the one source file, as nobody said otherwise.
-    fn default_build(&self, run: &[String]) -> Result<Vec<String>, Failure> {
-        let help = "give `--build COMMAND`, or name the one file to compile with `--source FILE`";
-        let source = match &self.source {
-            Some(source) => source.clone(),
-            None => {
-                let mut found = kernel_sources(&self.tree);
-                match (found.pop(), found.is_empty()) {
-                    (Some(only), true) => only,
-                    (None, _) => {
-                        let message = format!("no file in `{}` has a kernel to compile", self.tree.display());
-                        return Err(Failure::input(message).with_help(help));
-                    }
-                    _ => {
-                        let message = format!("several files in `{}` have kernels", self.tree.display());
-                        return Err(Failure::input(message).with_help(help));
-                    }
-                }
-            }
-        };
-        let program = self.binary.split_whitespace().next().or(run.first().map(String::as_str));
-        let program = Path::new(program.unwrap_or_default());
-        // The build runs in a copy of the tree: what lies in the tree is named from there.
-        let in_tree = |path: &Path| {
-            let inside = path.canonicalize().ok().zip(self.tree.canonicalize().ok());
-            let inside = inside.and_then(|(path, tree)| path.strip_prefix(tree).ok().map(Path::to_path_buf));
-            inside.unwrap_or_else(|| path.to_path_buf()).display().to_string()
-        };
-        Ok(["hipcc".into(), "-O3".into(), in_tree(&source), "-o".into(), in_tree(program)].to_vec())
-    }
-
-    fn goldens(&self) -> Result<Vec<Golden>, Failure> {
-        let tolerance = Tolerance { absolute: self.atol, relative: self.rtol, refuse_nan: self.refuse_nan };
-        let read = |text: &String| {
-            let wrong = |why| Failure::input(format!("`--golden {text}` cannot be understood: {why}"));
-            let mut golden = Golden::parse(text, tolerance).map_err(wrong)?;
-            // Programs run elsewhere; what is expected is where the user says.
-            if let Some(path) = &mut golden.expected {
-                *path = path
-                    .canonicalize()
-                    .map_err(|error| Failure::input(format!("cannot read `{}`: {error}", path.display())))?;
-            }
-            Ok(golden)
-        };
-        self.golden.iter().map(read).collect()
-    }
-
-    fn input_words(&self, line: &str) -> Result<Vec<String>, Failure> {
-        if self.shell {
-            return Err(Failure::input("`--input` cannot be used with `--shell`")
-                .with_help("write the arguments into commands of their own with `--check`"));
+    fn proposer(&self) -> ProposerChoice {
+        match self.proposer {
+            ProposerName::Rules => ProposerChoice::Rules,
+            ProposerName::Llm => ProposerChoice::Llm {
+                url: self.llm_url.clone().unwrap_or_default(),
+                model: self.llm_model.clone(),
+                key: std::env::var(&self.llm_key_env).ok().filter(|key| !key.is_empty()),
+                timeout: Duration::from_secs_f64(self.llm_timeout.clamp(0.001, 1e9)),
+                attempts: self.llm_attempts,
+            },
+            ProposerName::Command => ProposerChoice::Command(self.proposer_cmd.clone().unwrap_or_default()),
+            ProposerName::Patch => ProposerChoice::Patch(self.patch.clone().unwrap_or_default()),
         }
-        let words = template::split(line);
-        words.ok_or_else(|| Failure::input(format!("`--input` has a quote that is never closed: `{line}`")))
-    }
-
-    fn proposer(&self) -> Result<Proposer, Failure> {
-        let known: Vec<&str> = RULES.iter().map(|rule| rule.name).collect();
-        let choice = Choice { names: self.rule.clone(), flags: self.flags, fast_math: self.allow_fast_math };
-        if let Some(unknown) = self.rule.iter().find(|rule| !known.contains(&rule.as_str())) {
-            return Err(Failure::input(format!("there is no rule `{unknown}`"))
-                .with_help(format!("there are {}", known.join(", "))));
-        }
-        let mut named = RULES.iter().filter(|rule| self.rule.iter().any(|name| name == rule.name));
-        if let Some(rule) = named.find(|rule| !choice.allows(rule.needs)) {
-            let option = if rule.needs == Permission::Flags { "--flags" } else { "--allow-fast-math" };
-            return Err(Failure::input(format!("rule `{}` may not be used", rule.name))
-                .with_help(format!("`{option}` allows it: it {}", rule.does)));
-        }
-        Ok(match self.proposer {
-            ProposerName::Rules => Proposer::Rules(choice),
-            ProposerName::Llm => {
-                let url = self.llm_url.clone().unwrap_or_default();
-                if !url.starts_with("http://") && !url.starts_with("https://") {
-                    return Err(Failure::input(format!("`--llm-url {url}` is not an http address"))
-                        .with_help("such as https://host/v1 or http://localhost:8000/v1"));
-                }
-                let endpoint = Endpoint {
-                    url,
-                    model: self.llm_model.clone(),
-                    key: std::env::var(&self.llm_key_env).ok().filter(|key| !key.is_empty()),
-                    timeout: Duration::from_secs_f64(self.llm_timeout.clamp(0.001, 1e9)),
-                    temperature: 0.2,
-                    certificates: std::env::var_os("SSL_CERT_FILE").map(PathBuf::from),
-                };
-                Proposer::Llm(endpoint, self.llm_attempts)
-            }
-            ProposerName::Command => Proposer::Command(
-                self.words("--proposer-cmd", self.proposer_cmd.as_deref().unwrap_or_default())?,
-            ),
-            ProposerName::Patch => Proposer::Patch(self.patch.clone().unwrap_or_default()),
-        })
-    }
-}
-
-/// Files of a folder that hold kernels.
-fn kernel_sources(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let is_source = |path: &PathBuf| {
-        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        ["hip", "cu", "cpp", "cc", "cxx"].contains(&ending)
-            && std::fs::read_to_string(path).is_ok_and(|text| text.contains("__global__"))
-    };
-    let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_source).collect();
-    found.sort();
-    found
-}
-
-fn read_evidence(path: &Path) -> Result<serde_json::Value, Failure> {
-    let wrong = |why: String| Failure::input(format!("cannot read `{}`: {why}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-    let report: serde_json::Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    if report["tables"].is_object() { Ok(report) } else { Err(wrong("it is no report of rocm-perf".into())) }
-}
-
-/// Exit code 1 when nothing was accepted.
-fn gate(session: &Session) -> Result<(), Failure> {
-    if session.accepted().count() > 0 {
-        return Ok(());
-    }
-    Err(Failure::gate(match session.candidates.len() {
-        0 => "there was nothing to try".to_string(),
-        1 => "the candidate was not accepted".to_string(),
-        n => format!("none of {n} candidates was accepted"),
-    }))
-}
-
-fn failure(error: OptimizeError) -> Failure {
-    let message = error.to_string();
-    match error {
-        OptimizeError::Unchecked => Failure::input(message).with_help(
-            "give `--check COMMAND` or `--golden OUTPUT`, or `--unchecked` to do without, which is recorded",
-        ),
-        OptimizeError::Build(_) => Failure::tool(message).with_help(
-            "the build runs in a copy of the tree: paths in it must be relative, or inside `--tree`",
-        ),
-        OptimizeError::Run(_) => Failure::tool(message),
-        OptimizeError::NoSource { .. } => Failure::input(message).with_help("name it with `--source FILE`"),
-        OptimizeError::Workspace(tune::optimize::workspace::WorkspaceError::Large { .. }) => {
-            Failure::input(message).with_help("name a smaller folder with `--tree DIR`")
-        }
-        _ => Failure::input(message),
     }
 }

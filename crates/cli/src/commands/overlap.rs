@@ -1,13 +1,10 @@
 //! `overlap`
 
-use std::path::PathBuf;
-
+use app::causes::OverlapRequest;
 use clap::Args;
-use model::Run;
 
-use super::breakdown::classifier;
 use crate::failure::Failure;
-use crate::input::{InputArgs, one_run, with_progress};
+use crate::input::{InputArgs, MappingArgs, MinShareArgs, RulesArgs};
 use crate::output::OutputArgs;
 
 #[derive(Args, Debug)]
@@ -25,40 +22,24 @@ pub struct OverlapArgs {
     #[command(flatten)]
     input: InputArgs,
 
-    /// Trace of a graph's capture, or of a run without graphs, that tells where replayed kernels come from
-    #[arg(long, alias = "mapping-input", value_name = "FILE")]
-    mapping: Option<PathBuf>,
+    #[command(flatten)]
+    mapping: MappingArgs,
 
-    /// Leave out kernels below this share of their stage's GPU time, in percent
-    #[arg(long, value_name = "PCT", default_value_t = 1.0)]
-    min_share: f64,
+    #[command(flatten)]
+    min_share: MinShareArgs,
 
-    /// Rules for kernel names (TOML), tried before the built-in ones
-    #[arg(long, value_name = "FILE")]
-    rules: Option<PathBuf>,
+    #[command(flatten)]
+    rules: RulesArgs,
 }
 
 impl OverlapArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
-        let classifier = classifier(self.rules.as_ref())?;
-        let needs = analysis::overlap_needs();
-        let (whose, rest) = self.input.selection.whose_and_rest();
-        let input = InputArgs { selection: whose, ..self.input.clone() };
-        let mut trace = input.read(&rest.widen(&needs)?, output)?;
-        one_run(&trace, "overlap")?;
-        let part = rest.mark(&mut trace, &|| classifier.clone())?;
-        let mapping = match &self.mapping {
-            Some(path) => Some(with_progress("reading", output, |progress| {
-                ingest::read(std::slice::from_ref(path), &needs, progress)
-            })?),
-            None => None,
+        let request = OverlapRequest {
+            input: self.input.request()?,
+            mapping: self.mapping.path(),
+            min_share: self.min_share.percent,
+            rules: self.rules.path(),
         };
-        let mut context = Run::new(&trace, mapping.as_ref(), &classifier, self.min_share)
-            .map_err(|error| Failure::input(error.to_string()))?;
-        // The rest of the trace still tells where the part comes from.
-        if let Some(part) = &part {
-            context.rows.retain(|&row| part.wants_work(&trace, row));
-        }
-        output.show(analysis::overlap_report(&context))
+        output.show(app::overlap(&request, output)?)
     }
 }

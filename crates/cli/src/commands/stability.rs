@@ -1,10 +1,9 @@
 //! `stability`
 
-use analysis::stability::{RunTimes, run_needs, stability_report};
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::input::{InputArgs, PathArgs};
+use crate::input::InputArgs;
 use crate::output::OutputArgs;
 
 #[derive(Args, Debug)]
@@ -24,21 +23,6 @@ pub struct StabilityArgs {
 
 impl StabilityArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
-        let mut traces = Vec::new();
-        let mut runs = Vec::new();
-        for path in self.input.paths()? {
-            let label = path.display().to_string();
-            let files = PathArgs { inputs: vec![path], more: Vec::new() };
-            let trace = InputArgs { files, ..self.input.clone() }.read(&run_needs(), output)?;
-            let Some(times) = RunTimes::of(&trace, &label) else {
-                return Err(Failure::input(format!(
-                    "`{label}` has no dispatch, so it has no time to compare"
-                )));
-            };
-            runs.push(times);
-            // Only what the report names is kept of a run.
-            traces.push(trace::Trace { sources: trace.sources, health: trace.health, ..Default::default() });
-        }
-        output.show(stability_report(&traces, &runs))
+        output.show(app::stability(&self.input.request()?, output)?)
     }
 }

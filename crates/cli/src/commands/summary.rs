@@ -1,8 +1,7 @@
 //! `summary`
 
-use analysis::SummaryOptions;
+use app::timeline::SummaryRequest;
 use clap::Args;
-use trace::Needs;
 
 use crate::failure::Failure;
 use crate::input::InputArgs;
@@ -39,10 +38,12 @@ pub struct SummaryArgs {
 
 impl SummaryArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
-        let needs = Needs { python_frames: self.python, ..Needs::summary() };
-        let trace = self.input.read(&needs, output)?;
-        let options =
-            SummaryOptions { by_rank: self.by_rank, region_categories: self.region_categories.clone() };
-        output.show(analysis::summary(&trace, &options))
+        let request = SummaryRequest {
+            input: self.input.request()?,
+            by_rank: self.by_rank,
+            region_categories: self.region_categories.clone(),
+            python: self.python,
+        };
+        output.show(app::summary(&request, output)?)
     }
 }

@@ -1,10 +1,9 @@
 //! `synth`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use app::synth::{GenerateOptions, GraphMode, Options, OutputFormat, Scenario, scenario};
 use clap::Args;
-use report::{Column, Report, Table, Unit, Value};
-use synth::{GenerateOptions, Generated, GraphMode, Options, OutputFormat, Scenario};
 
 use crate::failure::Failure;
 use crate::output::OutputArgs;
@@ -98,53 +97,8 @@ impl SynthArgs {
             mapping: true,
             force: self.force,
         };
-        output.show(files(&generate(&options)?, out))
+        output.show(app::synth(&options)?)
     }
-}
-
-/// Simulates and writes, with the command's own failures.
-pub fn generate(options: &GenerateOptions) -> Result<Generated, Failure> {
-    synth::generate(options).map_err(|error| {
-        let exists = matches!(&error, synth::Error::Write { why, .. } if why.contains("already"));
-        let failure = Failure::input(error.to_string());
-        if exists { failure.with_help("choose another folder, or replace it with --force") } else { failure }
-    })
-}
-
-/// A built-in scenario, or one from a file.
-fn scenario(name: &str) -> Result<Scenario, Failure> {
-    let path = Path::new(name);
-    if !path.is_file() {
-        return Scenario::builtin(name).map_err(|error| {
-            Failure::input(error.to_string())
-                .with_help("a scenario file is given by its path; docs/synth.md describes it")
-        });
-    }
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::input(format!("cannot read `{name}`: {error}")))?;
-    Scenario::from_toml(&text).map_err(|error| Failure::input(format!("`{name}`: {error}")))
-}
-
-fn files(generated: &Generated, out: &Path) -> Report {
-    let columns = vec![
-        Column::text("path"),
-        Column::text("format"),
-        Column::int("rank", Unit::None).key(),
-        Column::text("role"),
-        Column::int("bytes", Unit::Bytes).key(),
-    ];
-    let mut table = Table::new("files", "Written", columns);
-    for file in &generated.files {
-        table.push(vec![
-            Value::Text(file.path.display().to_string()),
-            Value::from(file.format.map_or("", |format| format.name())),
-            Value::int_or(file.rank.map(i64::from), "belongs to no rank"),
-            Value::from(file.role.unwrap_or("")),
-            Value::Int(file.bytes as i64),
-        ]);
-    }
-    let notes = vec![format!("next: rocm-perf summary {}", out.display())];
-    Report { command: "synth".into(), tables: vec![table], notes, ..Report::default() }
 }
 
 fn format_of(name: &str) -> Result<OutputFormat, String> {

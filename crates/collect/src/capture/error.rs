@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use report::Remedy;
+
 /// Why nothing was captured.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -99,8 +101,8 @@ pub enum Error {
         folder: PathBuf,
         /// How long.
         seconds: u64,
-        /// What to do.
-        help: String,
+        /// A trace that appeared elsewhere.
+        elsewhere: Option<PathBuf>,
     },
     /// A file came and was never whole.
     #[error("`{}` is not whole after {seconds} s: {why}", path.display())]
@@ -129,37 +131,35 @@ impl Error {
     }
 
     /// What to do next.
-    pub fn help(&self) -> Option<String> {
-        let text = match self {
-            Error::Refused { .. } => "start the server, or give its address with `--url http://HOST:PORT`",
+    pub fn help(&self) -> Option<Remedy> {
+        let advice = match self {
+            Error::Refused { .. } => return Some(Remedy::ServerAddress),
             Error::Timeout { path, .. } if path == "/stop_profile" => {
-                "exports of long windows take minutes: raise `--timeout`, or profile fewer steps with `--num-steps`"
+                return Some(Remedy::TimeoutOrFewerSteps);
             }
-            Error::Timeout { .. } => "raise `--timeout`, or send shorter requests",
-            Error::Died { .. } => {
-                "its own log tells why: a profile with stacks needs much host memory, try fewer `--num-steps`"
-            }
-            Error::Forbidden { key_sent: false, .. } => {
-                "give the key with `--api-key`, or in ROCM_PERF_API_KEY"
-            }
+            Error::Timeout { .. } => return Some(Remedy::TimeoutOrShorterRequests),
+            Error::Died { .. } => return Some(Remedy::FewerSteps),
+            Error::Forbidden { key_sent: false, .. } => return Some(Remedy::ServerKey),
             Error::Forbidden { .. } => {
                 "profile routes may want the admin key (SGLang: `--admin-api-key` of the server)"
             }
-            Error::Unknown { .. } => "say which it is with `--framework`, and check the port",
-            Error::ProfilingOff { help, .. } | Error::NoFiles { help, .. } => help,
-            Error::AlreadyRunning { .. } => "run again with `--stop-first` to stop that profile",
+            Error::Unknown { .. } => return Some(Remedy::ServerFramework),
+            Error::ProfilingOff { help, .. } => help,
+            Error::NoFiles { elsewhere, .. } => {
+                let path = elsewhere.as_ref().map(|path| path.display().to_string());
+                return Some(Remedy::ServerFolder(path));
+            }
+            Error::AlreadyRunning { .. } => return Some(Remedy::StopFirst),
             Error::Failed { path, status: 400..500, .. } if !path.ends_with("_profile") => {
-                "the request may be too long for the model: see `--prefill-input-len` and `--decode-output-len`"
+                return Some(Remedy::RequestLengths);
             }
             Error::Failed { path, .. } if path == "/start_profile" => {
-                "somebody's profile may be running: try `--stop-first`; the server's own log says more"
+                return Some(Remedy::StopFirst);
             }
             Error::Failed { .. } => "the server's own log says more",
-            Error::Truncated { .. } => {
-                "the server was killed or is still writing: raise `--timeout`, or look at its log and its disk"
-            }
+            Error::Truncated { .. } => return Some(Remedy::UnfinishedFile),
             Error::Usage(_) | Error::Unexpected { .. } | Error::Folder { .. } => return None,
         };
-        Some(text.into())
+        Some(Remedy::from(advice.to_string()))
     }
 }

@@ -141,15 +141,7 @@ impl Watch {
         if let Some((path, (_, why))) = broken.iter().next() {
             return Error::Truncated { path: path.clone(), seconds, why: why.clone() };
         }
-        let elsewhere = self.elsewhere().map(|path| {
-            format!("the server wrote `{}`: give that folder with `--trace-dir`", path.display())
-        });
-        let help = elsewhere.unwrap_or_else(|| {
-            "give the folder the server writes to with `--trace-dir` (and its path inside the container with \
-             `--server-dir`); for vLLM it is the server's torch_profiler_dir"
-                .into()
-        });
-        Error::NoFiles { folder: self.folder.clone(), seconds, help }
+        Error::NoFiles { folder: self.folder.clone(), seconds, elsewhere: self.elsewhere() }
     }
 
     /// A trace that appeared meanwhile where servers write unless told otherwise.

@@ -233,9 +233,9 @@ impl Options {
     /// Options that only SGLang has, when given.
     pub(super) fn sglang_only(&self) -> Option<&'static str> {
         let given = [
-            (self.start_step.is_some(), "--start-step"),
-            (self.profile_by_stage == Some(true), "--profile-by-stage"),
-            (self.merge_profiles, "--merge-profiles"),
+            (self.start_step.is_some(), "a first step to profile"),
+            (self.profile_by_stage == Some(true), "a trace for each stage"),
+            (self.merge_profiles, "a merged trace"),
         ];
         given.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
     }

@@ -61,7 +61,7 @@ impl Server {
         {
             let name = facts.framework.name();
             return Err(Error::Usage(format!(
-                "`{option}` is for SGLang, the server at `{}` is {name}",
+                "{option} is for SGLang only, the server at `{}` is {name}",
                 facts.url
             )));
         }

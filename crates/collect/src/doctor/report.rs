@@ -49,7 +49,7 @@ pub fn report(checks: &[Check]) -> Report {
         command: "doctor".into(),
         tables: vec![table],
         findings: troubled.iter().map(finding).collect(),
-        notes: vec![verdict(checks)],
+        notes: vec![verdict(checks).into()],
         ..Report::default()
     }
 }

@@ -130,7 +130,7 @@ pub fn report(calls: &LibraryCalls, trace: &Trace) -> Report {
     Report {
         command: "library-calls".into(),
         tables: vec![table],
-        notes: calls.notes.clone(),
+        notes: calls.notes.iter().map(|note| note.as_str().into()).collect(),
         ..Report::default()
     }
 }

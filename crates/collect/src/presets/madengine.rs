@@ -300,7 +300,10 @@ impl Reader<'_> {
             }
         }
         if let Some(folder) = folder {
-            self.note(format!("`{}`: `{folder}` is not used: `--out` says where", document.name));
+            self.note(format!(
+                "`{}`: `{folder}` is not used: the folder of the run is where everything goes",
+                document.name
+            ));
         }
         Ok(())
     }

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use report::Remedy;
+
 use crate::command::Version;
 use crate::presets::Mistake;
 
@@ -106,7 +108,7 @@ pub enum CollectError {
         /// What it said.
         message: String,
         /// What to do.
-        help: Option<String>,
+        help: Option<Remedy>,
     },
     /// Ranks of a job failed.
     #[error("{} of {ranks} ranks failed: {}", failed.len(), failed.join(", "))]
@@ -177,45 +179,49 @@ impl CollectError {
     }
 
     /// What to do next.
-    pub fn help(&self) -> Option<String> {
+    pub fn help(&self) -> Option<Remedy> {
         let text = match self {
-            CollectError::Mistake(mistake) => return mistake.help.clone(),
+            CollectError::Mistake(mistake) => return mistake.help.clone().map(Remedy::from),
             CollectError::Profiler { help, .. } => return help.clone(),
-            CollectError::UnknownArch => "say which with `--arch gfx942`",
+            CollectError::UnknownArch => return Some(Remedy::Arch),
             CollectError::NoSampling { known, .. } => {
-                return Some(format!("it is made for {known}; copy the preset to change it"));
+                return Some(format!("it is made for {known}; copy the preset to change it").into());
             }
             CollectError::NoProfiler { looked } => {
                 let shown: Vec<String> =
                     looked.iter().take(6).map(|path| path.display().to_string()).collect();
-                return Some(format!(
-                    "install the package rocprofiler-sdk, or set ROCM_PATH; looked in {}",
-                    shown.join(", ")
-                ));
+                return Some(
+                    format!(
+                        "install the package rocprofiler-sdk, or set ROCM_PATH; looked in {}",
+                        shown.join(", ")
+                    )
+                    .into(),
+                );
             }
             CollectError::NoSystems { looked, .. } => {
-                return Some(format!(
-                    "install the package rocprofiler-systems, or set ROCM_PATH; looked in {}",
-                    looked
-                        .iter()
-                        .take(6)
-                        .map(|path| path.display().to_string())
-                        .collect::<Vec<_>>()
-                        .join(", ")
-                ));
+                return Some(
+                    format!(
+                        "install the package rocprofiler-systems, or set ROCM_PATH; looked in {}",
+                        looked
+                            .iter()
+                            .take(6)
+                            .map(|path| path.display().to_string())
+                            .collect::<Vec<_>>()
+                            .join(", ")
+                    )
+                    .into(),
+                );
             }
             CollectError::TooOld { .. } => "install a newer ROCm, or choose another preset",
-            CollectError::NoApplication { .. } => {
-                "the application follows `--`: `rocm-perf collect -- ./app ARGS`"
-            }
-            CollectError::Full { .. } => "give a folder on another disk with `--out`",
+            CollectError::NoApplication { .. } => return Some(Remedy::NameApplication),
+            CollectError::Full { .. } => return Some(Remedy::OtherPlace),
             CollectError::NoKernels { said: Some(said), .. } => {
-                return Some(format!("the profiler said: {said}"));
+                return Some(format!("the profiler said: {said}").into());
             }
             CollectError::NoKernels { .. } => {
                 "it may not use the GPU, clear LD_PRELOAD or end by `_exit`; `rocm-perf doctor` checks the machine"
             }
-            CollectError::Timeout { .. } => "raise `--timeout`, or profile a shorter run",
+            CollectError::Timeout { .. } => return Some(Remedy::TimeoutOrShorter),
             CollectError::Application { .. } => {
                 "it fails without the profiler too? what was recorded is kept, `run.json` tells more"
             }

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use ::files::interrupt::is_interrupted;
 use ::files::process::How;
+use report::Remedy;
 use trace::{Needs, Trace};
 
 use super::application::Ended;
@@ -180,7 +181,7 @@ impl<'a> Gatherer<'a> {
                     pass: number,
                     how: ended.process.status_in_words(),
                     message: message.text.clone(),
-                    help: message.help.clone(),
+                    help: message.help.clone().map(Remedy::from),
                 });
             }
             if !record.ranks.is_empty() {
@@ -306,7 +307,7 @@ impl<'a> Gatherer<'a> {
 
 /// What is said of every run with counters.
 pub const ONE_AT_A_TIME: &str =
-    "kernels ran one at a time while counters were read: `--timing` adds a run without them";
+    "kernels ran one at a time while counters were read, so their times are not those of a plain run";
 
 /// The ranks that failed, when some did.
 pub(crate) fn failed_ranks(ranks: &[Status], expected: usize) -> Option<CollectError> {

@@ -222,7 +222,7 @@ fn one(
                 pass: pass.number,
                 how: ended.process.status_in_words(),
                 message: format!("it cannot rewrite `{}`", command.before.last().map_or("", String::as_str)),
-                help: Some("`--mode sample` needs no rewriting".into()),
+                help: Some(report::Remedy::SampleMode),
             });
         }
     }

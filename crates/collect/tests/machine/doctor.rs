@@ -8,7 +8,7 @@ use stand_in_rocm::StandIns;
 use super::fixture::Fixture;
 
 fn shown(machine: &Machine) -> String {
-    terminal(&report_of(&examine(machine)), &TerminalOptions { width: 80, color: false })
+    terminal(&report_of(&examine(machine)), &TerminalOptions { width: 80, ..Default::default() })
 }
 
 fn status(checks: &[Check], id: &str) -> HealthStatus {

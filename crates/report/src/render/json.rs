@@ -51,7 +51,8 @@ impl Serialize for Object<'_> {
             object.serialize_entry("result", result)?;
         }
         if !report.notes.is_empty() {
-            object.serialize_entry("notes", &report.notes)?;
+            let notes: Vec<&str> = report.notes.iter().map(|note| note.text.as_str()).collect();
+            object.serialize_entry("notes", &notes)?;
         }
         if !report.charts.is_empty() {
             let charts: Vec<Json> = report.charts.iter().map(crate::chart::json).collect();

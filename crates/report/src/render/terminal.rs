@@ -6,13 +6,28 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::{Finding, HealthCheck, HealthStatus, Report, Table, Unit, Value, Verdict, layout, number};
 
-/// How wide the terminal is and whether it shows colours.
+/// How wide the terminal is, whether it shows colours, and how to get what a screen has no room for.
 #[derive(Clone, Copy, Debug)]
 pub struct TerminalOptions {
     /// Characters per line.
     pub width: usize,
     /// Whether to use colours.
     pub color: bool,
+    /// How to see all rows of a table, such as `limit=0 shows all`; empty where nobody can.
+    pub all_rows: &'static str,
+    /// How to see all health checks.
+    pub all_checks: &'static str,
+}
+
+impl Default for TerminalOptions {
+    fn default() -> Self {
+        Self { width: 120, color: false, all_rows: "", all_checks: "" }
+    }
+}
+
+/// Words in parentheses, nothing for none.
+fn aside(words: &str) -> String {
+    if words.is_empty() { String::new() } else { format!(" ({words})") }
 }
 
 const BOLD: &str = "1";
@@ -88,7 +103,7 @@ fn draw(text: &mut String, table: &Table, options: &TerminalOptions) {
         _ = writeln!(text, "{}", line(row));
     }
     if table.hidden > 0 {
-        let hint = format!("… {} more rows (--limit 0 shows all)", table.hidden);
+        let hint = format!("… {} more rows{}", table.hidden, aside(options.all_rows));
         _ = writeln!(text, "{}", paint(&hint, DIM, options.color));
     }
     if !layout.left_out.is_empty() {
@@ -111,7 +126,8 @@ fn draw_health(text: &mut String, checks: &[HealthCheck], options: &TerminalOpti
             _ = writeln!(text, "{label} {}: {}", check.id, check.message);
         } else if before == SHOWN {
             let more = problems[place..].iter().filter(alike).count();
-            _ = writeln!(text, "{label} {}: {more} more like this (--format json lists all)", check.id);
+            let how = aside(options.all_checks);
+            _ = writeln!(text, "{label} {}: {more} more like this{how}", check.id);
         }
     }
 }

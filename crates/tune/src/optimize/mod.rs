@@ -191,9 +191,9 @@ pub fn optimize(request: &OptimizeRequest, watch: &mut dyn FnMut(&str)) -> Resul
     })?;
     session.checks = seen;
     if !checked {
-        session.notes.push(
-            "accepted without a checker (`--unchecked`): nobody knows whether results are right".into(),
-        );
+        session
+            .notes
+            .push("accepted without a checker, as was asked: nobody knows whether results are right".into());
     }
     session.state = "profiling";
     session.save(request.out)?;

@@ -1,6 +1,6 @@
 //! What `optimize` reports.
 
-use report::{Column, Report, Table, Unit, Value};
+use report::{Column, Note, Report, Table, Unit, Value};
 use serde_json::json;
 
 use super::session::Session;
@@ -10,7 +10,7 @@ pub fn optimize_report(session: &Session) -> Report {
     let mut report = Report {
         command: "optimize".into(),
         tables: vec![candidates(session)],
-        notes: notes(session),
+        notes: notes(session).into_iter().map(Note::from).collect(),
         result: Some(result(session)),
         ..Report::default()
     };

@@ -1,7 +1,7 @@
 //! Options of `collect` that ask for a SLURM job.
 
+use app::collect::SlurmOptions;
 use clap::Args;
-use collect::slurm;
 
 /// How a job is asked for.
 #[derive(Args, Clone, Debug, Default)]
@@ -66,8 +66,8 @@ pub struct SlurmArgs {
 
 impl SlurmArgs {
     /// The same as a job has them.
-    pub fn options(&self) -> slurm::SlurmOptions {
-        slurm::SlurmOptions {
+    pub fn options(&self) -> SlurmOptions {
+        SlurmOptions {
             nodes: self.nodes,
             ntasks: self.ntasks,
             ntasks_per_node: self.ntasks_per_node,
@@ -81,7 +81,7 @@ impl SlurmArgs {
             nodelist: self.nodelist.clone(),
             exclusive: self.exclusive,
             overcommit: self.overcommit,
-            ..slurm::SlurmOptions::default()
+            ..SlurmOptions::default()
         }
     }
 }

@@ -1,24 +1,20 @@
 //! `panels`
 
-mod files;
-mod preset;
 mod tui;
 
 use std::path::PathBuf;
 
-use analysis::panels::catalogue::{ARCHITECTURES, Catalogue, architecture};
-use analysis::panels::{
-    Block, Blocks, Choice, ChoiceError, NormalUnit, PanelsOptions, Rule, TimeUnit, choose, list_metrics,
-    memory_chart_text, panels, panels_needs,
+use app::Input;
+use app::panels::{
+    Choice, NormalUnit, PanelsOptions, Rule, TimeUnit, blocks, check_choice, memory_chart_text,
+    panel_metrics, read_panels, write_panels,
 };
 use clap::{Args, ValueEnum};
 use report::Report;
-use trace::Trace;
 
-pub use self::preset::choose_counters;
 use crate::aggregate::AggregateArgs;
 use crate::failure::Failure;
-use crate::input::{InputArgs, PathArgs};
+use crate::input::InputArgs;
 use crate::output::{Format, OutputArgs, print};
 
 #[derive(Args, Debug)]
@@ -124,23 +120,26 @@ impl PanelsArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         let options = self.options(output)?;
         if let Some(wanted) = &self.list_metrics {
-            return self.list(wanted, &options, output);
+            let filters = self.input.selection.filters()?;
+            let mut paths = self.input.files.given();
+            paths.extend(self.runs.iter().take(1).cloned());
+            return output.show(panel_metrics(wanted, &Input { paths, filters }, &options, output)?);
         }
-        let runs = self.read(output)?;
+        let runs = read_panels(&self.inputs()?, self.aggregate.request(), output)?;
+        // All rows were asked for by their block; a chart stands between tables and remarks.
+        let output = &OutputArgs { limit: output.limit.or(Some(0)), ..output.clone() };
         if self.tui {
-            choose(&runs[0], &options.choice).map_err(|error| unchosen(&error))?;
+            check_choice(&runs[0], &options)?;
             return tui::run(&runs, options);
         }
-        let report = panels(&runs, &options).map_err(|error| unchosen(&error))?;
         if let Some(folder) = &self.out {
-            return files::write(folder, &runs, &options, output);
+            return output.show(write_panels(folder, &runs, &options)?);
         }
+        let report = app::panels(&runs, &options)?;
         let drawn = match &runs[..] {
             [run] if options.for_people && !options.list_stats => memory_chart_text(run, &options),
             _ => None,
         };
-        // All rows were asked for by their block; a chart stands between tables and remarks.
-        let output = &OutputArgs { limit: output.limit.or(Some(0)), ..output.clone() };
         let Some(drawn) = drawn.filter(|_| output.table.is_none()) else { return output.show(report) };
         let mut tables = Report { tables: report.tables.clone(), ..Report::default() };
         tables.command = report.command.clone();
@@ -168,63 +167,18 @@ impl PanelsArgs {
         })
     }
 
-    /// One trace for the inputs, and one for each further run.
-    fn read(&self, output: &OutputArgs) -> Result<Vec<Trace>, Failure> {
-        let needs = panels_needs();
+    /// One input for what is named first, and one for each further run.
+    fn inputs(&self) -> Result<Vec<Input>, Failure> {
+        let filters = self.input.selection.filters()?;
+        let given = self.input.files.given();
         let mut inputs = Vec::new();
-        let files = &self.input.files;
-        if !(files.inputs.is_empty() && files.more.is_empty() && !self.runs.is_empty()) {
-            inputs.push(self.input.clone());
+        if !given.is_empty() || self.runs.is_empty() {
+            inputs.push(Input { paths: self.input.files.paths()?, filters: filters.clone() });
         }
-        inputs.extend(self.runs.iter().map(|run| InputArgs {
-            files: PathArgs { inputs: vec![run.clone()], more: Vec::new() },
-            ..self.input.clone()
-        }));
-        let mut traces = Vec::new();
-        for input in inputs {
-            let mut trace = input.read(&needs, output)?;
-            self.aggregate.apply(&mut trace);
-            if trace.kernels.is_empty() {
-                let paths: Vec<String> =
-                    input.paths()?.iter().map(|path| path.display().to_string()).collect();
-                return Err(Failure::input(format!("there is no kernel in `{}`", paths.join("`, `"))));
-            }
-            traces.push(trace);
-        }
-        Ok(traces)
+        inputs
+            .extend(self.runs.iter().map(|run| Input { paths: vec![run.clone()], filters: filters.clone() }));
+        Ok(inputs)
     }
-
-    fn list(&self, wanted: &str, options: &PanelsOptions, output: &OutputArgs) -> Result<(), Failure> {
-        let name = if architecture(wanted).is_some() {
-            wanted.to_string()
-        } else {
-            // The word behind the option may be the input.
-            let mut input = self.input.clone();
-            if !wanted.is_empty() {
-                if wanted.starts_with("gfx") {
-                    return Err(Failure::input(format!(
-                        "no panels are known for the architecture `{wanted}`"
-                    ))
-                    .with_help(format!("it is one of {}", ARCHITECTURES.join(", "))));
-                }
-                input.files.inputs.push(PathBuf::from(wanted));
-            }
-            input.files.inputs.extend(self.runs.iter().take(1).cloned());
-            let trace = input.read(&panels_needs(), output)?;
-            let agents = trace.agents.iter().map(|agent| trace.strings.get(agent.name));
-            let known = agents.filter(|name| architecture(name).is_some()).max();
-            known.unwrap_or_default().to_string()
-        };
-        let Some(architecture) = architecture(&name) else {
-            return Err(Failure::input("the input does not name an architecture with panels")
-                .with_help(format!("give one of {}", ARCHITECTURES.join(", "))));
-        };
-        output.show(list_metrics(architecture, &options.blocks, options.rule))
-    }
-}
-
-fn unchosen(error: &ChoiceError) -> Failure {
-    Failure::input(error.to_string()).with_help("`--list-stats` lists kernels with their ids, and dispatches")
 }
 
 /// `max_sclk=2100`, or with the vendor's colon.
@@ -255,29 +209,4 @@ impl From<Time> for TimeUnit {
             Time::S => TimeUnit::S,
         }
     }
-}
-
-/// The panels, tables and metrics that are asked for by number; none means what the command shows by itself.
-fn blocks(asked: &[String]) -> Result<Blocks, Failure> {
-    let panels = &Catalogue::builtin().panels;
-    if asked.iter().any(|block| block == "all") {
-        let numbers = [0, 1].into_iter().chain(panels.iter().map(|panel| panel.number));
-        return Ok(Blocks(numbers.map(|panel| Block { panel, table: None, row: None }).collect()));
-    }
-    let mut blocks = Vec::new();
-    for text in asked {
-        let wrong = |why: String| Failure::input(format!("`-b {text}` is no block: {why}"));
-        let block: Block = text.parse().map_err(wrong)?;
-        let known = block.panel < 2
-            || panels.iter().any(|panel| {
-                let table = |number| panel.tables.iter().any(|table| table.number == number);
-                panel.number == block.panel && block.table.is_none_or(table)
-            });
-        if !known {
-            return Err(wrong("there is none with this number".into())
-                .with_help("`rocm-perf panels --list-metrics gfx942` lists panels and metrics"));
-        }
-        blocks.push(block);
-    }
-    Ok(Blocks(blocks))
 }

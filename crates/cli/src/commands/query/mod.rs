@@ -1,18 +1,17 @@
 //! `query`
 
 mod prompt;
-mod rows;
 
 use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 
+use app::query::Session;
 use clap::Args;
-use query::Session;
-use trace::Needs;
+use report::render;
 
 use crate::failure::Failure;
-use crate::input::{InputArgs, with_progress};
-use crate::output::OutputArgs;
+use crate::input::InputArgs;
+use crate::output::{Format, OutputArgs, print};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -44,36 +43,13 @@ pub struct QueryArgs {
 
 impl QueryArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
-        let paths = self.input.paths()?;
-        let sql = self.statements(&paths)?;
-        let session = if self.input.selection.is_empty() {
-            with_progress("reading", output, |progress| Session::open_for(&paths, sql.as_deref(), progress))
-        } else {
-            self.open_part(output)?
-        };
-        let session = session.map_err(failure)?;
+        let input = self.input.request()?;
+        let sql = self.statements(&input.paths)?;
+        let session = app::query::open(&input, sql.as_deref(), output)?;
         match sql {
-            Some(sql) => rows::show(&session, &paths, &sql, output),
-            None => prompt::run(&session, &paths, output),
+            Some(sql) => show(&session, &input.paths, &sql, output),
+            None => prompt::run(&session, &input.paths, output),
         }
-    }
-
-    /// A part of the inputs: of rocpd databases the rows of their own tables, of other inputs a trace.
-    fn open_part(&self, output: &OutputArgs) -> Result<Result<Session, query::Error>, Failure> {
-        let Some(databases) = self.input.only_databases()? else {
-            return Ok(Session::of_trace(self.input.read(&Needs::everything(), output)?));
-        };
-        let (trace, part) = self.input.read_part(output)?;
-        let health = trace.health.clone();
-        Ok(match Session::of_part(databases, &part) {
-            // Beyond SQLite's limit of attached databases.
-            Err(query::Error::TooManyForPart { .. }) => Session::of_trace(trace),
-            Ok(mut session) => {
-                session.add_health(health);
-                Ok(session)
-            }
-            other => other,
-        })
     }
 
     /// The statements of the command line, a file or a pipe; none: ask for them at a prompt.
@@ -104,20 +80,17 @@ impl QueryArgs {
     }
 }
 
-/// A query's error as the command's: the place of bad SQL is drawn under its line.
-fn failure(error: query::Error) -> Failure {
-    let mut message = error.to_string();
-    if let query::Error::Sql(sql) = &error
-        && let Some(place) = &sql.place
-    {
-        for line in place.picture().lines() {
-            message.push_str("\n    ");
-            message.push_str(line);
-        }
+/// Runs statements and shows the result of the last; CSV is written while its rows come.
+fn show(session: &Session, paths: &[PathBuf], sql: &str, output: &OutputArgs) -> Result<(), Failure> {
+    if output.format() != Format::Csv || output.sort.is_some() {
+        let limit = if output.sort.is_some() { 0 } else { output.row_limit() };
+        return output.show(app::query(session, paths, sql, limit)?);
     }
-    let failure = Failure::input(message);
-    match error.help() {
-        Some(help) => failure.with_help(help),
-        None => failure,
-    }
+    let mut printed = Ok(());
+    app::query::query_pieces(session, sql, output.limit.unwrap_or(0), &mut |rows, first| {
+        let header = if first { render::csv_header(rows) } else { String::new() };
+        printed = print(&(header + &render::csv_rows(rows)));
+        printed.is_ok()
+    })?;
+    printed
 }

@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use query::{Relation, Session};
+use app::query::{Relation, Session};
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{Context, Editor, Helper, Highlighter, Hinter, Validator};
 
-use super::rows;
 use crate::failure::Failure;
 use crate::output::{OutputArgs, print};
 
@@ -53,8 +52,8 @@ pub fn run(session: &Session, paths: &[PathBuf], output: &OutputArgs) -> Result<
         if statement.trim_end().ends_with(';') {
             let _ = editor.add_history_entry(statement.trim());
             // A mistake at the prompt is said and the prompt goes on.
-            if let Err(failure) = rows::show(session, paths, &statement, output) {
-                failure.show();
+            if let Err(failure) = super::show(session, paths, &statement, output) {
+                crate::failure::show(&failure);
             }
             statement.clear();
         } else if statement.trim().is_empty() {

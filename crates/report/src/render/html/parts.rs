@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::chart::escape;
 use crate::document::Figure;
-use crate::{HealthCheck, HealthStatus, Report, Unit, Value, Verdict, evidence, number};
+use crate::{HealthCheck, HealthStatus, Note, Report, Unit, Value, Verdict, evidence, number};
 
 /// Words for people: what stands between backticks was typed or is to be typed.
 pub fn prose(text: &str) -> String {
@@ -136,7 +136,7 @@ pub fn health(page: &mut String, report: &Report) {
     page.push_str("</tbody></table></div>\n");
 }
 
-pub fn notes(page: &mut String, notes: &[String]) {
+pub fn notes(page: &mut String, notes: &[Note]) {
     page.push_str("<ul class=\"notes\">");
     for note in notes {
         _ = write!(page, "<li>{}</li>", prose(note));

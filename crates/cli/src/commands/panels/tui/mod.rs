@@ -7,9 +7,9 @@ mod view;
 
 use std::io::IsTerminal;
 
-use analysis::panels::PanelsOptions;
+use app::Trace;
+use app::panels::PanelsOptions;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
-use trace::Trace;
 
 use self::state::State;
 use crate::failure::Failure;

@@ -1,12 +1,12 @@
 //! What is chosen and typed; knows nothing about drawing.
 
-use analysis::panels::catalogue::Catalogue;
-use analysis::panels::{
+use app::Trace;
+use app::panels::catalogue::Catalogue;
+use app::panels::{
     Block, Blocks, Dispatches, NormalUnit, PanelsOptions, Rule, TableValues, TopKernel, choose, evaluate,
     specs_of,
 };
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use trace::Trace;
 
 /// Which list the arrow keys move in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

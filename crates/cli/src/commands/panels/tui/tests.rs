@@ -1,6 +1,6 @@
 //! The browser on a made run, as a terminal of 110 columns shows it.
 
-use analysis::panels::PanelsOptions;
+use app::panels::PanelsOptions;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};

@@ -1,6 +1,6 @@
 //! Draws the state: kernels and tables at the left, the table's metrics at the right; in a narrow terminal below each other.
 
-use analysis::panels::Cell;
+use app::panels::Cell;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};

@@ -98,14 +98,14 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "fast_math",
         does: "calls the GPU's own approximations of functions such as `expf`",
-        offered: "with `--allow-fast-math`, for calls of functions that have one",
+        offered: "where fast math is allowed, for calls of functions that have one",
         needs: Permission::FastMath,
         make: fast_math::fast_math,
     },
     Rule {
         name: "compile_flags",
         does: "builds with another compiler option; the source stays",
-        offered: "with `--flags`, for options that the build does not have; those that change results also need `--allow-fast-math`",
+        offered: "where compiler options may be changed, for those that the build does not have; some also need fast math to be allowed",
         needs: Permission::Flags,
         make: flags::compile_flags,
     },

@@ -1,20 +1,19 @@
-//! The artifacts of a triage: what is told of the profile on the command line, and writing the files as a set.
+//! The artifacts of a triage: what is known of the profile, and writing the files as a set.
 
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 
-use analysis::triage::{Artifact, TARGET_ARCH, Told, framework_named};
-use clap::Args;
+use analysis::triage::{Artifact, Told, framework_named};
 use convert::perfetto_fix;
 use files::OutputFile;
 use model::KnownProgram;
 use model::stages::Stage;
+use report::Remedy;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::failure::Failure;
-use crate::input::with_progress;
-use crate::output::OutputArgs;
+use crate::observer::{Observer, watched};
 
 /// Where the server's arguments are, beside the trace or above its folder.
 const SERVER_ARGS: &str = formats::run::SERVER_ARGS_FILE;
@@ -23,67 +22,52 @@ const SERVER_ARGS: &str = formats::run::SERVER_ARGS_FILE;
 pub type ServerArgs = (String, Map<String, Value>);
 
 /// What is known of the profile.
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Profile metadata")]
-pub struct ProfileArgs {
-    /// The architecture that is wanted
-    #[arg(long, value_name = "GFX", default_value = TARGET_ARCH)]
+#[derive(Clone, Debug, Default)]
+pub struct ProfileFacts {
+    /// The architecture that is wanted.
     pub target_arch: Option<String>,
 
-    /// JSON file with fields of profile_metadata.json; options win over it
-    #[arg(long, value_name = "FILE")]
+    /// JSON file with fields of profile_metadata.json; options win over it.
     pub metadata: Option<PathBuf>,
 
-    /// Experiment this profile belongs to
-    #[arg(long, value_name = "ID")]
+    /// Experiment this profile belongs to.
     pub experiment_id: Option<String>,
 
-    /// Trial this profile belongs to
-    #[arg(long, value_name = "ID")]
+    /// Trial this profile belongs to.
     pub trial_id: Option<String>,
 
     /// Name of the model [default: as server_args.json says]
-    #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
 
-    /// Container image with its tag
-    #[arg(long, value_name = "IMAGE")]
+    /// Container image with its tag.
     pub base_image: Option<String>,
 
-    /// single-gpu, multi-gpu or full-node, as the fleet calls it
-    #[arg(long, value_name = "NAME")]
+    /// single-gpu, multi-gpu or full-node, as the fleet calls it.
     pub resource_class: Option<String>,
 
-    /// GPUs of the run: 0,1,2
-    #[arg(long, value_name = "IDS", value_delimiter = ',')]
+    /// GPUs of the run: 0,1,2.
     pub gpu_ids: Vec<u32>,
 
-    /// Their clocks in MHz: 0=2100,1=2100
-    #[arg(long, value_name = "ID=MHZ", value_delimiter = ',', value_parser = clock)]
+    /// Their clocks in MHz: 0=2100,1=2100.
     pub gpu_clocks: Vec<(u32, u32)>,
 
-    /// Whether the machine passed its checks before the run
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    /// Whether the machine passed its checks before the run.
     pub preflight_passed: Option<bool>,
 
     /// ROCm's version [default: as far as the trace tells]
-    #[arg(long, value_name = "VERSION")]
     pub rocm_version: Option<String>,
 
     /// The server's arguments (JSON) [default: server_args.json beside the trace]
-    #[arg(long, value_name = "FILE")]
     pub server_args: Option<PathBuf>,
 
-    /// The benchmark's configuration: its SHA-256 is kept
-    #[arg(long, value_name = "FILE")]
+    /// The benchmark's configuration: its SHA-256 is kept.
     pub benchmark_config: Option<PathBuf>,
 
-    /// The trace was made on this machine: take ROCm's version from here where nothing else tells
-    #[arg(long)]
+    /// The trace was made on this machine: take ROCm's version from here where nothing else tells.
     pub this_machine: bool,
 }
 
-impl ProfileArgs {
+impl ProfileFacts {
     /// The server's arguments and the name of their file: as told, or beside the traces.
     pub fn server_args(&self, traces: &[PathBuf]) -> Result<Option<ServerArgs>, Failure> {
         let found = match &self.server_args {
@@ -166,7 +150,7 @@ impl Folder {
         &self,
         files: &[Artifact],
         traces: &[PathBuf],
-        output: &OutputArgs,
+        observer: &dyn Observer,
     ) -> Result<String, Failure> {
         let unwritable = |error: std::io::Error| self.unwritable(&error);
         let mut open = Vec::new();
@@ -177,7 +161,7 @@ impl Folder {
         }
         let mut names: Vec<String> = files.iter().map(|artifact| artifact.name.to_string()).collect();
         if self.perfetto_fix {
-            names.push(self.fix(traces, output)?);
+            names.push(self.fix(traces, observer)?);
         }
         for file in open {
             file.commit().map_err(unwritable)?;
@@ -185,18 +169,18 @@ impl Folder {
         Ok(format!("wrote {} to `{}`", names.join(", "), self.path.display()))
     }
 
-    fn fix(&self, traces: &[PathBuf], output: &OutputArgs) -> Result<String, Failure> {
+    fn fix(&self, traces: &[PathBuf], observer: &dyn Observer) -> Result<String, Failure> {
         let [trace] = traces else {
             return Err(Failure::input(format!(
-                "`--perfetto-fix` takes one trace, there are {}",
+                "a fixed trace can be made of one trace, there are {}",
                 traces.len()
             ))
-            .with_help("choose one, or run `rocm-perf perfetto-fix` on each"));
+            .with_help("choose one, or fix each by itself"));
         };
         let compressed = trace.extension().is_some_and(|extension| extension == "gz");
         let name = format!("perfetto_fixed_trace.json{}", if compressed { ".gz" } else { "" });
         let bytes = std::fs::metadata(trace).map_or(0, |meta| meta.len());
-        with_progress("fixing", output, |progress| {
+        watched("fixing", observer, |progress| {
             progress.expect(2 * bytes);
             let options = perfetto_fix::Options::default();
             perfetto_fix::fix(trace, &self.path.join(&name), &options, &|read| progress.advance(read))
@@ -207,7 +191,7 @@ impl Folder {
     fn unwritable(&self, error: &std::io::Error) -> Failure {
         let why = error.to_string().to_lowercase();
         Failure::input(format!("cannot write artifacts to `{}`: {why}", self.path.display()))
-            .with_help("choose another folder with `--out`")
+            .with_help(Remedy::OtherPlace)
     }
 }
 
@@ -270,13 +254,6 @@ fn relative(path: &Path, from: &Path) -> String {
     down.display().to_string()
 }
 
-/// `0=2100`.
-fn clock(text: &str) -> Result<(u32, u32), String> {
-    let pair =
-        text.split_once('=').and_then(|(id, mhz)| Some((id.trim().parse().ok()?, mhz.trim().parse().ok()?)));
-    pair.ok_or_else(|| "a device and its MHz are needed, such as `0=2100`".into())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -285,11 +262,5 @@ mod tests {
     fn paths_are_seen_from_the_folder() {
         assert_eq!(relative(Path::new("/no/such/run/t.json"), Path::new("/no/such/out")), "../run/t.json");
         assert_eq!(relative(Path::new("/no/t.json"), Path::new("/no")), "t.json");
-    }
-
-    #[test]
-    fn clocks_have_a_device() {
-        assert_eq!(clock("0=2100"), Ok((0, 2100)));
-        assert!(clock("2100").is_err() && clock("a=1").is_err());
     }
 }

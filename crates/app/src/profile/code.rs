@@ -189,7 +189,7 @@ mod tests {
     fn a_part_of_a_file_is_read_and_what_cannot_be_is_said() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("library.so");
-        let code = include_bytes!("../../../../hw/tests/fixtures/gfx942.co");
+        let code = include_bytes!("../../../hw/tests/fixtures/gfx942.co");
         std::fs::write(&path, [&[0; 100], code.as_slice(), &[0; 50]].concat()).unwrap();
         let mut found = ProgramCode::default();
         found.look(&path, Some((100, code.len() as u64)));

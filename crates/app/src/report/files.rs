@@ -3,52 +3,44 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
 use files::OutputFile;
 use report::chart::SvgOptions;
-use report::{Chart, Document, render};
+use report::{Chart, Document, Remedy, render};
 
-use super::super::convert::{base_name, is_folder};
 use crate::failure::Failure;
+use crate::input::{base_name, is_folder};
 
 /// Rows of a table in Markdown and PDF, which cannot turn pages.
 const ROWS: usize = 20;
 
 /// What can be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// One page that works from disk
+    /// One page that works from disk.
     Html,
-    /// Typeset, for print
-    #[cfg(feature = "pdf")]
+    /// Typeset, for print.
     Pdf,
-    /// Markdown; links the charts where svg, png or jpeg is written too
-    #[value(alias = "markdown")]
+    /// Markdown; links the charts where images are written too.
     Md,
-    /// Spreadsheet with a sheet for each table
-    #[value(alias = "excel")]
+    /// Spreadsheet with a sheet for each table.
     Xlsx,
-    /// The data, as `--format json` prints it
+    /// The data, as programs read it.
     Json,
-    /// The charts, as pixels
+    /// The charts, as pixels.
     Png,
-    /// The charts, to be scaled
+    /// The charts, to be scaled.
     Svg,
-    /// The charts, as pixels, for programs that take no png
-    #[value(alias = "jpg")]
+    /// The charts, as pixels, for programs that take no png.
     Jpeg,
 }
 
 /// Colours of images.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Theme {
-    #[default]
-    Light,
-    Dark,
-}
+pub type Theme = report::chart::Theme;
 
 /// How things look.
+#[derive(Clone, Copy, Debug)]
 pub struct Look {
+    /// Colours of images.
     pub theme: Theme,
     /// Pixels of an image for each of the drawing.
     pub scale: f32,
@@ -57,6 +49,29 @@ pub struct Look {
 }
 
 impl Target {
+    /// All that this build can write: name, other name of it, what it is.
+    pub const ALL: &[(Target, &str, Option<&str>, &str)] = &[
+        (Target::Html, "html", None, "One page that works from disk"),
+        #[cfg(feature = "pdf")]
+        (Target::Pdf, "pdf", None, "Typeset, for print"),
+        (
+            Target::Md,
+            "md",
+            Some("markdown"),
+            "Markdown; links the charts where svg, png or jpeg is written too",
+        ),
+        (Target::Xlsx, "xlsx", Some("excel"), "Spreadsheet with a sheet for each table"),
+        (Target::Json, "json", None, "The data, as programs read it"),
+        (Target::Png, "png", None, "The charts, as pixels"),
+        (Target::Svg, "svg", None, "The charts, to be scaled"),
+        (Target::Jpeg, "jpeg", Some("jpg"), "The charts, as pixels, for programs that take no png"),
+    ];
+
+    /// Its name, which is also how its file ends.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(target, ..)| *target == self).map_or("pdf", |(_, name, ..)| name)
+    }
+
     /// Whether there is a file for each chart.
     fn is_image(self) -> bool {
         matches!(self, Target::Png | Target::Svg | Target::Jpeg)
@@ -65,7 +80,10 @@ impl Target {
     /// The format that a file's name asks for.
     fn of_file(path: &Path) -> Option<Self> {
         let ending = path.extension()?.to_str()?.to_lowercase();
-        Target::from_str(&ending, true).ok()
+        let named = |(_, name, other, _): &&(Target, &str, Option<&str>, &str)| {
+            *name == ending || *other == Some(ending.as_str())
+        };
+        Target::ALL.iter().find(named).map(|(target, ..)| *target)
     }
 }
 
@@ -98,13 +116,19 @@ impl Place {
             }
         }
         let named = out.filter(|out| !is_folder(out)).and_then(Target::of_file);
+        let ending = out.filter(|out| !is_folder(out)).and_then(Path::extension);
+        if let (Some(out), Some(_), None, true) = (out, ending, named, targets.is_empty()) {
+            let names: Vec<&str> = Target::ALL.iter().map(|(_, name, ..)| *name).collect();
+            return Err(Failure::input(format!("`{}` ends in no format of a report", out.display()))
+                .with_help(format!("formats are {}", names.join(", "))));
+        }
         if targets.is_empty() {
             targets.push(named.unwrap_or(Target::Html));
         }
         let one_file = matches!(&targets[..], [target] if !target.is_image());
         if let (Some(out), Some(_), false) = (out, named, one_file) {
             let message = format!("`{}` is one file, and this report is several", out.display());
-            return Err(Failure::input(message).with_help("name a folder with `--out`"));
+            return Err(Failure::input(message).with_help("name a folder for it"));
         }
         // A name without an ending that says otherwise is a folder, as with `convert`.
         let file = out.filter(|out| one_file && !is_folder(out)).map(Path::to_path_buf);
@@ -175,12 +199,13 @@ impl Place {
             return Err(Failure::input(format!("`{}` is a folder", path.display())));
         }
         if self.inputs.iter().any(|input| real(input) == real(path)) {
-            return Err(Failure::input(format!("`{}` is the input", path.display()))
-                .with_help("choose another place with `--out`"));
+            return Err(
+                Failure::input(format!("`{}` is the input", path.display())).with_help(Remedy::OtherPlace)
+            );
         }
         if !self.force {
             return Err(Failure::input(format!("`{}` is there already", path.display()))
-                .with_help("choose another place with `--out`, or replace it with `--force`"));
+                .with_help(Remedy::OtherPlaceOrReplace));
         }
         Ok(())
     }
@@ -200,17 +225,15 @@ impl Place {
             Target::Xlsx => render::xlsx(document).map_err(|error| made_badly("spreadsheet", &error))?,
             #[cfg(feature = "pdf")]
             Target::Pdf => render::pdf(document, rows).map_err(|error| made_badly("PDF", &error))?,
+            #[cfg(not(feature = "pdf"))]
+            Target::Pdf => return Err(Failure::input("this build writes no PDF")),
             Target::Png | Target::Svg | Target::Jpeg => Vec::new(),
         })
     }
 }
 
 fn image(chart: &Chart, target: Target, look: &Look) -> Result<Vec<u8>, Failure> {
-    let theme = match look.theme {
-        Theme::Light => report::chart::Theme::Light,
-        Theme::Dark => report::chart::Theme::Dark,
-    };
-    let svg = chart.svg(&SvgOptions { theme, ..SvgOptions::default() });
+    let svg = chart.svg(&SvgOptions { theme: look.theme, ..SvgOptions::default() });
     let failed = |error| made_badly(&format!("picture of `{}`", chart.name), &error);
     match target {
         Target::Png => render::png(&svg, look.scale).map_err(failed),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use rocm_perf_convert::perfetto_ui::{Ended, Offer, PUBLIC_UI};
+use rocm_perf_serve::perfetto_ui::{Ended, Offer, PUBLIC_UI};
 
 /// More than fits into a socket's buffers.
 const BYTES: usize = 12_000_000;

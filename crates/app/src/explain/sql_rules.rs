@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use query::{Session, ValueRef};
-use report::{Finding, Severity, Value};
+use report::{Finding, Remedy, Severity, Value};
 
 use crate::failure::Failure;
 
@@ -51,9 +51,7 @@ pub fn load(folder: &Path) -> Result<Vec<SqlRule>, Failure> {
     }
     if paths.is_empty() {
         let message = format!("there is no `*.sql` file in `{}`", folder.display());
-        return Err(
-            Failure::input(message).with_help("`rocm-perf explain --help` shows what a rule looks like")
-        );
+        return Err(Failure::input(message).with_help(Remedy::SqlRuleFormat));
     }
     paths.sort();
     let mut rules: Vec<SqlRule> = Vec::new();
@@ -165,11 +163,7 @@ impl SqlRule {
     }
 
     fn failed(&self, error: &query::Error) -> Failure {
-        let failure = Failure::input(format!("{}: {error}", self.place()));
-        match error.help() {
-            Some(help) => failure.with_help(help),
-            None => failure,
-        }
+        Failure::input(format!("{}: {error}", self.place())).with_remedy(error.help())
     }
 
     fn wrong(&self, line: usize, what: &str, columns: &[String]) -> Failure {

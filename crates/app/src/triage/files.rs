@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
+use analysis::filters::Filters;
 use analysis::triage::{self, NoRun, OneRun};
 use model::attribution;
+use report::{Note, Remedy};
 use trace::{Needs, Source, Trace};
 
 use crate::failure::Failure;
-use crate::input::with_progress;
-use crate::output::OutputArgs;
-use crate::selection::SelectionArgs;
+use crate::input::read;
+use crate::observer::{Observer, watched};
 
 /// The files of one run.
 pub struct Run {
@@ -22,7 +23,7 @@ pub struct Run {
     /// What is analysed was named as a capture.
     pub is_capture: bool,
     /// What to tell of the choice.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 impl Run {
@@ -31,24 +32,22 @@ impl Run {
         paths: &[PathBuf],
         mapping: &[PathBuf],
         rank: Option<u32>,
-        output: &OutputArgs,
+        observer: &dyn Observer,
     ) -> Result<Self, Failure> {
-        let (inputs, sources) = survey(paths, output)?;
+        let (inputs, sources) = survey(paths, observer)?;
         let one = OneRun::choose(&sources, rank)?;
         let files = |places: &[usize]| -> Vec<PathBuf> {
             places.iter().flat_map(|&i| inputs[i].files.clone()).collect()
         };
-        let mut notes: Vec<String> = one.note().into_iter().collect();
+        let mut notes: Vec<Note> = one.note().into_iter().collect();
         let mapping = if !mapping.is_empty() {
-            mapping_files(mapping, one.rank, output)?
+            mapping_files(mapping, one.rank, observer)?
         } else {
             let found = if one.captures.is_empty() { &one.mapping } else { &one.captures };
             let found = of_rank(files(found), one.rank);
             for path in &found {
-                notes.push(format!(
-                    "replayed graphs are located by `{}`, found in the folder",
-                    path.display()
-                ));
+                let path = path.display();
+                notes.push(format!("replayed graphs are located by `{path}`, found in the folder").into());
             }
             found
         };
@@ -57,21 +56,18 @@ impl Run {
     }
 
     /// Reads the run, and the trace to locate its kernels by.
-    pub fn read(&self, part: &SelectionArgs, output: &OutputArgs) -> Result<(Trace, Option<Trace>), Failure> {
-        let read = |files: &[PathBuf], needs: &Needs| {
-            with_progress("reading", output, |progress| ingest::read(files, needs, progress))
-        };
-        let trace = read(&self.formal, &part.widen(&triage::needs())?)?;
+    pub fn read(&self, part: &Filters, observer: &dyn Observer) -> Result<(Trace, Option<Trace>), Failure> {
+        let trace = read(&self.formal, &part.widen(&triage::needs()), observer)?;
         let mapping = match &self.mapping[..] {
             [] => None,
-            files => Some(read(files, &attribution::needs())?),
+            files => Some(read(files, &attribution::needs(), observer)?),
         };
         Ok((trace, mapping))
     }
 }
 
 /// The inputs behind paths and what they are: from their names where those suffice, else from a first look.
-fn survey(paths: &[PathBuf], output: &OutputArgs) -> Result<(Vec<ingest::Input>, Vec<Source>), Failure> {
+fn survey(paths: &[PathBuf], observer: &dyn Observer) -> Result<(Vec<ingest::Input>, Vec<Source>), Failure> {
     let inputs = ingest::find_inputs(paths)?;
     let by_name = |input: &ingest::Input| Source {
         role: ingest::role_of_path(&input.path).filter(|_| inputs.len() > 1).map(String::from),
@@ -87,7 +83,7 @@ fn survey(paths: &[PathBuf], output: &OutputArgs) -> Result<(Vec<ingest::Input>,
     }
     // What a file says of itself counts more than its name.
     let needs = Needs::nothing();
-    let trace = with_progress("looking", output, |progress| ingest::read(paths, &needs, progress))?;
+    let trace = watched("looking", observer, |progress| ingest::read(paths, &needs, progress))?;
     let mut kept = Vec::new();
     for source in &trace.sources {
         kept.extend(inputs.iter().find(|input| input.path.display().to_string() == source.path).cloned());
@@ -99,8 +95,12 @@ fn survey(paths: &[PathBuf], output: &OutputArgs) -> Result<(Vec<ingest::Input>,
 }
 
 /// The files given as mapping: of the rank that is looked at, where they tell.
-fn mapping_files(paths: &[PathBuf], rank: Option<u32>, output: &OutputArgs) -> Result<Vec<PathBuf>, Failure> {
-    let (inputs, sources) = survey(paths, output)?;
+fn mapping_files(
+    paths: &[PathBuf],
+    rank: Option<u32>,
+    observer: &dyn Observer,
+) -> Result<Vec<PathBuf>, Failure> {
+    let (inputs, sources) = survey(paths, observer)?;
     let usable = |source: &Source| !matches!(source.role.as_deref(), Some("helper" | "merged"));
     let mut files: Vec<PathBuf> = Vec::new();
     for (input, _) in inputs.iter().zip(&sources).filter(|(_, source)| usable(source)) {
@@ -127,9 +127,7 @@ impl From<NoRun> for Failure {
         match error {
             NoRun::Several { .. } => failure.with_help("give one of them"),
             NoRun::NoSuchRank { .. } => failure,
-            NoRun::NoRank { .. } => failure.with_help(
-                "give the trace of the run; a capture trace goes with `--mapping`, to locate its kernels",
-            ),
+            NoRun::NoRank { .. } => failure.with_help(Remedy::CaptureIsMapping),
         }
     }
 }

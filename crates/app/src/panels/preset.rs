@@ -4,6 +4,7 @@ use std::path::Path;
 
 use analysis::panels::{Blocks, counters_needed};
 use collect::presets::Preset;
+use report::Remedy;
 
 use super::blocks;
 use crate::failure::Failure;
@@ -13,15 +14,15 @@ pub fn choose_counters(preset: &mut Preset, arch: Option<&str>, block: &[String]
     if !preset.panels {
         return match block.first() {
             None => Ok(()),
-            Some(block) => Err(Failure::input(format!("`--block {block}` belongs to the preset `panels`"))
-                .with_help(format!("`--preset panels --block {block}` collects what that panel needs"))),
+            Some(block) => Err(Failure::input(format!("the block `{block}` belongs to the preset `panels`"))
+                .with_help(Remedy::PanelCounters(block.clone()))),
         };
     }
     let blocks = blocks(block)?;
     let found = || collect::gpus::detect(Path::new("/")).gpus.first().map(|gpu| gpu.arch.clone());
     let Some(arch) = arch.map(str::to_owned).or_else(found) else {
         return Err(Failure::input("the counters of panels depend on the GPU, and none was found here")
-            .with_help("name its architecture: `--arch gfx942`"));
+            .with_help(Remedy::Arch));
     };
     preset.counters.extend(needed(&arch, &blocks)?);
     Ok(())

@@ -6,13 +6,13 @@ use analysis::explain::{explain, explain_needs};
 use analysis::{BreakdownOptions, SummaryOptions};
 use model::classify::{Classes, Classifier};
 use model::stages::{Stage, Stages};
-use report::{Document, Figure, Part, Report, Section, Table, Unit, Value, show};
+use report::{Document, Figure, Note, Part, Remedy, Report, Section, Table, Unit, Value, show};
 use trace::{Needs, RowRef, Trace};
 
 use super::{panels, roofline};
 use crate::failure::Failure;
-use crate::input::{InputArgs, one_run, with_progress};
-use crate::output::OutputArgs;
+use crate::input::{Input, one_run, read_mapping};
+use crate::observer::Observer;
 
 /// (id, heading, what is seen there, charts, tables) in the order of reading.
 type Outline = (&'static str, &'static str, &'static str, &'static [&'static str], &'static [&'static str]);
@@ -64,17 +64,12 @@ pub struct Run {
 
 impl Run {
     /// Reads a run once and asks every analysis.
-    pub fn read(input: &InputArgs, mapping: Option<&PathBuf>, output: &OutputArgs) -> Result<Self, Failure> {
+    pub fn read(input: &Input, mapping: Option<&PathBuf>, observer: &dyn Observer) -> Result<Self, Failure> {
         let counters = Needs { shapes: true, counters: true, counter_columns: true, ..explain_needs() };
         let needs = Needs { memory_allocations: true, ..counters };
-        let trace = input.read(&needs, output)?;
-        one_run(&trace, "report")?;
-        let mapping = match mapping {
-            Some(path) => Some(with_progress("reading", output, |progress| {
-                ingest::read(std::slice::from_ref(path), &needs, progress)
-            })?),
-            None => None,
-        };
+        let trace = input.read(&needs, observer)?;
+        one_run(&trace.sources, "report")?;
+        let mapping = read_mapping(mapping, &needs, observer)?;
         let classifier = Classifier::builtin();
         let mut report = analysis::summary(&trace, &SummaryOptions::default());
         report.command = "report".into();
@@ -91,21 +86,22 @@ impl Run {
     }
 
     /// The document, with what triage says where it was asked.
-    pub fn document(mut self, title: &str, triage: Option<Report>) -> Document {
+    pub fn document(mut self, title: &str, triage: Option<Report>, observer: &dyn Observer) -> Document {
         if let Some(triage) = triage {
             // Its findings are among those of `explain`.
             add(&mut self.report, Report { findings: Vec::new(), ..triage });
         }
         let findings = &mut self.report.findings;
         if findings.len() > MOST_FINDINGS {
-            self.report.notes.push(format!(
-                "{} findings with less to win are left out (`rocm-perf explain` shows them)",
-                findings.len() - MOST_FINDINGS
-            ));
+            let text = format!("{} findings with less to win are left out", findings.len() - MOST_FINDINGS);
+            self.report.notes.push(Note::new(text, Remedy::SeeFindings));
             findings.truncate(MOST_FINDINGS);
         }
         let part = self.report.health.iter().filter(|check| check.id == "selection");
-        self.report.notes.splice(0..0, part.map(|check| check.message.clone()).collect::<Vec<_>>());
+        self.report
+            .notes
+            .splice(0..0, part.map(|check| Note::from(check.message.as_str())).collect::<Vec<_>>());
+        self.report.speak(&|remedy| observer.remedy(remedy));
         Document {
             title: title.into(),
             subtitle: subtitle(&self.report),

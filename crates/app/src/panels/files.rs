@@ -1,32 +1,25 @@
 //! All tables of a report as CSV files, and its charts as pictures.
 
-use std::io::Write;
 use std::path::Path;
 
 use analysis::panels::{PanelsOptions, panels};
-use files::OutputFile;
 use report::chart::SvgOptions;
-use report::{Column, Report, Table, Unit, Value, render};
+use report::{Column, Remedy, Report, Table, Unit, Value, render};
 use trace::Trace;
 
 use super::unchosen;
 use crate::failure::Failure;
-use crate::output::OutputArgs;
+use crate::input::write;
 
 /// Writes one file per table and chart, and lists them.
-pub fn write(
-    folder: &Path,
-    runs: &[Trace],
-    options: &PanelsOptions,
-    output: &OutputArgs,
-) -> Result<(), Failure> {
+pub fn write_panels(folder: &Path, runs: &[Trace], options: &PanelsOptions) -> Result<Report, Failure> {
     // A workload's folder is read by its files' names, and stays as it is.
     let target = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
     for source in runs.iter().flat_map(|run| &run.sources) {
         let source = std::fs::canonicalize(&source.path).unwrap_or_else(|_| source.path.clone().into());
         if target.starts_with(&source) {
             let message = format!("`{}` is inside an input, which is only read", folder.display());
-            return Err(Failure::input(message).with_help("give another folder with `--out`"));
+            return Err(Failure::input(message).with_help(Remedy::OtherPlace));
         }
     }
     let report = panels(runs, options).map_err(|error| unchosen(&error))?;
@@ -37,15 +30,8 @@ pub fn write(
         report.charts.iter().map(|chart| (format!("{}.svg", chart.name), chart.svg(&SvgOptions::default())));
     for (name, text) in tables.chain(charts) {
         let path = folder.join(name);
-        let save = || -> std::io::Result<()> {
-            let mut file = OutputFile::create(&path)?;
-            file.file()?.write_all(text.as_bytes())?;
-            file.commit()
-        };
-        save().map_err(|error| Failure::input(format!("cannot write `{}`: {error}", path.display())))?;
+        write(&path, text.as_bytes())?;
         written.push(vec![Value::Text(path.display().to_string()), Value::from(text.len())]);
     }
-    let OutputArgs { limit, .. } = output;
-    let output = OutputArgs { limit: limit.or(Some(0)), ..output.clone() };
-    output.show(Report { tables: vec![written], charts: Vec::new(), ..report })
+    Ok(Report { tables: vec![written], charts: Vec::new(), ..report })
 }

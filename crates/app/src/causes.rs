@@ -1,0 +1,103 @@
+//! What a run waits for: overlap and critical path.
+
+use std::path::PathBuf;
+
+use analysis::{CriticalPathError, CriticalPathOptions, WhatIf, WhatIfError, critical_path_needs};
+use model::Run;
+use report::{Remedy, Report};
+use trace::Needs;
+
+use crate::failure::Failure;
+use crate::input::{Input, classifier, mark, one_run, processes_and_rest, read_mapping};
+use crate::observer::Observer;
+
+/// Where to look for overlap.
+#[derive(Clone, Debug, Default)]
+pub struct OverlapRequest {
+    /// The trace.
+    pub input: Input,
+    /// The trace that tells where replayed kernels come from.
+    pub mapping: Option<PathBuf>,
+    /// Least share of a row of its stage's GPU time, in percent.
+    pub min_share: f64,
+    /// Rules for kernel names, tried before the built-in ones.
+    pub rules: Option<PathBuf>,
+}
+
+/// What runs alone that could overlap, and what that could win.
+pub fn overlap(request: &OverlapRequest, observer: &dyn Observer) -> Result<Report, Failure> {
+    let classifier = classifier(request.rules.as_ref())?;
+    let needs = analysis::overlap_needs();
+    let (processes, rest) = processes_and_rest(&request.input.filters);
+    let input = Input { filters: processes, ..request.input.clone() };
+    let mut trace = input.read(&rest.widen(&needs), observer)?;
+    one_run(&trace.sources, "overlap")?;
+    let part = mark(&rest, &mut trace, &|| classifier.clone())?;
+    let mapping = read_mapping(request.mapping.as_ref(), &needs, observer)?;
+    let mut context = Run::new(&trace, mapping.as_ref(), &classifier, request.min_share)
+        .map_err(|error| Failure::input(error.to_string()))?;
+    // The rest of the trace still tells where the part comes from.
+    if let Some(part) = &part {
+        context.rows.retain(|&row| part.wants_work(&trace, row));
+    }
+    Ok(analysis::overlap_report(&context))
+}
+
+/// Whose critical path to find, and what to predict from it.
+#[derive(Clone, Debug, Default)]
+pub struct CriticalPathRequest {
+    /// The trace.
+    pub input: Input,
+    /// Predictions, each as `gemm=0.5`.
+    pub what_if: Vec<String>,
+    /// Whether to use dependencies that only times suggest.
+    pub infer: bool,
+    /// Whether every segment has a row of its own.
+    pub all_segments: bool,
+    /// Where the trace goes with the path as a track of its own.
+    pub out: Option<PathBuf>,
+    /// Rules for kernel names, tried before the built-in ones.
+    pub rules: Option<PathBuf>,
+}
+
+/// What determines the run time, and what it would save to make something faster.
+pub fn critical_path(request: &CriticalPathRequest, observer: &dyn Observer) -> Result<Report, Failure> {
+    let what_if: Result<Vec<WhatIf>, _> = request.what_if.iter().map(|text| text.parse()).collect();
+    let what_if = what_if.map_err(|error: WhatIfError| failed(error.into()))?;
+    let classifier = classifier(request.rules.as_ref())?;
+    let needs = match request.out {
+        Some(_) => Needs { shapes: true, ..critical_path_needs() },
+        None => critical_path_needs(),
+    };
+    let trace = request.input.read_classified(&needs, observer, || classifier.clone())?;
+    one_run(&trace.sources, "critical-path")?;
+    let options = CriticalPathOptions { what_if, infer: request.infer, all_segments: request.all_segments };
+    let mut found = analysis::critical_path(&trace, &classifier, &options).map_err(failed)?;
+    if let Some(target) = &request.out {
+        let drawn = analysis::critical_path::draw(trace, &found.steps);
+        let gzip = target.extension().is_some_and(|extension| extension == "gz");
+        let options = convert::pftrace::Options { gzip, ..Default::default() };
+        let written = convert::pftrace::write(&drawn, target, &options)
+            .map_err(|error| Failure::input(format!("cannot write `{}`: {error}", target.display())))?;
+        let note = format!(
+            "`{}` holds {} slices; the process `critical path` is the path",
+            target.display(),
+            written.slices
+        );
+        found.report.notes.push(note.into());
+    }
+    Ok(found.report)
+}
+
+fn failed(error: CriticalPathError) -> Failure {
+    use WhatIfError::{Factor, Pattern, Shape, Unmatched};
+    let failure = Failure::input(error.to_string());
+    match error {
+        CriticalPathError::WhatIf(Shape(_) | Factor(_)) => failure.with_help(Remedy::WhatIf),
+        CriticalPathError::WhatIf(Unmatched(_)) => failure.with_help(Remedy::SeeNames),
+        CriticalPathError::WhatIf(Pattern { .. }) => {
+            failure.with_help("a `\\` before a character takes it as it is: `gemm\\(`")
+        }
+        CriticalPathError::Empty => failure.with_help(Remedy::SeeContents),
+    }
+}

@@ -1,0 +1,201 @@
+//! What got slower or faster from one run to another.
+
+use std::path::{Path, PathBuf};
+
+use analysis::compare::comparability::{FILES, Facts, comparability};
+use analysis::compare::{CompareOptions, Comparison, Gate, GateError, MeasuredRun, repeats};
+use analysis::filters::Filters;
+use model::classify::Classifier;
+use report::{HealthCheck, HealthStatus, Remedy};
+use trace::Needs;
+
+use crate::Answer;
+use crate::failure::Failure;
+use crate::input::{classifier, read};
+use crate::observer::{Observer, watched};
+
+pub use analysis::compare::Metric;
+
+/// What is known of a run is a small file; a larger one of that name is something else.
+const LARGEST_FACTS: u64 = 1 << 20;
+
+/// Which runs to compare, and what counts as a change.
+#[derive(Clone, Debug)]
+pub struct CompareRequest {
+    /// Runs before; each path is a run, or a folder of repeats.
+    pub base: Vec<PathBuf>,
+    /// Runs after.
+    pub candidate: Vec<PathBuf>,
+    /// The part of each run to look at.
+    pub filters: Filters,
+    /// Smaller changes do not matter, in percent.
+    pub min_effect: f64,
+    /// Confidence of the intervals, in percent.
+    pub confidence: f64,
+    /// What two single runs may differ by without any change, in percent.
+    pub single_run_floor: f64,
+    /// Totals of a run, or means of a call.
+    pub metric: Metric,
+    /// Gates such as `total>+3%`.
+    pub gates: Vec<String>,
+    /// Whether the change itself decides a gate, not its lower bound.
+    pub gate_on_change: bool,
+    /// Whether to compare runs that were made differently.
+    pub anyway: bool,
+    /// Rules for kernel names, tried before the built-in ones.
+    pub rules: Option<PathBuf>,
+}
+
+impl CompareRequest {
+    /// A comparison as it is without options.
+    pub fn new(base: Vec<PathBuf>, candidate: Vec<PathBuf>) -> Self {
+        let usual = CompareOptions::default();
+        Self {
+            base,
+            candidate,
+            filters: Filters::default(),
+            min_effect: usual.min_effect_pct,
+            confidence: usual.confidence * 100.0,
+            single_run_floor: usual.single_run_floor_pct,
+            metric: usual.metric,
+            gates: Vec::new(),
+            gate_on_change: false,
+            anyway: false,
+            rules: None,
+        }
+    }
+
+    fn options(&self) -> CompareOptions {
+        CompareOptions {
+            min_effect_pct: self.min_effect,
+            confidence: self.confidence / 100.0,
+            single_run_floor_pct: self.single_run_floor,
+            metric: self.metric,
+            ..CompareOptions::default()
+        }
+    }
+
+    /// Reads a run and keeps what is compared of it.
+    fn measure(
+        &self,
+        run: &Found,
+        classifier: &Classifier,
+        observer: &dyn Observer,
+    ) -> Result<MeasuredRun, Failure> {
+        let needs = Needs { kernels: true, memory_copies: true, regions: true, ..Needs::nothing() };
+        let mut trace = read(&run.files, &self.filters.widen(&needs), observer)?;
+        self.filters.apply(&mut trace, &|| classifier.clone())?;
+        Ok(MeasuredRun::of(&trace, classifier))
+    }
+}
+
+/// What got slower or faster, beyond noise; fails when a gate does.
+pub fn compare(request: &CompareRequest, observer: &dyn Observer) -> Result<Answer, Failure> {
+    let gates = request.gates.iter().map(|text| Gate::parse(text)).collect::<Result<Vec<_>, _>>()?;
+    let (before, after) = (find(&request.base, observer)?, find(&request.candidate, observer)?);
+    let comparable = comparability(&facts(&before)?, &facts(&after)?);
+    if !comparable.differences.is_empty() && !request.anyway {
+        let list = comparable.differences.join(", ");
+        return Err(Failure::input(format!("the runs were made differently: {list}"))
+            .with_help(Remedy::CompareAnyway));
+    }
+    let classifier = classifier(request.rules.as_ref())?;
+    let measure = |runs: &[Found]| -> Result<Vec<MeasuredRun>, Failure> {
+        runs.iter().map(|run| request.measure(run, &classifier, observer)).collect()
+    };
+    let mut comparison = Comparison::of(measure(&before)?, measure(&after)?, &request.options());
+    let mut warn = |id: &str, message: String| {
+        let (status, value) = (HealthStatus::Warn, None);
+        comparison.report.health.push(HealthCheck { id: id.into(), status, value, message });
+    };
+    if !comparable.differences.is_empty() {
+        warn("comparability", format!("made differently: {}", comparable.differences.join(", ")));
+    }
+    if !comparable.environment.is_empty() {
+        warn("environment", format!("variables differ: {}", comparable.environment.join(", ")));
+    }
+    if !comparable.unknown.is_empty() {
+        let list = comparable.unknown.join(", ");
+        warn("comparability", format!("no {} beside the runs tells {list}", FILES.join(" or ")));
+    }
+    let failed: Vec<String> = comparison
+        .check(&gates, request.gate_on_change)?
+        .iter()
+        .filter(|outcome| outcome.failed)
+        .map(|outcome| outcome.to_string())
+        .collect();
+    let failure = (!failed.is_empty()).then(|| Failure::gate(failed.join("; ")));
+    Ok(Answer { report: comparison.report, failure })
+}
+
+/// The files of one run, and the path by which it was given.
+struct Found {
+    files: Vec<PathBuf>,
+    given: PathBuf,
+}
+
+/// The runs behind paths: each path is one, or a folder of several.
+fn find(paths: &[PathBuf], observer: &dyn Observer) -> Result<Vec<Found>, Failure> {
+    let mut found = Vec::new();
+    for path in paths {
+        let inputs = ingest::find_inputs(std::slice::from_ref(path))?;
+        if let [only] = &inputs[..] {
+            found.push(Found { files: only.files.clone(), given: path.clone() });
+            continue;
+        }
+        let trace = watched("looking", observer, |progress| {
+            ingest::read(std::slice::from_ref(path), &Needs::nothing(), progress)
+        })?;
+        let runs = repeats(&trace).map_err(|uneven| {
+            Failure::input(format!("`{}`: {uneven}", path.display())).with_help(Remedy::Repeats)
+        })?;
+        for run in runs {
+            let mut files = Vec::new();
+            for place in run {
+                let source = &trace.sources[place].path;
+                let of_source = inputs.iter().find(|input| input.path.display().to_string() == *source);
+                files.extend(
+                    of_source.map_or_else(|| vec![PathBuf::from(source)], |input| input.files.clone()),
+                );
+            }
+            found.push(Found { files, given: path.clone() });
+        }
+    }
+    Ok(found)
+}
+
+/// What is known of how each run was made.
+fn facts(runs: &[Found]) -> Result<Vec<Facts>, Failure> {
+    runs.iter().map(facts_of).collect()
+}
+
+/// From the nearest file of facts: beside the run's first file, or in a folder above it within what was given.
+fn facts_of(run: &Found) -> Result<Facts, Failure> {
+    let first = run.files.first().map_or(run.given.as_path(), PathBuf::as_path);
+    let inside = |folder: &&Path| folder.starts_with(&run.given) || Some(*folder) == first.parent();
+    for folder in first.ancestors().skip(1).take_while(inside) {
+        for name in FILES {
+            let path = folder.join(name);
+            let small = path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= LARGEST_FACTS);
+            if !small || run.files.contains(&path) {
+                continue;
+            }
+            let failed = |why: String| Failure::input(format!("cannot read `{}`: {why}", path.display()));
+            let text = std::fs::read_to_string(&path).map_err(|error| failed(error.to_string()))?;
+            return Facts::parse(&text).map_err(failed);
+        }
+    }
+    Ok(Facts::default())
+}
+
+impl From<GateError> for Failure {
+    fn from(error: GateError) -> Self {
+        let failure = Failure::input(error.to_string());
+        match error {
+            GateError::Malformed { .. } => failure.with_help(
+                "a gate is WHAT>+N%, such as 'total>+3%', 'kernel:gemm>+5%' or 'category:communication>+2%'",
+            ),
+            GateError::Nothing { .. } => failure.with_help("a gate that looks at nothing could never fail"),
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Inputs of a request, and the part of them that is looked at.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use analysis::filters::Filters;
+use analysis::triage::{NoRun, OneRun};
+use convert::merge::{files_of_package, is_package};
+use convert::rocpd::part::{Part, TimedRows};
+use model::classify::Classifier;
+use model::stages::Stage;
+use report::{InputFact, Remedy};
+use trace::{Needs, Selection, Source, Trace};
+
+use crate::failure::Failure;
+use crate::observer::{Observer, watched};
+
+/// Files and folders to read, and which part of them to look at.
+#[derive(Clone, Debug, Default)]
+pub struct Input {
+    /// Files, folders, or `-` for standard input.
+    pub paths: Vec<PathBuf>,
+    /// The part to look at.
+    pub filters: Filters,
+}
+
+impl Input {
+    /// All of these files and folders.
+    pub fn of(paths: Vec<PathBuf>) -> Self {
+        Self { paths, filters: Filters::default() }
+    }
+
+    /// The same part of another path.
+    pub fn with_path(&self, path: PathBuf) -> Self {
+        Self { paths: vec![path], filters: self.filters.clone() }
+    }
+
+    /// Reads the part that is asked for of all inputs into one trace.
+    pub fn read(&self, needs: &Needs, observer: &dyn Observer) -> Result<Trace, Failure> {
+        self.read_classified(needs, observer, Classifier::builtin)
+    }
+
+    /// The same, where other rules than the built-in ones tell the categories of kernels.
+    pub fn read_classified(
+        &self,
+        needs: &Needs,
+        observer: &dyn Observer,
+        classifier: impl Fn() -> Classifier,
+    ) -> Result<Trace, Failure> {
+        let mut trace = self.read_all(needs, observer)?;
+        self.filters.apply(&mut trace, &classifier)?;
+        Ok(trace)
+    }
+
+    /// The files of all inputs, if each is a rocpd database.
+    pub fn only_databases(&self) -> Result<Option<Vec<PathBuf>>, Failure> {
+        if self.paths.iter().any(|path| path.as_os_str() == "-") {
+            return Ok(None);
+        }
+        let inputs = ingest::find_inputs(&self.paths)?;
+        let all = inputs.iter().all(|input| input.format == ingest::Format::Rocpd);
+        Ok(all.then(|| inputs.into_iter().map(|input| input.path).collect()))
+    }
+
+    /// Reads the part of all inputs that is asked for, and which rows of the databases it leaves out.
+    pub(crate) fn read_part(&self, observer: &dyn Observer) -> Result<(Trace, Part), Failure> {
+        let mut trace = self.read_all(&Needs::everything(), observer)?;
+        if self.filters.is_empty() {
+            return Ok((trace, Part::default()));
+        }
+        let all = TimedRows::of(&trace);
+        self.filters.apply(&mut trace, &Classifier::builtin)?;
+        let part = Part::between(&all, &TimedRows::of(&trace));
+        Ok((trace, part))
+    }
+
+    /// Reads what the part that is asked for needs, before the rest is taken away.
+    fn read_all(&self, needs: &Needs, observer: &dyn Observer) -> Result<Trace, Failure> {
+        if self.paths.is_empty() {
+            return Err(Failure::input("no input given").with_help(Remedy::NameInput));
+        }
+        let began = Instant::now();
+        let trace = read(&self.paths, &self.filters.widen(needs), observer)?;
+        let bytes: u64 = trace.sources.iter().map(|source| source.bytes).sum();
+        let (inputs, seconds) = (trace.sources.len(), began.elapsed().as_secs_f64());
+        observer.detail(&format!("read {inputs} inputs, {:.1} MB, in {seconds:.2} s", bytes as f64 / 1e6));
+        Ok(trace)
+    }
+}
+
+/// The files behind paths: the list inside a package stands for the databases that it names.
+pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut expanded = Vec::new();
+    for path in paths {
+        // A folder is searched anyway.
+        if path.is_file() && is_package(path) {
+            expanded.extend(files_of_package(path)?);
+        } else {
+            expanded.push(path.clone());
+        }
+    }
+    Ok(expanded)
+}
+
+/// Reads files and folders whole.
+pub(crate) fn read(paths: &[PathBuf], needs: &Needs, observer: &dyn Observer) -> Result<Trace, Failure> {
+    watched("reading", observer, |progress| ingest::read(paths, needs, progress))
+}
+
+/// Reads the trace that tells where replayed kernels come from, if there is one.
+pub(crate) fn read_mapping(
+    path: Option<&PathBuf>,
+    needs: &Needs,
+    observer: &dyn Observer,
+) -> Result<Option<Trace>, Failure> {
+    path.map(|path| read(std::slice::from_ref(path), needs, observer)).transpose()
+}
+
+/// The built-in rules for kernel names, with those of a file before them.
+pub fn classifier(rules: Option<&PathBuf>) -> Result<Classifier, Failure> {
+    let Some(path) = rules else { return Ok(Classifier::builtin()) };
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::input(format!("cannot read the rules in `{}`: {error}", path.display())))?;
+    Classifier::with_rules(&path.display().to_string(), &text)
+        .map_err(|error| Failure::input(error.to_string()))
+}
+
+/// Ranks and stages of one run are looked at together; the same of several runs would be taken for each other.
+pub(crate) fn one_run(sources: &[Source], command: &str) -> Result<(), Failure> {
+    let mut ranks: Vec<Option<u32>> = sources.iter().map(|source| source.rank).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    for rank in ranks {
+        if let Err(NoRun::Several { paths }) = OneRun::choose(sources, rank) {
+            let message = format!("there are {} runs and {command} looks at one", paths.len());
+            return Err(Failure::input(message).with_help(format!("give one of `{}`", paths.join("`, `"))));
+        }
+    }
+    Ok(())
+}
+
+/// The part that is asked for, named in the trace's health while the trace stays whole.
+pub(crate) fn mark(
+    filters: &Filters,
+    trace: &mut Trace,
+    classifier: &dyn Fn() -> Classifier,
+) -> Result<Option<Selection>, Failure> {
+    if filters.is_empty() {
+        return Ok(None);
+    }
+    let selection = filters.select(trace, classifier)?;
+    trace.mark(&selection);
+    Ok(Some(selection))
+}
+
+/// The only rank that is asked for, when one is.
+pub fn only_rank(filters: &Filters) -> Result<Option<u32>, Failure> {
+    only("rank", &filters.ranks)
+}
+
+/// The only stage that is asked for, when one is.
+pub fn only_stage(filters: &Filters) -> Result<Option<Stage>, Failure> {
+    only("stage", &filters.stages)
+}
+
+fn only<T: Copy>(what: &str, values: &[T]) -> Result<Option<T>, Failure> {
+    match values {
+        [] => Ok(None),
+        [one] => Ok(Some(*one)),
+        _ => Err(Failure::input(format!("this command looks at one {what}, and several are given"))),
+    }
+}
+
+/// The same without rank and stage, for requests that choose those themselves.
+pub fn without_rank_and_stage(filters: &Filters) -> Filters {
+    Filters { ranks: Vec::new(), stages: Vec::new(), ..filters.clone() }
+}
+
+/// Ranks and processes, for analyses that look at the whole of those; and the rest.
+pub(crate) fn processes_and_rest(filters: &Filters) -> (Filters, Filters) {
+    let processes =
+        Filters { ranks: filters.ranks.clone(), pids: filters.pids.clone(), ..Filters::default() };
+    (processes, Filters { ranks: Vec::new(), pids: Vec::new(), ..filters.clone() })
+}
+
+/// Base name where the inputs give none, as rocpd has it.
+const DEFAULT_NAME: &str = "out";
+
+/// The run's name: that of the only input without endings, rocpd's default for several.
+pub fn base_name(inputs: &[PathBuf]) -> String {
+    const ENDINGS: [&str; 6] = [".gz", ".zst", ".json", ".db", ".csv", "_results"];
+    let [input] = inputs else { return DEFAULT_NAME.into() };
+    let path = input.canonicalize().unwrap_or_else(|_| input.clone());
+    let mut name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for ending in ENDINGS {
+        if let Some(stem) = name.strip_suffix(ending).filter(|stem| !stem.is_empty()) {
+            name.truncate(stem.len());
+        }
+    }
+    if name.is_empty() || name == "-" { DEFAULT_NAME.into() } else { name }
+}
+
+/// What was read, as reports state it.
+pub(crate) fn input_facts(trace: &Trace) -> Vec<InputFact> {
+    let fact = |source: &Source| InputFact {
+        path: source.path.clone(),
+        format: source.format.clone(),
+        bytes: source.bytes,
+        rank: source.rank,
+    };
+    trace.sources.iter().map(fact).collect()
+}
+
+/// Whether a path means a folder: it is one, or it says so.
+pub(crate) fn is_folder(path: &Path) -> bool {
+    path.is_dir() || path.as_os_str().to_string_lossy().ends_with('/')
+}
+
+/// Whether a file is the target or lies in it.
+pub(crate) fn is_within(path: &Path, target: &Path) -> bool {
+    match (path.canonicalize(), target.canonicalize()) {
+        (Ok(path), Ok(target)) => path.starts_with(target),
+        _ => false,
+    }
+}
+
+/// Writes a file whole or not at all.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    use std::io::Write;
+    let written = || {
+        let mut file = files::OutputFile::create(path)?;
+        file.write_all(bytes)?;
+        file.commit()
+    };
+    written().map_err(|error| Failure::input(format!("cannot write `{}`: {error}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_run_is_named_after_its_input() {
+        let name = |path: &str| base_name(&[PathBuf::from(path)]);
+        assert_eq!(name("runs/4711_results.db"), "4711");
+        assert_eq!(name("trace.json.gz"), "trace");
+        assert_eq!((name("-"), name("_results.db")), ("out".into(), "_results".into()));
+        assert_eq!(base_name(&["a.db".into(), "b.db".into()]), "out");
+    }
+}

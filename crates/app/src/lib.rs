@@ -1,0 +1,86 @@
+//! Everything that rocm-perf can be asked, as one function each: open inputs, choose a part, compute, present.
+//!
+//! A request is a plain struct; the answer is a [`Report`] or a [`Failure`]. An [`Observer`] hears how far the work
+//! is and may stop it. Nothing here knows a terminal or an option of the command line: what to ask for instead is a
+//! [`Remedy`], which each door (command line, Python, server) puts into its own words.
+//!
+//! ```no_run
+//! use rocm_perf_app::{Input, Silent, timeline::SummaryRequest};
+//!
+//! let input = Input::of(vec!["4711_results.db".into()]);
+//! let report = rocm_perf_app::summary(&SummaryRequest { input, ..Default::default() }, &Silent)?;
+//! println!("{} tables", report.tables.len());
+//! # Ok::<(), rocm_perf_app::Failure>(())
+//! ```
+
+pub mod autotune;
+pub mod capture;
+pub mod causes;
+mod code;
+pub mod collect;
+pub mod compare;
+pub mod convert;
+mod doctor;
+pub mod explain;
+mod failure;
+pub mod input;
+mod interrupt;
+pub mod merge;
+mod observer;
+pub mod occupancy;
+mod open;
+pub mod optimize;
+pub mod panels;
+pub mod perfetto_fix;
+pub mod presets;
+pub mod profile;
+pub mod query;
+pub mod report;
+pub mod roofline;
+pub mod stalls;
+pub mod synth;
+pub mod timeline;
+pub mod triage;
+mod tuning;
+
+pub use self::autotune::autotune;
+pub use self::capture::capture;
+pub use self::causes::{critical_path, overlap};
+pub use self::collect::{collect, collect_plan};
+pub use self::compare::compare;
+pub use self::convert::convert;
+pub use self::doctor::doctor;
+pub use self::explain::explain;
+pub use self::failure::{Failure, FailureKind};
+pub use self::input::Input;
+pub use self::interrupt::{Interrupted, interrupt};
+pub use self::merge::merge;
+pub use self::observer::{Observer, Silent};
+pub use self::occupancy::occupancy;
+pub use self::open::{PerfettoFile, perfetto_file};
+pub use self::optimize::optimize;
+pub use self::panels::panels;
+pub use self::perfetto_fix::perfetto_fix;
+pub use self::presets::{copy_preset, preset, presets};
+pub use self::profile::profile;
+pub use self::query::query;
+pub use self::report::report;
+pub use self::roofline::{roofline, roofline_counters};
+pub use self::stalls::{att, bottleneck};
+pub use self::synth::{demo, synth};
+pub use self::timeline::{breakdown, info, stability, summary};
+pub use self::triage::triage;
+pub use ::report::{Remedy, Report};
+pub use analysis::filters::{Edge, Filters, kernel_pattern};
+
+pub use ingest::Progress;
+pub use model::stages::Stage;
+pub use trace::{Aggregate, Moment, Trace};
+
+/// A report, and why the request failed all the same: a gate, or an application that was recorded.
+pub struct Answer {
+    /// What there is to show.
+    pub report: Report,
+    /// Why it failed, if it did.
+    pub failure: Option<Failure>,
+}

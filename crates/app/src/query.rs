@@ -1,0 +1,175 @@
+//! SQL with rocpd's names on any trace.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use report::{Column, InputFact, Report, Table, Unit, Value};
+use trace::Needs;
+
+use crate::failure::Failure;
+use crate::input::Input;
+use crate::observer::{Observer, watched};
+
+pub use query::{Relation, Session};
+use query::{ResultSet, ValueRef};
+
+/// Opens inputs for statements; `sql` narrows what is read to what they name.
+pub fn open(input: &Input, sql: Option<&str>, observer: &dyn Observer) -> Result<Session, Failure> {
+    if input.filters.is_empty() {
+        return watched("reading", observer, |progress| Session::open_for(&input.paths, sql, progress));
+    }
+    open_part(input, observer)
+}
+
+/// A part of the inputs: of rocpd databases the rows of their own tables, of other inputs a trace.
+fn open_part(input: &Input, observer: &dyn Observer) -> Result<Session, Failure> {
+    let Some(databases) = input.only_databases()? else {
+        return Ok(Session::of_trace(input.read(&Needs::everything(), observer)?)?);
+    };
+    let (trace, part) = input.read_part(observer)?;
+    let health = trace.health.clone();
+    match Session::of_part(databases, &part) {
+        // Beyond SQLite's limit of attached databases.
+        Err(query::Error::TooManyForPart { .. }) => Ok(Session::of_trace(trace)?),
+        Ok(mut session) => {
+            session.add_health(health);
+            Ok(session)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Runs statements; the report has the first `limit` rows (0: all) of the last one's result.
+pub fn query(session: &Session, paths: &[PathBuf], sql: &str, limit: usize) -> Result<Report, Failure> {
+    let mut result = session.run(sql)?;
+    let mut report = Report { command: "query".into(), ..Report::default() };
+    report.inputs = paths.iter().map(input_fact).collect();
+    report.health = analysis::health(session.health());
+    if !result.columns().is_empty() {
+        report.tables.push(collect(&mut result, limit)?);
+    }
+    Ok(report)
+}
+
+/// Runs statements and gives the rows of the last one's result in pieces, while they come; false ends it.
+pub fn query_pieces(
+    session: &Session,
+    sql: &str,
+    most_rows: usize,
+    show: &mut dyn FnMut(&Table, bool) -> bool,
+) -> Result<(), Failure> {
+    /// Rows held before they are given.
+    const PIECE: usize = 4096;
+    let mut result = session.run(sql)?;
+    let mut piece = empty_table(&result);
+    let width = piece.columns.len();
+    if width == 0 {
+        return Ok(());
+    }
+    let (mut first, mut given) = (true, 0);
+    let mut rows = result.rows();
+    while let Some(row) = rows.next()? {
+        piece.push((0..width).map(|i| cell(row.value(i))).collect());
+        given += 1;
+        if piece.rows.len() == PIECE {
+            if !show(&piece, first) {
+                return Ok(());
+            }
+            first = false;
+            piece.rows.clear();
+        }
+        if given == most_rows {
+            break;
+        }
+    }
+    show(&piece, first);
+    Ok(())
+}
+
+fn input_fact(path: &PathBuf) -> InputFact {
+    let bytes = std::fs::metadata(path).map_or(0, |meta| if meta.is_file() { meta.len() } else { 0 });
+    let format = ingest::detect(path).map_or("", |format| format.name());
+    InputFact { path: path.display().to_string(), format: format.into(), bytes, rank: None }
+}
+
+fn empty_table(result: &ResultSet<'_>) -> Table {
+    let names: Vec<&str> = result.columns().iter().map(|column| column.name.as_str()).collect();
+    let columns = distinct(&names).iter().map(|name| Column::int(name, Unit::Exact).key()).collect();
+    Table::new("result", "Result", columns)
+}
+
+/// Names of columns, each once: the second of one name becomes `name_2`, so that no value hides another.
+fn distinct(names: &[&str]) -> Vec<String> {
+    let mut taken: HashSet<String> = HashSet::new();
+    let mut found = Vec::with_capacity(names.len());
+    for name in names {
+        let numbered = (2..).map(|n| format!("{name}_{n}"));
+        // A name that a later column has of its own is left to it.
+        let free = |choice: &String| {
+            !taken.contains(choice) && (choice == name || !names.contains(&choice.as_str()))
+        };
+        let choice = std::iter::once(name.to_string()).chain(numbered).find(free).unwrap_or_default();
+        taken.insert(choice.clone());
+        found.push(choice);
+    }
+    found
+}
+
+/// The first `limit` rows (0: all), and how many there are beyond them.
+fn collect(result: &mut ResultSet<'_>, limit: usize) -> Result<Table, Failure> {
+    let mut table = empty_table(result);
+    let width = table.columns.len();
+    let mut rows = result.rows();
+    while let Some(row) = rows.next()? {
+        if limit > 0 && table.rows.len() == limit {
+            table.hidden += 1;
+        } else {
+            table.push((0..width).map(|i| cell(row.value(i))).collect());
+        }
+    }
+    for (i, column) in table.columns.iter_mut().enumerate() {
+        column.text = table.rows.iter().any(|row| matches!(row[i], Value::Text(_)));
+    }
+    Ok(table)
+}
+
+fn cell(value: ValueRef<'_>) -> Value {
+    match value {
+        // No reason: an `absent` object beside the columns could hide a column of that name.
+        ValueRef::Null => Value::absent(""),
+        ValueRef::Integer(n) => Value::Int(n),
+        ValueRef::Real(f) => Value::Float(f),
+        ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Blob(bytes) => {
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            Value::Text(format!("x'{hex}'"))
+        }
+    }
+}
+
+/// The place of bad SQL is drawn under its line.
+impl From<query::Error> for Failure {
+    fn from(error: query::Error) -> Self {
+        let mut message = error.to_string();
+        if let query::Error::Sql(sql) = &error
+            && let Some(place) = &sql.place
+        {
+            for line in place.picture().lines() {
+                message.push_str("\n    ");
+                message.push_str(line);
+            }
+        }
+        Failure::input(message).with_remedy(error.help())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::distinct;
+
+    #[test]
+    fn columns_of_one_name_get_numbers() {
+        assert_eq!(distinct(&["a", "a", "b", "a"]), ["a", "a_2", "b", "a_3"]);
+        assert_eq!(distinct(&["a", "a", "a_2"]), ["a", "a_3", "a_2"]);
+    }
+}

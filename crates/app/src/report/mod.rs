@@ -1,0 +1,85 @@
+//! A report to read and pass on.
+
+mod files;
+mod outline;
+mod panels;
+mod roofline;
+
+use std::path::PathBuf;
+
+use report::{Column, Report, Table, Unit, Value};
+
+use self::files::Place;
+use self::outline::Run;
+use crate::failure::Failure;
+use crate::input::{Input, only_rank, only_stage, without_rank_and_stage};
+use crate::observer::Observer;
+use crate::triage::{TriageRequest, triage};
+
+pub use self::files::{Look, Target, Theme};
+
+/// What to write, of which run.
+#[derive(Clone, Debug)]
+pub struct ReportRequest {
+    /// The run.
+    pub input: Input,
+    /// Formats; none means what the output ends in, else a page.
+    pub to: Vec<Target>,
+    /// File for one format, or folder for all of them.
+    pub out: Option<PathBuf>,
+    /// Title [default: the input's name].
+    pub title: Option<String>,
+    /// How things look.
+    pub look: Look,
+    /// The trace that tells where replayed kernels come from.
+    pub mapping: Option<PathBuf>,
+    /// Whether to replace files that are there.
+    pub replace: bool,
+}
+
+/// The report that was written, and the list of its files.
+pub struct Written {
+    /// All that it holds.
+    pub report: Report,
+    /// The files, as a report.
+    pub files: Report,
+}
+
+/// Writes a report of a run.
+pub fn report(request: &ReportRequest, observer: &dyn Observer) -> Result<Written, Failure> {
+    let input = &request.input;
+    let place = Place::new(&request.to, request.out.as_deref(), &input.paths, request.replace)?;
+    place.check()?;
+    let run = Run::read(input, request.mapping.as_ref(), observer)?;
+    let triage = match run.staged {
+        true => {
+            let request = TriageRequest {
+                mapping: request.mapping.iter().cloned().collect(),
+                rank: only_rank(&input.filters)?,
+                stage: only_stage(&input.filters)?,
+                part: without_rank_and_stage(&input.filters),
+                ..TriageRequest::new(input.paths.clone())
+            };
+            Some(triage(&request, observer)?)
+        }
+        false => None,
+    };
+    let title = request.title.clone().unwrap_or_else(|| place.name.clone());
+    let document = run.document(&title, triage, observer);
+    let written = place.write(&document, &request.look)?;
+    let columns = vec![Column::text("path"), Column::text("format"), Column::int("bytes", Unit::Bytes).key()];
+    let mut table = Table::new("files", "Written", columns);
+    for (path, target, bytes) in written {
+        let path = Value::Text(path.display().to_string());
+        table.push(vec![path, Value::from(target.name()), Value::from(bytes)]);
+    }
+    let full = document.report;
+    let files = Report {
+        command: "report".into(),
+        inputs: full.inputs.clone(),
+        health: full.health.clone(),
+        tables: vec![table],
+        ..Report::default()
+    };
+    Ok(Written { report: full, files })
+}

@@ -1,0 +1,91 @@
+//! Where the time of a run went: contents, totals, timeline, stability.
+
+use std::path::PathBuf;
+
+use analysis::stability::{RunTimes, run_needs, stability_report};
+use analysis::{BreakdownOptions, SummaryOptions};
+use model::classify::Classes;
+use model::stages::{Stage, Stages};
+use report::Report;
+use trace::{ArgNeeds, Needs, RowRef, Trace};
+
+use crate::failure::Failure;
+use crate::input::{Input, classifier, one_run};
+use crate::observer::Observer;
+
+/// What is in a trace: inputs, tables, GPUs, health.
+pub fn info(input: &Input, observer: &dyn Observer) -> Result<Report, Failure> {
+    let needs = Needs { python_frames: false, args: ArgNeeds::None, ..Needs::everything() };
+    Ok(analysis::info(&input.read(&needs, observer)?))
+}
+
+/// What to summarise.
+#[derive(Clone, Debug, Default)]
+pub struct SummaryRequest {
+    /// The trace.
+    pub input: Input,
+    /// One row per rank and name.
+    pub by_rank: bool,
+    /// Host regions of these categories only; `NONE` leaves the regions out.
+    pub region_categories: Option<Vec<String>>,
+    /// Whether to read Python frames.
+    pub python: bool,
+}
+
+/// Kernels, copies, allocations, host regions and domains with their times.
+pub fn summary(request: &SummaryRequest, observer: &dyn Observer) -> Result<Report, Failure> {
+    let needs = Needs { python_frames: request.python, ..Needs::summary() };
+    let trace = request.input.read(&needs, observer)?;
+    let options =
+        SummaryOptions { by_rank: request.by_rank, region_categories: request.region_categories.clone() };
+    Ok(analysis::summary(&trace, &options))
+}
+
+/// What to break down.
+#[derive(Clone, Debug, Default)]
+pub struct BreakdownRequest {
+    /// The trace.
+    pub input: Input,
+    /// Only GPU work whose launch was recorded.
+    pub linked: bool,
+    /// Categories of each rank.
+    pub by_rank: bool,
+    /// Rules for kernel names, tried before the built-in ones.
+    pub rules: Option<PathBuf>,
+}
+
+/// How the GPUs spent their time: timeline, categories, what ran together.
+pub fn breakdown(request: &BreakdownRequest, observer: &dyn Observer) -> Result<Report, Failure> {
+    let classifier = classifier(request.rules.as_ref())?;
+    let needs = Needs { memory_allocations: false, ..Needs::summary() };
+    let trace = request.input.read_classified(&needs, observer, || classifier.clone())?;
+    one_run(&trace.sources, "breakdown")?;
+    let classes = Classes::of(&trace, &classifier);
+    let stages = Stages::of(&trace, None);
+    let stage_of = |row: RowRef| stages.stage(row).name();
+    let staged = stages.present().iter().any(|&stage| stage != Stage::Other);
+    let options = BreakdownOptions {
+        linked: request.linked,
+        by_rank: request.by_rank,
+        stage_of: staged.then_some(&stage_of as &dyn Fn(RowRef) -> &'static str),
+    };
+    Ok(analysis::breakdown(&trace, &classes, &options))
+}
+
+/// How much repeated runs differ; each path is one run, in the order they were made.
+pub fn stability(input: &Input, observer: &dyn Observer) -> Result<Report, Failure> {
+    let mut traces = Vec::new();
+    let mut runs = Vec::new();
+    for path in &input.paths {
+        let label = path.display().to_string();
+        let trace = input.with_path(path.clone()).read(&run_needs(), observer)?;
+        let Some(times) = RunTimes::of(&trace, &label) else {
+            let message = format!("`{label}` has no dispatch, so it has no time to compare");
+            return Err(Failure::input(message));
+        };
+        runs.push(times);
+        // Only what the report names is kept of a run.
+        traces.push(Trace { sources: trace.sources, health: trace.health, ..Default::default() });
+    }
+    Ok(stability_report(&traces, &runs))
+}

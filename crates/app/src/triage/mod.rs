@@ -1,0 +1,103 @@
+//! Which kernels cost most and where they come from, what could overlap and what could be fused.
+
+mod artifacts;
+mod files;
+
+use std::path::PathBuf;
+
+use analysis::filters::Filters;
+use analysis::triage::artifacts;
+use model::stages::Stage;
+use model::{NothingSelected, Selection};
+use report::{Note, Remedy, Report};
+
+use self::files::Run;
+use crate::failure::Failure;
+use crate::input::{classifier, input_facts, mark};
+use crate::observer::Observer;
+
+pub use self::artifacts::{Folder, ProfileFacts};
+pub use analysis::triage::{TARGET_ARCH, framework_named};
+
+/// The tables of the triage; artifacts are written when they were asked for.
+pub fn triage(request: &TriageRequest, observer: &dyn Observer) -> Result<Report, Failure> {
+    request.answer(observer)
+}
+
+/// What is to be triaged, and how.
+#[derive(Clone, Debug, Default)]
+pub struct TriageRequest {
+    /// Files and folders.
+    pub inputs: Vec<PathBuf>,
+    /// The same that locate replayed kernels.
+    pub mapping: Vec<PathBuf>,
+    /// The rank to look at.
+    pub rank: Option<u32>,
+    /// The stage to look at.
+    pub stage: Option<Stage>,
+    /// The rest of what to look at.
+    pub part: Filters,
+    /// Whether to leave out the first steps.
+    pub skip_warm_up: bool,
+    /// Least share of a row, in percent.
+    pub min_share: f64,
+    /// Rules for kernel names.
+    pub rules: Option<PathBuf>,
+    /// The framework, when it is told.
+    pub framework: Option<&'static str>,
+    /// What is known of the profile.
+    pub profile: ProfileFacts,
+    /// Where artifacts go, if anywhere.
+    pub folder: Option<Folder>,
+}
+
+impl TriageRequest {
+    /// A triage as it is without options.
+    pub fn new(inputs: Vec<PathBuf>) -> Self {
+        Self { inputs, min_share: 1.0, ..Self::default() }
+    }
+
+    fn answer(&self, observer: &dyn Observer) -> Result<Report, Failure> {
+        let classifier = classifier(self.rules.as_ref())?;
+        self.folder.as_ref().map_or(Ok(()), Folder::check)?;
+        let run = Run::find(&self.inputs, &self.mapping, self.rank, observer)?;
+        let (mut trace, mapping) = run.read(&self.part, observer)?;
+        let part = mark(&self.part, &mut trace, &|| classifier.clone())?;
+        let context = model::Run::new(&trace, mapping.as_ref(), &classifier, self.min_share);
+        let mut context = context.map_err(|error| {
+            Failure::input(error.to_string())
+                .with_help("the mapping trace must be of the same model, run with the same kernels")
+        })?;
+        // The rest of the trace still tells where the part comes from.
+        if let Some(part) = &part {
+            context.rows.retain(|&row| part.wants_work(&trace, row));
+        }
+        let selection = Selection { rank: run.rank, stage: self.stage, skip_warm_up: self.skip_warm_up };
+        let server_args = self.profile.server_args(&run.formal)?;
+        context.program = self.profile.program(self.framework, server_args.as_ref());
+        let notes = context.select(&selection).map_err(|nothing| nothing_left(&nothing, &run))?;
+        let mut report = analysis::triage::triage(&context);
+        report.notes.splice(0..0, run.notes.iter().cloned().chain(notes.into_iter().map(Note::from)));
+        if let Some(mapping) = &mapping {
+            report.inputs.extend(input_facts(mapping));
+        }
+        if let Some(folder) = &self.folder {
+            let told = self.profile.told(folder, &run.formal, server_args, self.stage)?;
+            let files = artifacts(&context, &report, &told)
+                .map_err(|wrong| Failure::input(format!("the metadata is wrong: {wrong}")))?;
+            report.notes.push(folder.write(&files, &run.formal, observer)?.into());
+        }
+        Ok(report)
+    }
+}
+
+fn nothing_left(nothing: &NothingSelected, run: &Run) -> Failure {
+    let failure = Failure::input(nothing.to_string());
+    match nothing {
+        NothingSelected::NoGpuWork { .. } if run.is_capture => failure.with_help(Remedy::CaptureIsMapping),
+        NothingSelected::NoGpuWork { .. } => {
+            failure.with_help("profile with GPU activities on (torch: ProfilerActivity.CUDA, also on ROCm)")
+        }
+        NothingSelected::NotInStage { .. } => failure,
+    }
+}

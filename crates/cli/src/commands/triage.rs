@@ -1,0 +1,100 @@
+//! `triage`
+
+use std::path::PathBuf;
+
+use app::input::{only_rank, only_stage, without_rank_and_stage};
+use app::triage::{Folder, TriageRequest, framework_named};
+use clap::Args;
+
+use crate::failure::Failure;
+use crate::input::{InputArgs, MinShareArgs, RulesArgs};
+use crate::output::OutputArgs;
+use crate::profile_facts::ProfileFactsArgs;
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  rocm-perf triage trace.json.gz
+  rocm-perf triage run/                                        # finds run/capture_traces by itself
+  rocm-perf triage decode.json.gz --mapping capture.json.gz --format json
+  rocm-perf triage run/ --stage decode --skip-warm-up --min-share 0.5
+  rocm-perf triage run/ --out artifacts --experiment-id e1 --perfetto-fix
+  rocm-perf triage 4711_results.db
+
+Times are of kernels, copies and fills; `time share` is of the stage's GPU time. Replayed graphs are located by the
+capture trace, or a graph-off trace of the same model, given with `--mapping`. One rank of one run is looked at.
+`--out` writes profile_summary.md, profile_metadata.json, kernel_table.json, overlap_opportunities.json,
+fuse_opportunities.json and kernel_map.json; what is not known of the profile is null there, with the reason.")]
+pub struct TriageArgs {
+    #[command(flatten)]
+    input: InputArgs,
+
+    /// The same as INPUT, for people who come from the pair of `--mapping-input` and `--formal-input`
+    #[arg(long, value_name = "PATH", hide = true, num_args = 1..)]
+    formal_input: Vec<PathBuf>,
+
+    /// Capture trace or graph-off trace of the same model (file or folder): tells where replayed kernels come from
+    #[arg(long, visible_alias = "mapping-input", value_name = "PATH", num_args = 1..)]
+    mapping: Vec<PathBuf>,
+
+    #[command(flatten)]
+    min_share: MinShareArgs,
+
+    /// Leave out the warm-up: the steps before the run settled
+    #[arg(long)]
+    skip_warm_up: bool,
+
+    #[command(flatten)]
+    rules: RulesArgs,
+
+    /// The serving framework: sglang, vllm …; `auto` is what the trace shows
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = framework)]
+    framework: Framework,
+
+    /// Folder for the artifacts; they replace those of an earlier run as a set
+    #[arg(short, long, visible_alias = "output-dir", value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Also write perfetto_fixed_trace.json(.gz)
+    #[arg(long, requires = "out")]
+    perfetto_fix: bool,
+
+    #[command(flatten)]
+    profile: ProfileFactsArgs,
+}
+
+impl TriageArgs {
+    pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
+        let mut input = self.input.clone();
+        input.files.more.extend(self.formal_input.iter().cloned());
+        let input = input.request()?;
+        let request = TriageRequest {
+            rank: only_rank(&input.filters)?,
+            stage: only_stage(&input.filters)?,
+            part: without_rank_and_stage(&input.filters),
+            inputs: input.paths,
+            mapping: self.mapping.clone(),
+            skip_warm_up: self.skip_warm_up,
+            min_share: self.min_share.percent,
+            rules: self.rules.path(),
+            framework: self.framework.0,
+            profile: self.profile.facts(),
+            folder: self.out.clone().map(|path| Folder { path, perfetto_fix: self.perfetto_fix }),
+        };
+        output.show(app::triage(&request, output)?)
+    }
+}
+
+/// A framework, none for `auto`.
+#[derive(Clone, Copy, Debug)]
+struct Framework(Option<&'static str>);
+
+fn framework(name: &str) -> Result<Framework, String> {
+    let name = name.to_lowercase();
+    let name = match name.as_str() {
+        "auto" => return Ok(Framework(None)),
+        "tllm" | "tensorrt-llm" => "trtllm",
+        other => other,
+    };
+    let known = framework_named(name).map(|name| Framework(Some(name)));
+    known.ok_or_else(|| "it is not known; `auto` takes what the trace shows".into())
+}

@@ -1,0 +1,3 @@
+//! Web servers: for now the loopback server that hands a trace to the Perfetto UI.
+
+pub mod perfetto_ui;
