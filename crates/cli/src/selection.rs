@@ -5,7 +5,7 @@ use analysis::filters::{Edge, Filters, kernel_pattern};
 use clap::Args;
 use clap::builder::BoolishValueParser;
 use model::classify::Classifier;
-use model::stages::Stage;
+use model::stages::{Stage, StagePatterns};
 use trace::{Moment, Needs, Selection, Trace};
 
 use crate::failure::Failure;
@@ -64,9 +64,13 @@ pub struct SelectionArgs {
     #[arg(help_heading = PART, long, value_name = "N", value_delimiter = ',')]
     pid: Vec<i64>,
 
-    /// Only GPU work of this stage: prefill (extend), decode, mixed, other; host rows stay
+    /// Only GPU work of this stage: prefill (extend), decode (with draft and verify), draft, verify, mixed, forward, backward, optimizer, other; host rows stay
     #[arg(help_heading = PART, long, value_name = "NAME", value_delimiter = ',', value_parser = stage)]
     stage: Vec<Stage>,
+
+    /// Annotations whose name matches REGEX tell stage NAME, before the built-in names are tried
+    #[arg(help_heading = PART, long, value_name = "NAME=REGEX", value_parser = stage_pattern)]
+    stage_pattern: Vec<String>,
 }
 
 impl SelectionArgs {
@@ -129,6 +133,14 @@ impl SelectionArgs {
         only("stage", &self.stage)
     }
 
+    /// The stage patterns of the user's own.
+    pub fn stage_patterns(&self) -> StagePatterns {
+        let mut patterns = StagePatterns::default();
+        // Each was checked when the command line was read.
+        self.stage_pattern.iter().for_each(|text| drop(patterns.add(text)));
+        patterns
+    }
+
     /// The same without rank and stage, for commands that choose those themselves.
     pub fn without_rank_and_stage(&self) -> Self {
         Self { rank: Vec::new(), stage: Vec::new(), ..self.clone() }
@@ -162,6 +174,7 @@ impl SelectionArgs {
             ranks: self.rank.clone(),
             pids: self.pid.clone(),
             stages: self.stage.clone(),
+            stage_patterns: self.stage_patterns(),
         };
         if self.touching() && !filters.has_window() {
             return Err(Failure::input("`--overlapping` says how a window is meant, and there is none")
@@ -189,7 +202,13 @@ fn edge(option: &str, time: &Option<String>, marker: &Option<String>) -> Result<
 
 /// The stage of that name.
 fn stage(name: &str) -> Result<Stage, String> {
-    Stage::from_name(name).ok_or_else(|| "one of prefill, decode, mixed, other is needed".into())
+    Stage::from_name(name)
+        .ok_or_else(|| format!("one of {} is needed", Stage::ALL.map(Stage::name).join(", ")))
+}
+
+/// A stage pattern that can be used.
+fn stage_pattern(text: &str) -> Result<String, String> {
+    StagePatterns::default().add(text).map(|()| text.to_string()).map_err(|error| error.to_string())
 }
 
 impl From<FilterError> for Failure {

@@ -4,7 +4,7 @@ use trace::{MemoryCopies, RowRef, StrId, Table, Trace};
 
 use crate::attribution::{Attribution, Error, Site, attribute};
 use crate::classify::{Category, Class, Classes, Classifier};
-use crate::stages::{Stage, Stages};
+use crate::stages::{Stage, StagePatterns, Stages};
 
 /// A trace and what its rows mean.
 pub struct Run<'a> {
@@ -45,9 +45,18 @@ impl<'a> Run<'a> {
     ) -> Result<Self, Error> {
         let attribution = attribute(trace, mapping)?;
         let stages = Stages::of(trace, Some(&attribution));
-        let classes = Classes::of(trace, classifier);
+        let mut classes = Classes::of(trace, classifier);
+        classes.refine(trace, &attribution);
         let (rows, program) = (in_time_order(trace), KnownProgram::default());
         Ok(Self { trace, classes, attribution, stages, min_share_pct, rows, program })
+    }
+
+    /// The same with stages told by patterns of the user's own, tried before the built-in ones.
+    pub fn with_stage_patterns(mut self, patterns: &StagePatterns) -> Self {
+        if !patterns.is_empty() {
+            self.stages = Stages::with(self.trace, Some(&self.attribution), patterns);
+        }
+        self
     }
 
     /// (start, end) of a row.
@@ -92,7 +101,7 @@ impl<'a> Run<'a> {
 
     /// Its category and backend.
     pub fn class(&self, row: RowRef) -> Option<&Class> {
-        self.classes.of_row(self.trace, row)
+        self.classes.at(self.trace, &self.attribution, row)
     }
 
     /// Its category.

@@ -46,7 +46,7 @@ impl BreakdownArgs {
         let trace = self.input.read_classified(&needs, output, || classifier.clone())?;
         one_run(&trace, "breakdown")?;
         let classes = Classes::of(&trace, &classifier);
-        let stages = Stages::of(&trace, None);
+        let stages = Stages::with(&trace, None, &self.input.selection.stage_patterns());
         let stage_of = |row: RowRef| stages.stage(row).name();
         let staged = stages.present().iter().any(|&stage| stage != Stage::Other);
         let options = BreakdownOptions {

@@ -68,7 +68,8 @@ impl ExplainArgs {
         };
         let mut report = {
             let context = Run::new(&trace, mapping.as_ref(), &Classifier::builtin(), 0.0)
-                .map_err(|error| Failure::input(error.to_string()))?;
+                .map_err(|error| Failure::input(error.to_string()))?
+                .with_stage_patterns(&self.input.selection.stage_patterns());
             explain(&context, &self.rule)
         };
         if !asked.is_empty() {

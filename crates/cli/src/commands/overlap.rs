@@ -54,7 +54,8 @@ impl OverlapArgs {
             None => None,
         };
         let mut context = Run::new(&trace, mapping.as_ref(), &classifier, self.min_share)
-            .map_err(|error| Failure::input(error.to_string()))?;
+            .map_err(|error| Failure::input(error.to_string()))?
+            .with_stage_patterns(&self.input.selection.stage_patterns());
         // The rest of the trace still tells where the part comes from.
         if let Some(part) = &part {
             context.rows.retain(|&row| part.wants_work(&trace, row));

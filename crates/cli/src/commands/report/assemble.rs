@@ -81,7 +81,8 @@ impl Run {
         report.tables.extend(analysis::info(&trace).tables.into_iter().filter(|table| table.name == "gpus"));
         let staged = add_gpu_time(&mut report, &trace, &classifier);
         let context = model::Run::new(&trace, mapping.as_ref(), &classifier, 0.0)
-            .map_err(|error| Failure::input(error.to_string()))?;
+            .map_err(|error| Failure::input(error.to_string()))?
+            .with_stage_patterns(&input.selection.stage_patterns());
         let explained = explain(&context, &[]);
         add(&mut report, explained);
         for more in [roofline::report(&trace), panels::report(&trace)].into_iter().flatten() {

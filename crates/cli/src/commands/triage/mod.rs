@@ -136,10 +136,11 @@ impl Request {
         let (mut trace, mapping) = run.read(&self.part, output)?;
         let part = self.part.mark(&mut trace, &|| classifier.clone())?;
         let context = model::Run::new(&trace, mapping.as_ref(), &classifier, self.min_share);
-        let mut context = context.map_err(|error| {
+        let context = context.map_err(|error| {
             Failure::input(error.to_string())
                 .with_help("the mapping trace must be of the same model, run with the same kernels")
         })?;
+        let mut context = context.with_stage_patterns(&self.part.stage_patterns());
         // The rest of the trace still tells where the part comes from.
         if let Some(part) = &part {
             context.rows.retain(|&row| part.wants_work(&trace, row));
