@@ -90,13 +90,14 @@ fn sglang_norms_rotates_and_stores_apart_in_every_layer() {
         let path = "sglang_decode/sglang_Qwen3-8B_decode.json.gz";
         let Some((found, rows)) = check(path, mapping) else { continue };
         // Residual add and RMSNorm are one kernel of AITER already, 72 times, and not suggested.
-        assert_eq!(rows, counts(&[("qk_norm_rope_cache", 36)]));
+        // The kernel that also writes the cache is for models that read images: Qwen3-8B does not.
+        assert_eq!(rows, counts(&[("qk_norm_rope", 36)]));
         assert!(
             found.notes.join("\n").contains("residual add + RMSNorm (decode, 72 calls)"),
             "{:?}",
             found.notes
         );
-        assert_eq!(number(&found, 0, "launches_removed"), 36.0 * 5.0);
+        assert_eq!(number(&found, 0, "launches_removed"), 36.0 * 4.0);
         let (place, confidence) = if mapping.is_some() {
             ("python/sglang/srt/models/utils.py(394): _reshape_for_qk_norm", "likely")
         } else {
@@ -106,7 +107,7 @@ fn sglang_norms_rotates_and_stores_apart_in_every_layer() {
         assert_eq!((cell("current_location").as_str(), cell("confidence").as_str()), (place, confidence));
     }
     if let Some((_, rows)) = check("sglang_prefilldecode.json.gz", None) {
-        assert_eq!(rows, counts(&[("qk_norm_rope_cache", 36)]));
+        assert_eq!(rows, counts(&[("qk_norm_rope", 36)]));
     }
 }
 
@@ -142,4 +143,38 @@ fn what_inductor_fused_is_not_suggested_again() {
     let Some((found, rows)) = check("torch_compile_triton.json.gz", None) else { return };
     assert_eq!(rows, counts(&[]));
     assert!(found.notes.join("\n").contains("fused already"), "{:?}", found.notes);
+}
+
+/// The fusions of a run with a known cause.
+fn pathology(name: &str) -> Option<Fuse> {
+    let path = testing::data(&format!("pathologies/{name}.json.gz"))?;
+    let trace = ingest::read(&[path], &attribution::needs(), &Progress::default()).unwrap();
+    let context = Run::new(&trace, None, &Classifier::builtin(), 1.0).unwrap();
+    Some(fuse(&context))
+}
+
+#[test]
+fn eager_attention_was_missed() {
+    let Some(found) = pathology("eager_attention") else { return };
+    assert_eq!(ids(&found), ["eager_attention"]);
+    // Cast, scale, softmax and cast of the scores take about 2.2 ms of each 2.5 ms.
+    assert!(number(&found, 0, "gain_gpu_ns") > number(&found, 0, "gain_host_ns"));
+}
+
+#[test]
+fn unfused_swiglu_is_found_and_clean_runs_have_no_fusion() {
+    if let Some(found) = pathology("unfused_swiglu") {
+        assert!(ids(&found).contains(&"act_mul".to_string()), "{:?}", ids(&found));
+    }
+    // Products that are each followed by a ReLU of the same size, which an epilogue would take in: that is true.
+    for name in ["clean_gpu_bound", "overlapped_copies"] {
+        if let Some(found) = pathology(name) {
+            assert_eq!(ids(&found), ["gemm_activation"], "{name}");
+        }
+    }
+    for name in ["clean_large_products", "parallel_streams_long"] {
+        if let Some(found) = pathology(name) {
+            assert_eq!(ids(&found), [""; 0], "{name}");
+        }
+    }
 }

@@ -2,14 +2,21 @@
 
 use std::path::PathBuf;
 
+use analysis::verdict::VerdictOptions;
 use analysis::{CriticalPathError, CriticalPathOptions, WhatIf, WhatIfError, critical_path_needs};
 use model::Run;
-use report::{Remedy, Report};
+use report::{Finding, Remedy, Report, Verdict};
 use trace::Needs;
 
 use crate::failure::Failure;
 use crate::input::{Input, classifier, mark, one_run, processes_and_rest, read_mapping};
 use crate::observer::Observer;
+
+/// The verdict on a run, with the findings that are known of it.
+pub(crate) fn verdict_of(run: &Run, findings: &[Finding]) -> Verdict {
+    let accounts = analysis::idle::compute(run.trace, &run.classes);
+    analysis::verdict::compute(run, &accounts, findings, &VerdictOptions::default())
+}
 
 /// Where to look for overlap.
 #[derive(Clone, Debug, Default)]
@@ -35,12 +42,16 @@ pub fn overlap(request: &OverlapRequest, observer: &dyn Observer) -> Result<Repo
     let part = mark(&rest, &mut trace, &|| classifier.clone())?;
     let mapping = read_mapping(request.mapping.as_ref(), &needs, observer)?;
     let mut context = Run::new(&trace, mapping.as_ref(), &classifier, request.min_share)
-        .map_err(|error| Failure::input(error.to_string()))?;
+        .map_err(|error| Failure::input(error.to_string()))?
+        .with_stage_patterns(&request.input.filters.stage_patterns);
+    let verdict = verdict_of(&context, &[]);
     // The rest of the trace still tells where the part comes from.
     if let Some(part) = &part {
         context.rows.retain(|&row| part.wants_work(&trace, row));
     }
-    Ok(analysis::overlap_report(&context))
+    let mut report = analysis::overlap_report(&context);
+    report.verdict = Some(verdict);
+    Ok(report)
 }
 
 /// Whose critical path to find, and what to predict from it.
@@ -65,14 +76,25 @@ pub fn critical_path(request: &CriticalPathRequest, observer: &dyn Observer) -> 
     let what_if: Result<Vec<WhatIf>, _> = request.what_if.iter().map(|text| text.parse()).collect();
     let what_if = what_if.map_err(|error: WhatIfError| failed(error.into()))?;
     let classifier = classifier(request.rules.as_ref())?;
-    let needs = match request.out {
-        Some(_) => Needs { shapes: true, ..critical_path_needs() },
-        None => critical_path_needs(),
+    let asks_findings = what_if.iter().any(WhatIf::is_about_a_finding);
+    let needs = match (asks_findings, &request.out) {
+        (true, _) => Needs { collectives: true, ..analysis::explain::explain_needs() },
+        (false, Some(_)) => Needs { shapes: true, ..critical_path_needs() },
+        (false, None) => critical_path_needs(),
     };
     let trace = request.input.read_classified(&needs, observer, || classifier.clone())?;
     one_run(&trace.sources, "critical-path")?;
-    let options = CriticalPathOptions { what_if, infer: request.infer, all_segments: request.all_segments };
+    let (verdict, findings) = {
+        let run = Run::new(&trace, None, &classifier, 0.0)
+            .map_err(|error| Failure::input(error.to_string()))?
+            .with_stage_patterns(&request.input.filters.stage_patterns);
+        let explained = asks_findings.then(|| analysis::explain::compute(&run, &[]));
+        (verdict_of(&run, &[]), explained.map(|explained| explained.scenarios).unwrap_or_default())
+    };
+    let (infer, all_segments) = (request.infer, request.all_segments);
+    let options = CriticalPathOptions { what_if, infer, all_segments, findings };
     let mut found = analysis::critical_path(&trace, &classifier, &options).map_err(failed)?;
+    found.report.verdict = Some(verdict);
     if let Some(target) = &request.out {
         let drawn = analysis::critical_path::draw(trace, &found.steps);
         let gzip = target.extension().is_some_and(|extension| extension == "gz");
@@ -94,7 +116,9 @@ fn failed(error: CriticalPathError) -> Failure {
     let failure = Failure::input(error.to_string());
     match error {
         CriticalPathError::WhatIf(Shape(_) | Factor(_)) => failure.with_help(Remedy::WhatIf),
-        CriticalPathError::WhatIf(Unmatched(_)) => failure.with_help(Remedy::SeeNames),
+        CriticalPathError::WhatIf(Unmatched(_) | WhatIfError::Finding(_)) => {
+            failure.with_help(Remedy::SeeNames)
+        }
         CriticalPathError::WhatIf(Pattern { .. }) => {
             failure.with_help("a `\\` before a character takes it as it is: `gemm\\(`")
         }

@@ -74,7 +74,7 @@ pub use ::report::{Remedy, Report};
 pub use analysis::filters::{Edge, Filters, kernel_pattern};
 
 pub use ingest::Progress;
-pub use model::stages::Stage;
+pub use model::stages::{Stage, StagePatterns};
 pub use trace::{Aggregate, Moment, Trace};
 
 /// A report, and why the request failed all the same: a gate, or an application that was recorded.

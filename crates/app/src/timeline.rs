@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use analysis::stability::{RunTimes, run_needs, stability_report};
+use analysis::verdict::VerdictOptions;
 use analysis::{BreakdownOptions, SummaryOptions};
-use model::classify::Classes;
-use model::stages::{Stage, Stages};
+use model::Run;
+use model::classify::{Classes, Classifier};
+use model::stages::Stage;
 use report::Report;
 use trace::{ArgNeeds, Needs, RowRef, Trace};
 
@@ -38,7 +40,10 @@ pub fn summary(request: &SummaryRequest, observer: &dyn Observer) -> Result<Repo
     let trace = request.input.read(&needs, observer)?;
     let options =
         SummaryOptions { by_rank: request.by_rank, region_categories: request.region_categories.clone() };
-    Ok(analysis::summary(&trace, &options))
+    let mut report = analysis::summary(&trace, &options);
+    let classes = Classes::of(&trace, &Classifier::builtin());
+    report.verdict = Some(analysis::verdict::of_tables(&trace, &classes, &VerdictOptions::default()));
+    Ok(report)
 }
 
 /// What to break down.
@@ -57,19 +62,31 @@ pub struct BreakdownRequest {
 /// How the GPUs spent their time: timeline, categories, what ran together.
 pub fn breakdown(request: &BreakdownRequest, observer: &dyn Observer) -> Result<Report, Failure> {
     let classifier = classifier(request.rules.as_ref())?;
-    let needs = Needs { memory_allocations: false, ..Needs::summary() };
+    // Idle time is charged to the function that it belongs to.
+    let needs = Needs {
+        python_frames: true,
+        links: true,
+        syncs: true,
+        memory_allocations: false,
+        ..Needs::summary()
+    };
     let trace = request.input.read_classified(&needs, observer, || classifier.clone())?;
     one_run(&trace.sources, "breakdown")?;
-    let classes = Classes::of(&trace, &classifier);
-    let stages = Stages::of(&trace, None);
-    let stage_of = |row: RowRef| stages.stage(row).name();
-    let staged = stages.present().iter().any(|&stage| stage != Stage::Other);
+    let run = Run::new(&trace, None, &classifier, 0.0)
+        .map_err(|error| Failure::input(error.to_string()))?
+        .with_stage_patterns(&request.input.filters.stage_patterns);
+    let stage_of = |row: RowRef| run.stage(row).name();
+    let staged = run.stages.present().iter().any(|&stage| stage != Stage::Other);
     let options = BreakdownOptions {
         linked: request.linked,
         by_rank: request.by_rank,
         stage_of: staged.then_some(&stage_of as &dyn Fn(RowRef) -> &'static str),
     };
-    Ok(analysis::breakdown(&trace, &classes, &options))
+    let mut report = analysis::breakdown(&trace, &run.classes, &options);
+    let accounts = analysis::idle::compute(&trace, &run.classes);
+    report.verdict = Some(analysis::verdict::compute(&run, &accounts, &[], &VerdictOptions::default()));
+    report.tables.push(analysis::idle::table(&trace, &accounts));
+    Ok(report)
 }
 
 /// How much repeated runs differ; each path is one run, in the order they were made.

@@ -115,6 +115,7 @@ impl OutputArgs {
             color,
             all_rows: "--limit 0 shows all",
             all_checks: "--format json lists all",
+            details: self.verbose,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Which part of a trace to look at: the options of every command that reads traces, defined once.
 
-use app::{Edge, Filters, Moment, Stage, kernel_pattern};
+use app::{Edge, Filters, Moment, Stage, StagePatterns, kernel_pattern};
 use clap::Args;
 use clap::builder::BoolishValueParser;
 
@@ -60,12 +60,24 @@ pub struct SelectionArgs {
     #[arg(help_heading = PART, long, value_name = "N", value_delimiter = ',')]
     pid: Vec<i64>,
 
-    /// Only GPU work of this stage: prefill (extend), decode, mixed, other; host rows stay
+    /// Only GPU work of this stage: prefill (extend), decode (with draft and verify), draft, verify, mixed, forward, backward, optimizer, other; host rows stay
     #[arg(help_heading = PART, long, value_name = "NAME", value_delimiter = ',', value_parser = stage)]
     stage: Vec<Stage>,
+
+    /// Annotations whose name matches REGEX tell stage NAME, before the built-in names are tried
+    #[arg(help_heading = PART, long, value_name = "NAME=REGEX", value_parser = stage_pattern)]
+    stage_pattern: Vec<String>,
 }
 
 impl SelectionArgs {
+    /// The stage patterns of the user's own.
+    fn stage_patterns(&self) -> StagePatterns {
+        let mut patterns = StagePatterns::default();
+        // Each was checked when the command line was read.
+        self.stage_pattern.iter().for_each(|text| drop(patterns.add(text)));
+        patterns
+    }
+
     fn touching(&self) -> bool {
         self.overlapping || self.inclusive == Some(false)
     }
@@ -89,6 +101,7 @@ impl SelectionArgs {
             ranks: self.rank.clone(),
             pids: self.pid.clone(),
             stages: self.stage.clone(),
+            stage_patterns: self.stage_patterns(),
         };
         if self.touching() && !filters.has_window() {
             return Err(Failure::input("`--overlapping` says how a window is meant, and there is none")
@@ -108,5 +121,11 @@ fn edge(option: &str, time: &Option<String>, marker: &Option<String>) -> Result<
 
 /// The stage of that name.
 fn stage(name: &str) -> Result<Stage, String> {
-    Stage::from_name(name).ok_or_else(|| "one of prefill, decode, mixed, other is needed".into())
+    Stage::from_name(name)
+        .ok_or_else(|| format!("one of {} is needed", Stage::ALL.map(Stage::name).join(", ")))
+}
+
+/// A stage pattern that can be used.
+fn stage_pattern(text: &str) -> Result<String, String> {
+    StagePatterns::default().add(text).map(|()| text.to_string()).map_err(|error| error.to_string())
 }

@@ -17,6 +17,8 @@ pub struct Setup<'a> {
     pub memory_partition: Option<&'a str>,
     /// Compute units of the logical device.
     pub cus: Option<u32>,
+    /// Memory of the device in bytes, which tells apart products with the same compute units.
+    pub memory_bytes: Option<u64>,
     /// XCCs of the logical device.
     pub xccs: Option<u32>,
     /// Engine clock in MHz.
@@ -138,7 +140,14 @@ fn product_of<'a>(arch: &'a Arch, setup: &Setup) -> Option<&'a Product> {
         return Some(product);
     }
     let cus = setup.cus.or(setup.product.is_none().then_some(0));
-    let fits = |product: &&Product| cus.is_some_and(|cus| cus == 0 || product.cus == cus);
+    let memory_fits = |product: &Product| {
+        // Vendors count in GB and drivers report what GiB that makes, less what firmware keeps.
+        let ratio = |bytes: u64| bytes as f64 / (product.memory_gb * 1_073_741_824.0);
+        setup.memory_bytes.is_none_or(|bytes| (0.9..1.05).contains(&ratio(bytes)))
+    };
+    let fits = |product: &&Product| {
+        cus.is_some_and(|cus| cus == 0 || product.cus == cus) && (cus == Some(0) || memory_fits(product))
+    };
     let mut candidates = arch.products.iter().filter(fits);
     let first = candidates.next()?;
     let same = |other: &Product| {
@@ -265,6 +274,17 @@ mod tests {
             assert_eq!(tera(arch, product, pipe, data_type), Some(expected), "{product} {data_type}");
         }
         assert_eq!(tera("gfx950", "MI355X", Matrix, Xf32), None);
+    }
+
+    #[test]
+    fn an_unnamed_gpu_was_unknown_though_compute_units_and_memory_tell_it() {
+        let device = |memory_bytes| {
+            let setup = Setup { cus: Some(304), memory_bytes, ..Setup::default() };
+            peaks(find("gfx942").unwrap(), &setup).device
+        };
+        assert!(device(Some(206_141_652_992)).contains("MI300X"), "{}", device(Some(206_141_652_992)));
+        assert!(device(Some(274_877_906_944)).contains("MI325X"), "{}", device(Some(274_877_906_944)));
+        assert!(!device(None).contains("MI3"), "compute units alone leave two: {}", device(None));
     }
 
     #[test]

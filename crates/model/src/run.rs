@@ -6,7 +6,7 @@ use crate::attribution::{Attribution, Error, Site, attribute};
 use crate::calls::Calls;
 use crate::classify::{Category, Class, Classes, Classifier};
 use crate::recordings::Recordings;
-use crate::stages::{Stage, Stages};
+use crate::stages::{Stage, StagePatterns, Stages};
 use crate::work::GpuWork;
 
 /// A trace and what its rows mean.
@@ -56,7 +56,8 @@ impl<'a> Run<'a> {
     ) -> Result<Self, Error> {
         let attribution = attribute(trace, mapping)?;
         let stages = Stages::of(trace, Some(&attribution));
-        let classes = Classes::of(trace, classifier);
+        let mut classes = Classes::of(trace, classifier);
+        classes.refine(trace, &attribution);
         let (calls, recordings) = (Calls::of(trace), Recordings::of(trace));
         let work = GpuWork::of(trace, &classes, &recordings);
         let rows = (0..work.len()).map(|place| work.row_ref(place)).collect();
@@ -78,6 +79,14 @@ impl<'a> Run<'a> {
             places,
             program,
         })
+    }
+
+    /// The same with stages told by patterns of the user's own, tried before the built-in ones.
+    pub fn with_stage_patterns(mut self, patterns: &StagePatterns) -> Self {
+        if !patterns.is_empty() {
+            self.stages = Stages::with(self.trace, Some(&self.attribution), patterns);
+        }
+        self
     }
 
     /// (start, end) of a row.
@@ -121,7 +130,7 @@ impl<'a> Run<'a> {
 
     /// Its category and backend.
     pub fn class(&self, row: RowRef) -> Option<&Class> {
-        self.classes.of_row(self.trace, row)
+        self.classes.at(self.trace, &self.attribution, row)
     }
 
     /// Its category.

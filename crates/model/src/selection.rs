@@ -66,7 +66,7 @@ impl Run<'_> {
                 .filter(|&stage| self.rows.iter().any(|&row| self.stage(row) == stage))
                 .map(Stage::name)
                 .collect();
-            self.keep(|run, row| run.stage(row) == stage);
+            self.keep(|run, row| stage.covers(run.stage(row)));
             if self.rows.is_empty() {
                 return Err(NothingSelected::NotInStage { stage: stage.name(), present: present.join(", ") });
             }

@@ -69,3 +69,56 @@ fn names_that_are_no_names_are_other() {
         assert_eq!(classifier.classify(name, Kind::Copy).category, Category::Memory, "{name}");
     }
 }
+
+#[test]
+fn kernels_of_newer_stacks_were_other_or_wrong() {
+    let cases = [
+        ("mfma_moe1_silu_mul_afp4_wfp4_bf16_t32x128x256_pm1_async_v32", Category::Moe, "flydsl"),
+        ("mfma_moe2_afp4_wfp4_bf16_cshuffle_t32x128x256_vscale_fix3_fp4opt_v1", Category::Moe, "flydsl"),
+        ("_gluon_deepgemm_fp8_paged_mqa_logits_preshuffle_varctx", Category::Attention, "triton"),
+        (
+            "std::enable_if<(((8) > (0)) && vllm::_typeConvert<c10::BFloat16>::exists), void>::type \
+             vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>(c10::BFloat16*, long)",
+            Category::Norm,
+            "vllm",
+        ),
+        (
+            "fmhaSm100fKernel_QkvBfloat16OBfloat16H128PagedKvCausalVarSeqQ128Kv128",
+            Category::Attention,
+            "flashinfer",
+        ),
+        (
+            "_Z57batched_matrix_multiplication_matrix_core_128x128x16_IGLPILj128ELj128ELj16EEvjjj",
+            Category::Gemm,
+            "unknown",
+        ),
+        ("rejection_random_sample_kernel", Category::Sampling, "vllm"),
+        ("eagle_prepare_next_token_padded_kernel", Category::SchedulerMeta, "vllm"),
+        ("void VerifyTreeGreedy<long, long>(long*)", Category::Sampling, "sglang"),
+        ("void build_tree_efficient<long>(long*)", Category::SchedulerMeta, "sglang"),
+        ("nvjet_tst_128x256_64x4_2x1_v_bz_coopA_TNT", Category::Gemm, "cublas"),
+        (
+            "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_3_64x64x128",
+            Category::Attention,
+            "cudnn",
+        ),
+        (
+            "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize64x64x64_warpgroupsize1x1x1_kernel",
+            Category::Gemm,
+            "cublas",
+        ),
+        ("cutlass_80_wmma_tensorop_bf16_s161616gemm_bf16_16x16_128x2_tn_align8", Category::Gemm, "cutlass"),
+    ];
+    let classifier = Classifier::builtin();
+    for (name, category, backend) in cases {
+        let class = classifier.classify(name, Kind::Kernel);
+        assert_eq!((class.category, &*class.backend), (category, backend), "{name} by {}", class.rule);
+    }
+}
+
+#[test]
+fn a_return_type_with_a_comparison_was_shown_as_the_kernel() {
+    let name = "std::enable_if<(((8) > (0)) && vllm::_typeConvert<c10::BFloat16>::exists), void>::type \
+                vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>(c10::BFloat16*, long)";
+    assert_eq!(rocm_perf_model::names::display_name(name), "vllm fused_add_rms_norm");
+}

@@ -170,3 +170,90 @@ fn replayed_layers_of_a_real_step_are_counted() {
     assert_eq!(layers.period, 15);
     assert!((35..=36).contains(&layers.count), "{layers:?}");
 }
+
+#[test]
+fn annotations_on_gpu_lanes_alone_told_no_stage() {
+    let event = |cat: &str, name: &str, ts: u32, dur: u32, args: &str| {
+        format!(
+            r#"{{"ph":"X","cat":"{cat}","name":"{name}","pid":0,"tid":7,"ts":{ts},"dur":{dur},"args":{args}}}"#
+        )
+    };
+    let kernel = |ts: u32| event("kernel", "k", ts, 5, r#"{"device":0,"stream":7,"correlation":1}"#);
+    let note = |name: &str, ts: u32| event("gpu_user_annotation", name, ts, 100, "{}");
+    let events = [
+        note("step[DRAFT_EXTEND_V2 bs=4 toks=16]", 0),
+        kernel(10),
+        note("step[TARGET_VERIFY bs=4]", 200),
+        kernel(210),
+        note("step[EXTEND bs=1 toks=512]", 400),
+        kernel(410),
+        kernel(600),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.json");
+    std::fs::write(&path, format!(r#"{{"traceEvents":[{}]}}"#, events.join(","))).unwrap();
+    let trace = ingest::read(&[path], &attribution::needs(), &Progress::default()).unwrap();
+    let stages = Stages::of(&trace, None);
+    let found: Vec<_> = all_kernels(&trace).map(|row| stages.stage(row)).collect();
+    assert_eq!(found, [Stage::Draft, Stage::Verify, Stage::Prefill, Stage::Other]);
+}
+
+#[test]
+fn steps_of_the_draft_model_were_merged_with_those_of_the_target() {
+    let mut run = Run::new("x.json");
+    run.region("user_annotation", "draft", 0, 0, 100);
+    run.region("user_annotation", "step[DECODE bs=4]", 0, 10, 50);
+    run.region("user_annotation", "verify", 0, 200, 300);
+    run.region("user_annotation", "draft_extend", 0, 400, 500);
+    run.region("user_annotation", "step[DECODE bs=4]", 0, 600, 700);
+    for at in [20, 210, 410, 610] {
+        run.launch(0, at, 1);
+    }
+    let (trace, stages) = run.stages();
+    let found: Vec<_> = all_kernels(&trace).map(|row| stages.stage(row)).collect();
+    assert_eq!(found, [Stage::Draft, Stage::Verify, Stage::Draft, Stage::Decode]);
+}
+
+#[test]
+fn annotations_that_people_write_were_other() {
+    let mut run = Run::new("x.json");
+    run.region("user_annotation", "ProfilerStep#0", 0, 0, 1000);
+    run.region("user_annotation", "prefill", 0, 10, 50);
+    run.region("user_annotation", "decode_3", 0, 100, 150);
+    run.region("user_annotation", "forward", 0, 200, 250);
+    run.region("user_annotation", "backward", 0, 300, 350);
+    run.region("user_annotation", "optimizer step", 0, 400, 450);
+    for at in [20, 110, 210, 310, 410, 500] {
+        run.launch(0, at, 1);
+    }
+    let (trace, stages) = run.stages();
+    let found: Vec<_> = all_kernels(&trace).map(|row| stages.stage(row)).collect();
+    use Stage::{Backward, Decode, Forward, Optimizer, Other, Prefill};
+    assert_eq!(found, [Prefill, Decode, Forward, Backward, Optimizer, Other]);
+    let numbers: Vec<_> =
+        all_kernels(&trace).map(|row| stages.step(row).map(|s| stages.steps[s].number)).collect();
+    assert_eq!(numbers, [Some(0); 6], "all of one step of the profiler");
+}
+
+#[test]
+fn plain_words_inside_the_steps_of_a_framework_tell_nothing() {
+    let mut run = Run::new("x.json");
+    run.region("user_annotation", "step[DECODE bs=4]", 0, 0, 100);
+    run.region("user_annotation", "forward", 0, 10, 50);
+    run.launch(0, 20, 1);
+    let (trace, stages) = run.stages();
+    assert_eq!(stages.stage(RowRef::kernel(0)), Stage::Decode);
+    assert_eq!(trace.kernels.len(), 1);
+}
+
+#[test]
+fn patterns_of_the_users_own_come_first() {
+    let mut run = Run::new("x.json");
+    run.region("user_annotation", "read the prompt", 0, 0, 100);
+    run.launch(0, 20, 1);
+    run.trace.finish();
+    let mut own = rocm_perf_model::stages::StagePatterns::default();
+    own.add("extend=^read the").unwrap();
+    assert_eq!(Stages::with(&run.trace, None, &own).stage(RowRef::kernel(0)), Stage::Prefill);
+    assert_eq!(Stages::of(&run.trace, None).stage(RowRef::kernel(0)), Stage::Other);
+}

@@ -103,6 +103,8 @@ pub struct Report {
     pub trace_start_ns: Option<i64>,
     /// Findings, most important first.
     pub findings: Vec<Finding>,
+    /// Whether the findings are the answer and the tables their evidence, so that they come first.
+    pub findings_first: bool,
     /// Pictures, in the order to show them.
     pub charts: Vec<chart::Chart>,
     /// Remarks for a person, such as what was left out and how to see it.

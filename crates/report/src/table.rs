@@ -157,12 +157,19 @@ pub struct Table {
     pub rows: Vec<Vec<Value>>,
     /// Rows that `limit` left out.
     pub hidden: usize,
+    /// Shown to people only when they ask for details; always there as data.
+    pub is_detail: bool,
 }
 
 impl Table {
     /// An empty table.
     pub fn new(name: &str, title: &str, columns: Vec<Column>) -> Self {
         Self { name: name.into(), title: title.into(), columns, ..Self::default() }
+    }
+
+    /// A table that people see only when they ask for details.
+    pub fn detail(self) -> Self {
+        Self { is_detail: true, ..self }
     }
 
     /// Adds a row.

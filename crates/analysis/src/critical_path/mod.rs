@@ -56,6 +56,8 @@ pub struct CriticalPathOptions {
     pub infer: bool,
     /// Every segment a row of its own, however many there are.
     pub all_segments: bool,
+    /// By key: what findings would change, for questions about them.
+    pub findings: Vec<(String, Scenario)>,
 }
 
 /// The path of a run and the report about it.
@@ -109,7 +111,18 @@ pub fn critical_path(
     let mut predicted = Vec::new();
     let mut buffer = Vec::new();
     let mut together = Factors::none();
+    let mut engine = None;
     for question in &options.what_if {
+        if question.is_a_scenario() {
+            let engine = engine.get_or_insert_with(|| Engine::of(trace, &classes));
+            let saved = match engine {
+                Some(engine) => question.saving(engine, &options.findings)?,
+                None => 0,
+            };
+            let (name, factor) = (question.name.clone(), Some(question.factor));
+            predicted.push(Predicted { name, factor, span: span - saved });
+            continue;
+        }
         let mut factors = Factors::none();
         factors.add(trace, &run, &classes, question)?;
         together.add(trace, &run, &classes, question)?;
@@ -117,7 +130,7 @@ pub fn critical_path(
         let (name, factor) = (question.name.clone(), Some(question.factor));
         predicted.push(Predicted { name, factor, span: span - saved });
     }
-    if options.what_if.len() > 1 {
+    if options.what_if.iter().filter(|question| !question.is_a_scenario()).count() > 1 {
         let saved = end - together.end(&run, &mut buffer);
         predicted.push(Predicted { name: "all together".into(), factor: None, span: span - saved });
     }

@@ -6,6 +6,7 @@ use trace::{Map, StrId, Trace};
 
 use super::build::Run;
 use super::graph::Dependency;
+use super::scenario::{Engine, Scenario};
 use super::walk::Bound;
 use crate::filters::kernel_pattern;
 use model::classify::{Category, Classes, Kind};
@@ -25,7 +26,17 @@ pub struct WhatIf {
 enum Target {
     Bound(Bound),
     Category(Category),
-    Name(Regex),
+    /// Part of a name in any case, and the same text as a regular expression, which counts where no name holds it.
+    Name {
+        part: Regex,
+        pattern: Option<Regex>,
+    },
+    /// What stands between slashes.
+    Pattern(Regex),
+    /// Waits of streams for events of others.
+    EventWaits,
+    /// What a finding would remove, by its key.
+    Finding(String),
 }
 
 /// A question that cannot be asked.
@@ -48,6 +59,9 @@ pub enum WhatIfError {
     /// Nothing of that name.
     #[error("no kernel, copy or kind of time is called `{0}`")]
     Unmatched(String),
+    /// No such finding.
+    #[error("no finding of this run has the key `{0}`, or what it would change cannot be propagated")]
+    Finding(String),
 }
 
 impl std::str::FromStr for WhatIf {
@@ -62,9 +76,19 @@ impl std::str::FromStr for WhatIf {
         let factor = factor.parse::<f64>().ok().filter(|factor| factor.is_finite() && *factor >= 0.0);
         let factor = factor.ok_or_else(|| WhatIfError::Factor(text.into()))?;
         let pattern = |text: &str| {
-            let regex = kernel_pattern(text);
-            regex.map(Target::Name).map_err(|why| WhatIfError::Pattern { text: text.into(), why })
+            let wrong = |why| WhatIfError::Pattern { text: text.into(), why };
+            if let Some(inner) = text.strip_prefix('/').and_then(|text| text.strip_suffix('/')) {
+                return kernel_pattern(inner).map(Target::Pattern).map_err(wrong);
+            }
+            let part = kernel_pattern(&format!("(?i){}", regex::escape(text))).map_err(wrong)?;
+            Ok(Target::Name { part, pattern: kernel_pattern(text).ok() })
         };
+        if let Some(key) = name.strip_prefix("finding:") {
+            return Ok(Self { name: name.to_string(), factor, target: Target::Finding(key.to_string()) });
+        }
+        if name == "wait" {
+            return Ok(Self { name: name.to_string(), factor, target: Target::EventWaits });
+        }
         let bound = Bound::ALL.into_iter().find(|bound| bound.name() == name && *bound != Bound::Idle);
         let target = match (name.strip_prefix("kernel:"), bound, Category::parse(name)) {
             (Some(name), _, _) => pattern(name)?,
@@ -73,6 +97,43 @@ impl std::str::FromStr for WhatIf {
             (None, None, None) => pattern(name)?,
         };
         Ok(Self { name: name.to_string(), factor, target })
+    }
+}
+
+impl WhatIf {
+    /// Whether it asks what a finding would remove.
+    pub fn is_about_a_finding(&self) -> bool {
+        matches!(self.target, Target::Finding(_))
+    }
+
+    /// Whether it changes more than the time that work takes.
+    pub(super) fn is_a_scenario(&self) -> bool {
+        matches!(self.target, Target::Finding(_) | Target::EventWaits)
+    }
+
+    /// What such a question saves; a factor between 0 and 1 leaves that share of it.
+    pub(super) fn saving(
+        &self,
+        engine: &Engine,
+        findings: &[(String, Scenario)],
+    ) -> Result<i64, WhatIfError> {
+        let all = match &self.target {
+            Target::Finding(key) => {
+                let found = findings.iter().find(|(other, _)| other == key);
+                let (_, scenario) = found.ok_or_else(|| WhatIfError::Finding(key.clone()))?;
+                engine.saving(scenario)
+            }
+            _ => {
+                let waits = engine.event_waits();
+                if waits.is_empty() {
+                    return Err(WhatIfError::Unmatched(self.name.clone()));
+                }
+                let mut scenario = Scenario::default();
+                waits.iter().for_each(|&(_, waiting)| scenario.without_event_wait(waiting));
+                engine.saving(&scenario)
+            }
+        };
+        Ok((all as f64 * (1.0 - self.factor.min(1.0))).round() as i64)
     }
 }
 
@@ -127,6 +188,23 @@ impl Factors {
         let works = &run.works;
         let mut decided: Map<(StrId, bool), bool> = Map::default();
         let mut any = false;
+        let holds = |pattern: &Regex, name: StrId| {
+            let text = trace.strings.get(name);
+            pattern.is_match(text)
+                || pattern.is_match(&names::demangle(text))
+                || pattern.is_match(&names::display_name(text))
+        };
+        let name_pattern = match &what_if.target {
+            Target::Pattern(pattern) => Some(pattern),
+            Target::Name { part, pattern } => {
+                let mut names: Vec<StrId> = works.name.clone();
+                names.sort_unstable();
+                names.dedup();
+                let is_part = names.iter().any(|&name| holds(part, name));
+                if is_part { Some(part) } else { pattern.as_ref() }
+            }
+            _ => None,
+        };
         self.work.resize(works.len(), 1.0);
         for work in 0..works.len() {
             let (name, copy) = (works.name[work], works.is_copy_row[work]);
@@ -135,10 +213,9 @@ impl Factors {
                 Target::Category(category) => *decided.entry((name, copy)).or_insert_with(|| {
                     !copy && classes.get(name, Kind::Kernel).is_some_and(|class| class.category == *category)
                 }),
-                Target::Name(pattern) => *decided.entry((name, copy)).or_insert_with(|| {
-                    let text = trace.strings.get(name);
-                    pattern.is_match(text) || pattern.is_match(&names::demangle(text))
-                }),
+                _ => *decided
+                    .entry((name, copy))
+                    .or_insert_with(|| name_pattern.is_some_and(|pattern| holds(pattern, name))),
             };
             if meant {
                 self.work[work] *= what_if.factor;
@@ -184,7 +261,7 @@ mod tests {
         let ask = |text: &str| text.parse::<WhatIf>();
         assert!(matches!(ask("copy=0").unwrap().target, Target::Bound(Bound::Copy)));
         assert!(matches!(ask("gemm=0.5").unwrap().target, Target::Category(Category::Gemm)));
-        assert!(matches!(ask("kernel:copy=0.5").unwrap().target, Target::Name(_)));
+        assert!(matches!(ask("kernel:copy=0.5").unwrap().target, Target::Name { .. }));
         let named = ask("Cijk_A=b = 2").unwrap();
         assert_eq!((named.name.as_str(), named.factor), ("Cijk_A=b", 2.0));
         assert_eq!(ask("gemm").unwrap_err(), WhatIfError::Shape("gemm".into()));
@@ -192,6 +269,10 @@ mod tests {
         for wrong in ["gemm=-1", "gemm=fast", "gemm=inf", "gemm="] {
             assert_eq!(ask(wrong).unwrap_err(), WhatIfError::Factor(wrong.into()));
         }
-        assert!(matches!(ask("a(=1").unwrap_err(), WhatIfError::Pattern { .. }));
+        // A name pasted from a table is a name, whatever brackets it has.
+        assert!(matches!(ask("a(b<int>[4]=1").unwrap().target, Target::Name { pattern: None, .. }));
+        assert!(matches!(ask("/a(/=1").unwrap_err(), WhatIfError::Pattern { .. }));
+        assert!(matches!(ask("wait=0").unwrap().target, Target::EventWaits));
+        assert!(ask("finding:idle-gpu:load_batch=0").unwrap().is_about_a_finding());
     }
 }

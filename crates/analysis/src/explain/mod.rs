@@ -116,14 +116,33 @@ pub fn present(context: &Run, explained: &Explained, options: &VerdictOptions) -
     }
     report.findings = explained.findings.clone();
     report.trace_start_ns = context.trace.bounds().map(|(first, _)| first);
+    report.findings_first = true;
+    report.notes.push(rules_in_a_line(&explained.judgements).into());
     report.tables = vec![idle::table(context.trace, &explained.accounts), table];
     report
+}
+
+/// `12 rules are clear; 3 cannot judge: straggler (one rank only) …`
+fn rules_in_a_line(judgements: &[Judgement]) -> String {
+    let clear = judgements.iter().filter(|one| one.cannot.is_none() && one.findings.is_empty()).count();
+    let silent: Vec<String> = judgements
+        .iter()
+        .filter_map(|one| one.cannot.as_ref().map(|why| format!("{} ({why})", one.rule.id)))
+        .collect();
+    let rules = |count: usize| if count == 1 { "1 rule is".into() } else { format!("{count} rules are") };
+    match silent.len() {
+        0 => format!("{} clear", rules(clear)),
+        count => format!("{} clear; {count} cannot judge: {}", rules(clear), silent.join(", ")),
+    }
 }
 
 /// [`compute`] and [`present`] in one.
 pub fn explain(context: &Run, only: &[String]) -> Report {
     present(context, &compute(context, only), &VerdictOptions::default())
 }
+
+/// Name of the table of rules.
+pub const RULES_TABLE: &str = "rules";
 
 /// The table `rules`, still empty.
 pub fn rules_table() -> Table {
@@ -135,7 +154,7 @@ pub fn rules_table() -> Table {
         Column::text("why"),
         Column::text("finds").detail(),
     ];
-    Table::new("rules", "Rules", columns)
+    Table::new(RULES_TABLE, "Rules", columns).detail()
 }
 
 /// A row of it.

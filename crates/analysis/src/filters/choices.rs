@@ -207,15 +207,16 @@ pub(super) fn stages(filters: &Filters, trace: &Trace, selection: &mut Selection
     if filters.stages.is_empty() {
         return Ok(());
     }
-    let stages = Stages::of(trace, None);
+    let stages = Stages::with(trace, None, &filters.stage_patterns);
     let present = stages.present();
-    if let Some(absent) = filters.stages.iter().find(|stage| !present.contains(stage)) {
+    let is_there = |wanted: &&Stage| present.iter().any(|&stage| wanted.covers(stage));
+    if let Some(absent) = filters.stages.iter().find(|wanted| !is_there(wanted)) {
         let told = gpu_rows(trace).any(|row| stages.told_by(row) != StageSource::None);
         let names: Vec<&str> = present.iter().map(|stage: &Stage| stage.name()).collect();
         let present = if told { names.join(", ") } else { "no step annotation that tells a stage".into() };
         return Err(FilterError::NoSuch { what: "GPU work of stage", wanted: absent.name().into(), present });
     }
-    keep_work(trace, selection, |row| filters.stages.contains(&stages.stage(row)));
+    keep_work(trace, selection, |row| filters.stages.iter().any(|wanted| wanted.covers(stages.stage(row))));
     Ok(())
 }
 

@@ -20,7 +20,7 @@ use regex::Regex;
 use trace::{Kept, Moment, Needs, Ns, Selection, Subset, Trace, Window};
 
 use model::classify::Classifier;
-use model::stages::Stage;
+use model::stages::{Stage, StagePatterns};
 
 /// One end of a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +54,8 @@ pub struct Filters {
     pub pids: Vec<i64>,
     /// Stages of serving.
     pub stages: Vec<Stage>,
+    /// Patterns of the user's own that tell stages.
+    pub stage_patterns: StagePatterns,
 }
 
 impl Filters {

@@ -30,6 +30,8 @@ pub(super) struct Group {
     pub module: Option<Regex>,
     /// On the name, the op or the module.
     pub any: Option<Regex>,
+    /// On the name or the op: what the kernel does, not where it is.
+    pub what: Option<Regex>,
     /// Must not hold of the name or the op.
     pub not: Option<Regex>,
     /// A small kernel of a category that otherwise counts as main.
@@ -84,6 +86,22 @@ pub(super) struct FusedPath {
     /// Whether that was seen on ROCm, and not only named by others.
     #[serde(default)]
     pub verified: bool,
+    /// It fires for steps of at most so many tokens.
+    pub max_tokens: Option<u64>,
+    /// It is for models of this kind only.
+    pub model_kind: Option<ModelKind>,
+    /// The library that the switch turns on: no advice where the trace shows it on.
+    pub turns_on: Option<String>,
+}
+
+/// Kinds of models that a fused kernel may be limited to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum ModelKind {
+    /// Text only.
+    Text,
+    /// Images or video as well: positions have three dimensions.
+    VisionLanguage,
 }
 
 /// Kernels that exist as one.
@@ -97,6 +115,16 @@ pub(super) struct Fusion {
     pub between: usize,
     /// Neighbours must work on tensors of the same size, where sizes are known.
     pub same_size: bool,
+    /// Neighbours must come from one module or one function of the model, where both are known.
+    pub same_place: bool,
+    /// Dimensions that the tensors must have, where shapes are known.
+    pub dims: Option<usize>,
+    /// Matches that a step has at most; more of them are something else.
+    pub most_per_step: Option<usize>,
+    /// Looked for before the others.
+    pub first: bool,
+    /// Id of its findings, when it is a rule of its own.
+    pub finding: Option<String>,
     /// The fused kernel when it runs already: on its name or op.
     pub active: Option<Regex>,
     /// Words of which the model's name or modules must have one; all models when empty.
@@ -116,6 +144,7 @@ struct GroupText {
     op: Option<String>,
     module: Option<String>,
     any: Option<String>,
+    what: Option<String>,
     not: Option<String>,
     #[serde(default)]
     helper: bool,
@@ -133,6 +162,13 @@ struct FusionText {
     between: usize,
     #[serde(default)]
     same_size: bool,
+    #[serde(default)]
+    same_place: bool,
+    dims: Option<usize>,
+    most_per_step: Option<usize>,
+    #[serde(default)]
+    first: bool,
+    finding: Option<String>,
     active: Option<String>,
     #[serde(default)]
     models: Vec<String>,
@@ -216,10 +252,11 @@ impl Group {
             op: pattern(text.op)?,
             module: pattern(text.module)?,
             any: pattern(text.any)?,
+            what: pattern(text.what)?,
             not: pattern(text.not)?,
             helper: text.helper,
         };
-        let texts = [&group.name, &group.op, &group.module, &group.any];
+        let texts = [&group.name, &group.op, &group.module, &group.any, &group.what];
         if group.category.is_empty() && texts.iter().all(|text| text.is_none()) {
             return Err("it takes every kernel".into());
         }
@@ -243,6 +280,11 @@ impl Fusion {
             per: text.per,
             between: text.between,
             same_size: text.same_size,
+            same_place: text.same_place,
+            dims: text.dims,
+            most_per_step: text.most_per_step,
+            first: text.first,
+            finding: text.finding,
             models: text.models,
             min_ranks: text.min_ranks,
             paths: text.paths,
@@ -252,12 +294,12 @@ impl Fusion {
 
     /// Kernels that it makes superfluous at least; of equal ones those that one framework has come first,
     /// because what holds for every program says less.
-    fn specificity(&self, groups: &[Group]) -> (usize, bool, usize) {
+    fn specificity(&self, groups: &[Group]) -> (bool, usize, bool, usize) {
         let beside_main =
             |step: &&Step| !step.passes && step.groups.iter().all(|&group| !groups[group].is_main());
         let small = self.steps.iter().filter(beside_main).map(|step| step.min).sum();
         let all = self.steps.iter().map(|step| step.min).sum();
-        (small, self.paths.iter().any(|path| path.framework != "any"), all)
+        (self.first, small, self.paths.iter().any(|path| path.framework != "any"), all)
     }
 }
 

@@ -7,6 +7,7 @@ use trace::{Map, RowRef, StrId, Table};
 use super::catalogue::{FusionCatalogue, Group, is_main};
 use model::Run;
 use model::attribution::SiteId;
+use model::classify::Category;
 use model::names::canonical;
 use model::stages::Stage;
 
@@ -22,6 +23,10 @@ pub(super) struct Item {
     pub kind: u32,
     /// Whether its category is that of main work.
     pub main: bool,
+    /// Whether it only moves data.
+    pub moves: bool,
+    /// The replay that it belongs to, numbered from 1; 0 for work that was launched by itself.
+    pub replay: u32,
 }
 
 /// All lanes, and which groups each kind of kernel is in.
@@ -46,6 +51,10 @@ impl Lanes {
     pub fn of(context: &Run<'_>, catalogue: &FusionCatalogue) -> Self {
         let mut kinds = Kinds::default();
         let mut lanes: BTreeMap<u32, Vec<Item>> = BTreeMap::new();
+        let mut replay_of: Map<RowRef, u32> = Map::default();
+        for (number, replay) in context.attribution.replays.iter().enumerate() {
+            replay_of.extend(replay.rows.iter().map(|&row| (row, number as u32 + 1)));
+        }
         for &row in &context.rows {
             let (start, end) = context.time(row);
             let item = Item {
@@ -56,6 +65,8 @@ impl Lanes {
                 step: context.stages.step(row),
                 kind: kinds.of(context, row),
                 main: is_main(context.category(row)),
+                moves: context.category(row) == Category::Memory,
+                replay: replay_of.get(&row).copied().unwrap_or(0),
             };
             if let Some(place) = context.place(row) {
                 lanes.entry(context.work.stream[place]).or_default().push(item);
@@ -136,5 +147,11 @@ fn texts_fit(group: &Group, name: &str, op: &str, module: &str) -> bool {
     };
     let any_fits = group.any.as_ref().is_none_or(|any| [name, op, module].iter().any(|t| any.is_match(t)));
     let forbidden = group.not.as_ref().is_some_and(|not| not.is_match(name) || not.is_match(op));
-    fits(&group.name, name) && fits(&group.op, op) && fits(&group.module, module) && any_fits && !forbidden
+    let what_fits = group.what.as_ref().is_none_or(|what| what.is_match(name) || what.is_match(op));
+    what_fits
+        && fits(&group.name, name)
+        && fits(&group.op, op)
+        && fits(&group.module, module)
+        && any_fits
+        && !forbidden
 }

@@ -91,7 +91,7 @@ impl Search<'_, '_, '_> {
             if !self.goes_on(place) {
                 return None;
             }
-            if let Some(main) = self.role(step, place).filter(|_| self.fits_size(place)) {
+            if let Some(main) = self.role(step, place).filter(|_| self.may_take(place)) {
                 return Some((place, main));
             }
             // Main work in between does something else in the meantime.
@@ -102,7 +102,7 @@ impl Search<'_, '_, '_> {
         None
     }
 
-    /// Whether the row is there, free, and of the same stage and step as the first.
+    /// Whether the row is there, free, and of the same stage, step and replay as the first.
     fn goes_on(&self, place: usize) -> bool {
         let Some(item) = self.items.get(place) else { return false };
         if self.taken[place] {
@@ -110,7 +110,7 @@ impl Search<'_, '_, '_> {
         }
         self.places.first().is_none_or(|&(first, _)| {
             let first = &self.items[first];
-            (first.stage, first.step) == (item.stage, item.step)
+            (first.stage, first.step, first.replay) == (item.stage, item.step, item.replay)
         })
     }
 
@@ -121,8 +121,21 @@ impl Search<'_, '_, '_> {
         Some(item.main && !self.helpers[group])
     }
 
-    fn fits_size(&mut self, place: usize) -> bool {
-        let Some(&(before, _)) = self.places.last().filter(|_| self.fusion.same_size) else { return true };
-        self.sizes.may_hand_on(self.items[before].row, self.items[place].row)
+    /// Whether a row may read what the one before it wrote.
+    fn may_take(&mut self, place: usize) -> bool {
+        let item = self.items[place];
+        if self.fusion.dims.is_some_and(|dims| self.sizes.dims(item.row).is_some_and(|known| known != dims)) {
+            return false;
+        }
+        let Some(&(before, _)) = self.places.last() else { return true };
+        let before = self.items[before];
+        if self.fusion.same_place && !self.sizes.one_place(before.row, item.row) {
+            return false;
+        }
+        if !self.fusion.same_size {
+            return true;
+        }
+        // Nobody copies a copy: two in a row are of two tensors.
+        !(before.moves && item.moves) && self.sizes.may_hand_on(before.row, item.row)
     }
 }

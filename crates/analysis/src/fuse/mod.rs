@@ -9,7 +9,8 @@
 //! neighbours on one stream, in order, in one stage and step, about once per layer; a kernel belongs to one
 //! sequence at most. Main work (matrix products, attention, experts, collectives, convolutions) may be part of
 //! a sequence, but its time is never counted as something to win. A kernel that is fused already is in no
-//! sequence, and is told as such.
+//! sequence, and is told as such. What must hold besides (tokens of the step, kind of the model, a library that is
+//! off) is in the catalogue too; where the trace does not tell, it is taken to hold.
 //!
 //! Confidence counts three facts: the sequence occurs once per layer (`regular`), its kernels are traced
 //! back to an op or module (`located`), and the program's own framework is known to have the fused kernel on
@@ -31,7 +32,7 @@ pub use catalogue::FusionCatalogue;
 use report::{Finding, Table};
 use trace::{Map, RowRef};
 
-use self::catalogue::{FusedPath, Fusion, Per, Rocm};
+use self::catalogue::{FusedPath, Fusion, ModelKind, Per, Rocm};
 use self::lanes::Lanes;
 use self::matching::{Match, Taken, find};
 pub(crate) use self::program::Program;
@@ -74,6 +75,10 @@ pub struct FuseInstance {
     pub gaps_ns: i64,
     /// Most that can be won.
     pub gain_ceiling_ns: i64,
+    /// Part of that which is kernels' own time.
+    pub gain_gpu_ns: i64,
+    /// Part of that which is idle time before their launches.
+    pub gain_host_ns: i64,
 }
 
 /// How sure a row is.
@@ -138,6 +143,8 @@ pub fn fuse_with(context: &Run<'_>, catalogue: &FusionCatalogue) -> Fuse {
             continue;
         };
         let matches = find(&search.lanes, &search.helpers, &mut sizes, fusion, &mut taken);
+        let (matches, unfit) = search.fitting(fusion, path, matches, &mut sizes);
+        search.release(&unfit, &mut taken);
         for (stage, matches) in search.by_stage(matches) {
             let all: Vec<&Match> = matches.iter().collect();
             let regularity = regular::regularity(&search.lanes, &calls, stage, &all);
@@ -184,7 +191,9 @@ impl Search<'_> {
         if self.program.has_fewer_ranks(fusion.min_ranks) || !self.program.model_is(&fusion.models) {
             return None;
         }
-        let there = |path: &&FusedPath| self.program.platform == Platform::Cuda || path.rocm != Rocm::No;
+        let there = |path: &&FusedPath| {
+            (self.program.platform == Platform::Cuda || path.rocm != Rocm::No) && self.is_for_program(path)
+        };
         let mut paths = fusion.paths.iter().filter(there);
         match self.program.framework {
             None => paths.next(),
@@ -193,6 +202,55 @@ impl Search<'_> {
                 own.or_else(|| paths.find(|path| path.framework == "any"))
             }
         }
+    }
+
+    /// Whether the preconditions of a path may hold for this program.
+    fn is_for_program(&self, path: &FusedPath) -> bool {
+        let kind = match path.model_kind {
+            None => true,
+            Some(ModelKind::VisionLanguage) => self.program.reads_images(),
+            Some(ModelKind::Text) => !self.program.reads_images(),
+        };
+        kind && !path.turns_on.as_ref().is_some_and(|library| self.program.uses(library))
+    }
+
+    /// The matches that the preconditions on tokens and steps leave, and the others.
+    fn fitting(
+        &self,
+        fusion: &Fusion,
+        path: &FusedPath,
+        matches: Vec<Match>,
+        sizes: &mut Sizes<'_>,
+    ) -> (Vec<Match>, Vec<Match>) {
+        let first = |found: &Match| &self.lanes.lanes[found.lane][found.places[0].0];
+        let mut per_step: Map<Option<usize>, usize> = Map::default();
+        for found in &matches {
+            *per_step.entry(first(found).step).or_default() += 1;
+        }
+        matches.into_iter().partition(|found| {
+            let item = first(found);
+            let few =
+                fusion.most_per_step.is_none_or(|most| per_step[&item.step] <= most || item.step.is_none());
+            let short = path
+                .max_tokens
+                .is_none_or(|most| self.tokens(found, sizes).is_none_or(|tokens| tokens <= most));
+            few && short
+        })
+    }
+
+    /// Tokens that a match handles: what its ops' shapes say, else what its step's name says.
+    fn tokens(&self, found: &Match, sizes: &mut Sizes<'_>) -> Option<u64> {
+        let items = &self.lanes.lanes[found.lane];
+        let by_shape = found.places.iter().filter(|(_, main)| !main);
+        let by_shape = by_shape.filter_map(|&(place, _)| sizes.tokens(items[place].row)).min();
+        by_shape.or_else(|| {
+            let step = &self.context.stages.steps[items[found.places[0].0].step?];
+            let (context, generation) = (step.context_tokens, step.generation_tokens);
+            match (context, generation) {
+                (None, None) => None,
+                _ => Some(context.unwrap_or(0) + generation.unwrap_or(0)),
+            }
+        })
     }
 
     fn is_for_unknown_model(&self, fusion: &Fusion) -> bool {

@@ -31,7 +31,28 @@ pub(crate) struct Program {
     model: String,
     ranks: Option<u64>,
     pub platform: Platform,
+    /// Libraries whose kernels or Python files are in the trace.
+    libraries: Vec<&'static str>,
 }
+
+/// Libraries that can be turned on, with what their backends and files begin with.
+const LIBRARIES: &[&str] = &["aiter"];
+
+/// Words of models that read images or video.
+const VISION: &[&str] = &[
+    "vision",
+    "visual",
+    "_vl",
+    "-vl",
+    "vl_",
+    "vlfor",
+    "omni",
+    "llava",
+    "internvl",
+    "pixtral",
+    "mrope",
+    "multimodal",
+];
 
 impl Program {
     pub fn of(context: &Run<'_>) -> Self {
@@ -49,7 +70,18 @@ impl Program {
             model: model_words(context),
             ranks: context.program.ranks.or_else(|| ranks(context.trace)),
             platform: Platform::of(context.trace),
+            libraries: LIBRARIES.iter().copied().filter(|library| runs(context, library)).collect(),
         }
+    }
+
+    /// Whether the trace shows that a library is on already.
+    pub fn uses(&self, library: &str) -> bool {
+        self.libraries.contains(&library)
+    }
+
+    /// Whether the model is known to read images or video too.
+    pub fn reads_images(&self) -> bool {
+        VISION.iter().any(|word| self.model.contains(word))
     }
 
     /// Whether the model is known to have one of these words in its name; true without words.
@@ -66,6 +98,18 @@ impl Program {
     pub fn has_fewer_ranks(&self, least: u32) -> bool {
         self.ranks.is_some_and(|ranks| ranks < u64::from(least))
     }
+}
+
+fn runs(context: &Run<'_>, library: &str) -> bool {
+    let by_backend = context
+        .rows
+        .iter()
+        .any(|&row| context.class(row).is_some_and(|class| class.backend.starts_with(library)));
+    by_backend
+        || context.attribution.sites.iter().any(|site| {
+            let op = context.attribution.text(site.cpu_op);
+            op.strip_prefix(library).is_some_and(|rest| rest.starts_with("::"))
+        })
 }
 
 fn framework_of(context: &Run<'_>, site: &Site) -> Option<&'static str> {

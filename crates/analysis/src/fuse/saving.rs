@@ -21,6 +21,10 @@ pub(super) struct Saving {
     pub gaps_ns: i64,
     pub ceiling_ns: i64,
     pub saving_ns: i64,
+    /// Part of the ceiling that is kernels' own time.
+    pub gpu_ns: i64,
+    /// Part of the ceiling that is idle time before their launches.
+    pub host_ns: i64,
     pub launches: usize,
     /// Absent when the shapes of a kernel are not known.
     pub bytes: Option<u64>,
@@ -64,7 +68,8 @@ pub(super) fn saving(items: &[Item], found: &Match, longest_gap: i64, sizes: &mu
     let (by_bytes, bytes) = not_moved(items, found, &parts, sizes);
     let saving_ns = if mains > 0 { ceiling_ns } else { (gaps_ns + by_bytes).min(ceiling_ns) };
     let launches = parts.len() - mains.max(1).min(parts.len());
-    Saving { related_ns, gaps_ns, ceiling_ns, saving_ns, launches, bytes }
+    let (gpu_ns, host_ns) = (ceiling_ns - gaps_ns, gaps_ns);
+    Saving { related_ns, gaps_ns, ceiling_ns, saving_ns, gpu_ns, host_ns, launches, bytes }
 }
 
 /// Time and bytes of what the kernels hand on through memory: written by the one and read by a later one.

@@ -33,6 +33,10 @@ pub(super) struct Tensors {
     pub listed: Vec<(u64, u64)>,
     /// Bytes read and written.
     pub moved: u64,
+    /// First dimension of the largest, or of what a look-up handles: the tokens.
+    pub rows: u64,
+    /// Dimensions of the largest.
+    pub dims: usize,
 }
 
 /// Tensors of every site, read once.
@@ -56,6 +60,32 @@ impl<'a> Sizes<'a> {
             tensors(text(facts.cpu_op), text(facts.input_dims), text(facts.input_types))
         };
         self.known.entry(site).or_insert_with(read).as_ref()
+    }
+
+    /// How many dimensions the largest tensor of a row's op has, where the trace tells.
+    pub fn dims(&mut self, row: RowRef) -> Option<usize> {
+        self.of(row).map(|tensors| tensors.dims)
+    }
+
+    /// How many tokens a row's op handles, where the trace tells.
+    pub fn tokens(&mut self, row: RowRef) -> Option<u64> {
+        self.of(row).map(|tensors| tensors.rows)
+    }
+
+    /// Whether two rows come from one module, or from one function of the model; true where that is not known.
+    pub fn one_place(&self, a: RowRef, b: RowRef) -> bool {
+        let (a, b) = (self.context.site(a), self.context.site(b));
+        let text = |id| self.context.attribution.text(id);
+        let same = |a: &str, b: &str| a.is_empty() || b.is_empty() || a == b;
+        let frames = |site: &model::attribution::Site| {
+            [site.model_frame, site.location]
+                .map(text)
+                .into_iter()
+                .find(|frame| !frame.is_empty())
+                .unwrap_or("")
+        };
+        let known = !a.module.is_empty() && !b.module.is_empty();
+        known && a.module == b.module || same(&without_line(frames(a)), &without_line(frames(b)))
     }
 
     /// Whether two ops have tensors of one size, so that the one may hand its result to the other; true when
@@ -94,6 +124,8 @@ fn tensors(op: &str, dims: &str, types: &str) -> Option<Tensors> {
     let mut listed: Vec<(u64, u64)> = shapes.iter().map(|shape| (shape.elements, shape.bytes)).collect();
     listed.sort_unstable_by(|a, b| b.cmp(a));
     let largest = listed.first()?.1;
+    let main = shapes.iter().max_by_key(|shape| shape.elements)?;
+    let (rows, dims) = (main.rows, main.dims);
     let all = listed.iter().fold(0u64, |all, &(_, bytes)| all.saturating_add(bytes));
     // A look-up writes as much as it reads; ops of `aten` give a new tensor unless their name ends in an
     // underscore; others list what they write.
@@ -103,11 +135,20 @@ fn tensors(op: &str, dims: &str, types: &str) -> Option<Tensors> {
         (false, true) => largest,
         (false, false) => 0,
     };
-    Some(Tensors { listed, moved: all.saturating_add(written) })
+    Some(Tensors { listed, moved: all.saturating_add(written), rows, dims })
+}
+
+/// `qwen2.py(54): forward` as `qwen2.py: forward`.
+fn without_line(frame: &str) -> String {
+    match (frame.find('('), frame.find("):")) {
+        (Some(open), Some(close)) if open < close => format!("{}{}", &frame[..open], &frame[close + 1..]),
+        _ => frame.to_string(),
+    }
 }
 
 struct Shape {
     rows: u64,
+    dims: usize,
     elements: u64,
     bytes: u64,
 }
@@ -129,7 +170,7 @@ fn collect(shape: &Value, element: u64, into: &mut Vec<Shape>) {
     }
     let elements = parts.iter().map(Value::as_u64).try_fold(1u64, |all, n| all.checked_mul(n?));
     if let (Some(elements), Some(rows)) = (elements, parts[0].as_u64()) {
-        into.push(Shape { rows, elements, bytes: elements.saturating_mul(element) });
+        into.push(Shape { rows, dims: parts.len(), elements, bytes: elements.saturating_mul(element) });
     }
 }
 

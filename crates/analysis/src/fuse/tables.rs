@@ -27,7 +27,9 @@ fn table() -> Table {
         Column::int("related_ns", Unit::Ns).key(),
         Column::int("time_share_pct", Unit::Pct).key(),
         Column::int("gain_ceiling_ns", Unit::Ns).key(),
-        Column::int("saving_ns", Unit::Ns),
+        Column::int("gain_gpu_ns", Unit::Ns),
+        Column::int("gain_host_ns", Unit::Ns),
+        Column::int("saving_ns", Unit::Ns).detail(),
         Column::int("launches_removed", Unit::None).detail(),
         Column::int("not_moved_bytes", Unit::Bytes).detail(),
         normal("evidence"),
@@ -65,6 +67,7 @@ pub(super) fn show(
     found.retain(|one| one.related_ns() > 0 && percent(one.related_ns(), wholes[&one.stage]) >= least);
     left_out.small = before - found.len();
     let gain = |one: &Opportunity<'_>| one.sum(|saving| saving.ceiling_ns);
+    found.retain(|one| gain(one) > 0);
     found.sort_by_key(|one| {
         (one.stage, std::cmp::Reverse((gain(one), one.related_ns())), one.fusion.id.clone())
     });
@@ -120,6 +123,8 @@ impl Row {
             Value::Int(one.related_ns()),
             Value::Float(self.share_pct),
             Value::Int(one.sum(|saving| saving.ceiling_ns)),
+            Value::Int(one.sum(|saving| saving.gpu_ns)),
+            Value::Int(one.sum(|saving| saving.host_ns)),
             Value::Int(one.sum(|saving| saving.saving_ns)),
             Value::Int(one.sum(|saving| saving.launches as i64)),
             Value::int_or(
@@ -156,18 +161,24 @@ impl Row {
             ("gaps_ns".to_string(), Value::Int(one.sum(|saving| saving.gaps_ns))),
             ("launches_removed".to_string(), Value::Int(one.sum(|saving| saving.launches as i64))),
             ("saving_ns".to_string(), Value::Int(one.sum(|saving| saving.saving_ns))),
+            ("gain_gpu_ns".to_string(), Value::Int(one.sum(|saving| saving.gpu_ns))),
+            ("gain_host_ns".to_string(), Value::Int(one.sum(|saving| saving.host_ns))),
             ("regularity_pct".to_string(), Value::Float(100.0 * one.regularity)),
             ("formula".to_string(), Value::from(FORMULA)),
         ];
         if let Some(location) = &self.location {
             evidence.push(("location".to_string(), Value::Text(location.clone())));
         }
-        let title =
+        let mut title =
             format!("{} runs as separate kernels in {} ({count} times)", one.fusion.title, one.stage.name());
+        if one.sum(|saving| saving.host_ns) > one.sum(|saving| saving.gpu_ns) {
+            title.push_str("; most of the gain is launch time");
+        }
+        let id = one.fusion.finding.as_deref().unwrap_or("fusable-chain");
         let recommendation = format!("use {}; {}", one.path.fused, one.path.switch);
         let gain_ceiling_ns = Some(one.sum(|saving| saving.ceiling_ns));
         Finding {
-            id: "fusable-chain".into(),
+            id: id.into(),
             severity,
             title,
             evidence,
@@ -232,6 +243,8 @@ fn instances(search: &Search<'_>, one: &Opportunity<'_>) -> Vec<FuseInstance> {
         related_ns: saving.related_ns,
         gaps_ns: saving.gaps_ns,
         gain_ceiling_ns: saving.ceiling_ns,
+        gain_gpu_ns: saving.gpu_ns,
+        gain_host_ns: saving.host_ns,
     };
     one.matches.iter().map(instance).collect()
 }

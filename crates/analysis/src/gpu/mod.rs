@@ -15,6 +15,7 @@ pub(crate) struct RecordedGpu {
     compute_partition: Option<String>,
     memory_partition: Option<String>,
     cus: Option<u32>,
+    memory_bytes: Option<u64>,
     xccs: Option<u32>,
     clock_mhz: Option<f64>,
 }
@@ -33,6 +34,9 @@ impl RecordedGpu {
             compute_partition: text("compute_partition"),
             memory_partition: text("memory_partition"),
             cus: specs.number("cu_per_gpu").and_then(whole).or(cus.and_then(whole)),
+            memory_bytes: agent
+                .and_then(|agent| u64::try_from(agent.memory_bytes.get()?).ok())
+                .filter(|&b| b > 0),
             xccs: specs.number("num_xcd").or(extra["num_xcc"].as_f64()).and_then(whole),
             clock_mhz: specs.number("max_sclk").filter(|mhz| *mhz > 0.0),
         }
@@ -45,6 +49,7 @@ impl RecordedGpu {
             compute_partition: self.compute_partition.as_deref(),
             memory_partition: self.memory_partition.as_deref(),
             cus: self.cus,
+            memory_bytes: self.memory_bytes,
             xccs: self.xccs,
             clock_mhz: self.clock_mhz,
             memory_gbps: None,

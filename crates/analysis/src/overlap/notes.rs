@@ -16,8 +16,7 @@ pub(super) fn notes(context: &Run, devices: &[Analysed]) -> Vec<Note> {
     let launches = devices.iter().any(|d| d.knowledge.launched > 0);
     if several.is_empty() {
         notes.push(
-            "all GPU work is on one stream: every kernel is exclusive, and which order is free one trace cannot tell"
-                .into(),
+            "all GPU work is on one stream, so this trace cannot show what could run in parallel".into(),
         );
     }
     if !launches {

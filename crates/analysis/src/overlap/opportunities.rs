@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use trace::{Map, StrId};
 
 use super::device::{Device, StepKey};
-use super::order::Order;
+use super::order::{Cause, Order};
 use super::pools::Pools;
 use super::risk::{Scene, Why, confidence};
 use super::rules::{Decision, Kind, Risk, Rules, Verdict};
@@ -76,6 +76,20 @@ impl Opportunity {
         Rules::built_in().decide(self.verdict, self.kind, self.risk)
     }
 
+    /// Whether anything can be won, and the recorded order says so. Collectives and copies can always run beside
+    /// computation; other work only where streams are free to, or where an event keeps them apart. What stands in line
+    /// on one stream most likely reads what the work before it wrote.
+    fn is_told(&self) -> bool {
+        let order_tells = matches!(
+            self.why,
+            Why::Free { .. }
+                | Why::Followed { cause: Cause::Event, .. }
+                | Why::Follows { cause: Cause::Event, .. }
+        );
+        let can_always = matches!(self.kind, Kind::Communication | Kind::Copy);
+        self.gain > 0 && self.verdict == Verdict::Headroom && (can_always || order_tells)
+    }
+
     pub fn confidence(&self) -> &'static str {
         confidence(&self.why)
     }
@@ -107,8 +121,7 @@ pub(super) fn opportunities(context: &Run, devices: &[Analysed]) -> Vec<Opportun
             let verdict = verdict(context, devices, key, &group, totals[&key.0])?;
             Some(opportunity(context, devices, key, group, verdict, totals[&key.0]))
         })
-        // Alone on a GPU that has nothing to run beside it is no opportunity.
-        .filter(|found| found.gain > 0 || found.verdict == Verdict::Hidden)
+        .filter(Opportunity::is_told)
         .collect();
     found.sort_by(|a, b| {
         let key = |o: &Opportunity| {

@@ -102,7 +102,8 @@ pub(super) fn of(trace: &Trace, options: &RooflineOptions) -> Device {
         .or_else(|| trace.agents.iter().find(|agent| agent.kind == AgentKind::Gpu));
     let recorded = gpu.map_or("", |agent| trace.strings.get(agent.name));
     let mut notes = Vec::new();
-    let Some(arch) = options.arch.or_else(|| hw::arch::find(recorded)) else {
+    let arch = options.arch.or_else(|| hw::arch::find(recorded)).or_else(|| named_by_kernels(trace));
+    let Some(arch) = arch else {
         let what =
             if recorded.is_empty() { "the GPU is not named in the trace" } else { "the GPU is not known" };
         let text = format!("{what}: operations, bytes and ceilings are left out");
@@ -131,6 +132,7 @@ pub(super) fn of(trace: &Trace, options: &RooflineOptions) -> Device {
         compute_partition: options.compute_partition.as_deref().or(recorded.compute_partition),
         memory_partition: options.memory_partition.as_deref().or(recorded.memory_partition),
         cus: options.cus.or(recorded_cus),
+        memory_bytes: recorded.memory_bytes.filter(|_| !asked_partition),
         xccs: recorded.xccs.filter(|_| !asked_partition),
         clock_mhz: options.clock_mhz.or(recorded.clock_mhz),
         memory_gbps: options.memory_gbps,
@@ -153,6 +155,16 @@ pub(super) fn of(trace: &Trace, options: &RooflineOptions) -> Device {
     }
     notes.extend(peaks.absent.iter().cloned().map(Note::from));
     Device { arch: arch.facts.counters.clone(), peaks, notes }
+}
+
+/// The architecture that library kernels carry in their names, when all that carry one agree.
+fn named_by_kernels(trace: &Trace) -> Option<&'static Arch> {
+    let mut names: Vec<trace::StrId> = trace.kernels.name.clone();
+    names.sort_unstable();
+    names.dedup();
+    let mut carried = names.iter().filter_map(|&name| model::names::architecture(trace.strings.get(name)));
+    let first = carried.next()?;
+    carried.all(|other| other == first).then(|| hw::arch::find(&first)).flatten()
 }
 
 #[cfg(test)]

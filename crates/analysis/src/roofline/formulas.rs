@@ -29,8 +29,17 @@ struct BytesText {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Text {
+    settled: Vec<Settled>,
     flops: Vec<FlopsText>,
     bytes: Vec<BytesText>,
+}
+
+/// Counters that are zero whenever another one is.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settled {
+    when_zero: String,
+    zero: Vec<String>,
 }
 
 /// What is counted by which formulas.
@@ -41,6 +50,7 @@ struct Formulas<T> {
 }
 
 struct Rules {
+    settled: Vec<Settled>,
     flops: Vec<Formulas<(DataType, Pipe)>>,
     bytes: Vec<Formulas<Level>>,
 }
@@ -52,7 +62,7 @@ static RULES: LazyLock<Rules> = LazyLock::new(|| {
 fn read(text: &str) -> Result<Rules, String> {
     let text: Text = toml::from_str(text).map_err(|error| error.to_string())?;
     let formula = |text: &String| parse(text).map_err(|error| format!("`{text}`: {error}"));
-    let mut rules = Rules { flops: Vec::new(), bytes: Vec::new() };
+    let mut rules = Rules { settled: text.settled, flops: Vec::new(), bytes: Vec::new() };
     for entry in &text.flops {
         let pipe = match entry.pipe.as_str() {
             "vector" => Pipe::Vector,
@@ -74,6 +84,7 @@ fn read(text: &str) -> Result<Rules, String> {
 /// What a kernel did on an architecture, and what its counters do not tell.
 pub(super) fn work(arch: &str, figures: &Figures) -> Work {
     let mut work = Work::default();
+    let figures = &with_settled(figures);
     for entry in RULES.flops.iter().filter(|entry| entry.archs.iter().any(|name| name == arch)) {
         match first_known(&entry.formulas, figures) {
             Ok(flops) => drop(work.flops.insert(entry.what, flops)),
@@ -87,6 +98,17 @@ pub(super) fn work(arch: &str, figures: &Figures) -> Work {
         }
     }
     work
+}
+
+/// The figures with zeros that others settle: without matrix instructions there are no matrix operations.
+fn with_settled(figures: &Figures) -> Figures {
+    let mut settled = figures.clone();
+    for rule in RULES.settled.iter().filter(|rule| figures.get(&rule.when_zero) == Some(&0.0)) {
+        for name in &rule.zero {
+            settled.entry(name.clone()).or_insert(0.0);
+        }
+    }
+    settled
 }
 
 /// The value of the first formula whose counters are all there, or what the first one lacks.
@@ -152,6 +174,20 @@ mod tests {
                 assert!(table.contains_key(&entry.what.0), "{name} has no peak for {:?}", entry.what);
             }
         }
+    }
+
+    #[test]
+    fn one_missing_matrix_counter_voided_flops_though_no_matrix_instruction_ran() {
+        let matrix = (DataType::Fp8, Pipe::Matrix);
+        let with =
+            |instructions: f64| work("gfx942", &Figures::from([("SQ_INSTS_MFMA".into(), instructions)]));
+        assert_eq!(with(0.0).flops.get(&matrix), Some(&0.0));
+        assert!(!with(0.0).missing_flops.contains_key(&matrix));
+        assert!(with(7.0).missing_flops.contains_key(&matrix), "some ran: how many is not known");
+        let mut figures = Figures::from([("SQ_INSTS_VALU_MFMA_MOPS_BF16".into(), 2.0)]);
+        assert_eq!(work("gfx942", &figures).flops_at_least(), Some(1024.0));
+        figures.clear();
+        assert_eq!(work("gfx942", &figures).flops_at_least(), None);
     }
 
     #[test]

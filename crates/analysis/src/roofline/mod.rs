@@ -12,6 +12,7 @@ mod convolution;
 mod device;
 mod formulas;
 mod joined;
+mod kernel_share;
 mod modelled;
 mod op_model;
 mod op_rules;
@@ -30,6 +31,7 @@ use crate::bottleneck::kernel_figures_where;
 pub use device::{BadPeaks, PeakSource, RooflineOptions};
 pub use formulas::roofline_counters;
 pub use joined::counted_sources;
+pub(crate) use kernel_share::Roofs;
 pub use place::{Bound, Placed, Work, place};
 
 /// What [`roofline`] needs of a trace.

@@ -35,6 +35,12 @@ impl Work {
         Err(missing)
     }
 
+    /// Operations that were counted, where counters of others are missing: a lower bound.
+    pub fn flops_at_least(&self) -> Option<f64> {
+        let some = !self.missing_flops.is_empty() && !self.flops.is_empty();
+        some.then(|| self.flops.values().sum()).filter(|flops| *flops > 0.0)
+    }
+
     /// Bytes of a level, or the counters that were not collected.
     pub fn level(&self, level: Level) -> Result<f64, Vec<String>> {
         self.bytes

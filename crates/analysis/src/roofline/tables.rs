@@ -36,6 +36,7 @@ pub(super) fn kernels(rows: &[Row]) -> Table {
         Column::int("dispatches", Unit::None).detail(),
         Column::int("total_ns", Unit::Ns).detail(),
         Column::int("flops", Unit::None),
+        Column::int("flops_at_least", Unit::None).detail(),
         Column::int("bytes", Unit::Bytes),
         Column::int("intensity", Unit::None).key(),
         Column::int("gflops", Unit::None),
@@ -60,6 +61,7 @@ pub(super) fn kernels(rows: &[Row]) -> Table {
             Value::Int(row.dispatches),
             Value::Int(row.total_ns),
             amount(row.work.total_flops()),
+            row.work.flops_at_least().map_or_else(|| Value::absent(NO_LOWER_BOUND), Value::Float),
             amount(hbm()),
             intensity,
             row.rate(row.work.total_flops()),
@@ -87,6 +89,7 @@ pub(super) fn kernels(rows: &[Row]) -> Table {
 }
 
 const NOT_ACHIEVED: &str = "it is not known what libraries reach in its types on this GPU";
+const NO_LOWER_BOUND: &str = "all operations were counted, or none";
 const NO_OPERATIONS: &str = "it does no operations, or their peak is not known";
 
 fn no_peak() -> Value {

@@ -4,9 +4,13 @@ use report::{Column, Table, Unit, Value};
 use serde_json::{Value as Json, json};
 use trace::{Map, StrId};
 
-use super::problem::Problems;
+use super::apart::{Known, distinct_names};
+use super::architecture::Architecture;
+use super::problem::{Problem, Problems};
 use super::sites::{SiteTotals, Sites};
+use crate::roofline::Roofs;
 use model::Run;
+use model::classify::Category;
 use model::names::{self, display_name};
 use model::stages::Stage;
 use stats::{percent, rounded_mean};
@@ -30,6 +34,39 @@ struct Group {
     sites: Sites,
 }
 
+/// A group that has a row of its own.
+struct Shown {
+    group: Group,
+    share: f64,
+    sites: Vec<SiteTotals>,
+    problem: Option<Problem>,
+}
+
+impl Shown {
+    fn known<'a>(&self, context: &'a Run) -> Known<'a> {
+        let raw = context.trace.strings.get(self.group.name);
+        let top = &self.sites[0];
+        let texts = [raw, &top.cpu_op, &top.module, &top.library_frame, &top.location, &top.model_frame];
+        Known {
+            stage: self.group.stage,
+            raw,
+            display: display_name(raw),
+            role: names::role(&texts),
+            problem: self.problem,
+            category: context.category(self.group.first),
+            backend: context.class(self.group.first).map_or("unknown", |class| &*class.backend),
+        }
+    }
+
+    /// Share of the roof that the kernel reaches on the inputs with most of its time.
+    fn roof_pct(&self, context: &Run, roofs: &Roofs) -> Option<f64> {
+        let top = &self.sites[0];
+        let inputs = top.inputs.first()?;
+        let text = |id| context.attribution.text(id);
+        roofs.share_pct(&top.cpu_op, text(inputs.dims), text(inputs.types), inputs.calls, inputs.total_ns)
+    }
+}
+
 /// One row per stage and name, by stage, then by time.
 pub(super) fn kernel_table(context: &Run, min_share_pct: f64) -> KernelTable {
     let groups = groups(context);
@@ -41,24 +78,36 @@ pub(super) fn kernel_table(context: &Run, min_share_pct: f64) -> KernelTable {
     let (mut left_out, mut left_out_ns) = (0, 0);
     let mut table = Table::new("kernel_table", "Kernels", columns());
     let mut problems = Problems::default();
-    for group in groups {
+    let mut shown = Vec::new();
+    for mut group in groups {
         let share = percent(group.total_ns, stage_ns[&group.stage]);
         if share < min_share_pct {
             left_out += 1;
             left_out_ns += group.total_ns;
             continue;
         }
-        table.push(row(context, group, share, &mut problems));
+        let sites = std::mem::take(&mut group.sites).merged(context);
+        let problem = problems.main(context, &sites);
+        shown.push(Shown { group, share, sites, problem });
+    }
+    let known: Vec<Known> = shown.iter().map(|shown| shown.known(context)).collect();
+    let names = distinct_names(&known);
+    let roofs = Roofs::of(context.trace, Architecture::of(context.trace).observed.as_deref());
+    for (shown, name) in shown.iter().zip(names) {
+        table.push(row(context, shown, name, &roofs, &mut problems));
     }
     KernelTable { table, left_out, left_out_pct: percent(left_out_ns, total_ns) }
 }
 
 fn groups(context: &Run) -> Vec<Group> {
-    let mut places: Map<(Stage, StrId), usize> = Map::default();
+    // Generic names are of several categories: each is a row of its own.
+    let mut places: Map<(Stage, StrId, Category, &str), usize> = Map::default();
     let mut groups: Vec<Group> = Vec::new();
     for &row in &context.rows {
         let (stage, name) = (context.stage(row), context.name(row));
-        let place = *places.entry((stage, name)).or_insert_with(|| {
+        let class = context.class(row);
+        let what = (context.category(row), class.map_or("", |class| &*class.backend));
+        let place = *places.entry((stage, name, what.0, what.1)).or_insert_with(|| {
             groups.push(Group { stage, name, total_ns: 0, calls: 0, first: row, sites: Sites::default() });
             groups.len() - 1
         });
@@ -79,9 +128,12 @@ fn columns() -> Vec<Column> {
         Column::text("kernel_name").data(),
         Column::text("display_name"),
         Column::text("category"),
-        Column::text("backend").normal(),
+        Column::text("classified_by").detail(),
         Column::int("total_ns", Unit::Ns),
         Column::int("calls", Unit::None),
+        Column::text("mnk").normal(),
+        Column::int("roof_pct", Unit::Pct).normal(),
+        Column::text("backend").normal(),
         Column::int("mean_ns", Unit::Ns).detail(),
         Column::int("time_share_pct", Unit::Pct).key(),
         Column::text("source_line"),
@@ -96,23 +148,35 @@ fn columns() -> Vec<Column> {
     ]
 }
 
-fn row(context: &Run, group: Group, share: f64, problems: &mut Problems) -> Vec<Value> {
+fn row(context: &Run, shown: &Shown, display: String, roofs: &Roofs, problems: &mut Problems) -> Vec<Value> {
+    let Shown { group, share, sites, problem } = shown;
     let name = context.trace.strings.get(group.name);
     let class = context.class(group.first);
-    let sites = group.sites.merged(context);
     let top = &sites[0];
+    let no_shape = if top.inputs.is_empty() { "no shapes are recorded" } else { "no matrix product" };
+    let no_roof = if top.inputs.is_empty() { "no shapes are recorded" } else { "its op or GPU has no model" };
+    let is_product = matches!(
+        context.category(group.first),
+        Category::Gemm | Category::Moe | Category::Attention | Category::Conv
+    );
     let known = |text: &str, why: &str| if text.is_empty() { Value::absent(why) } else { Value::from(text) };
     let why = top.why_unknown();
     vec![
         group.stage.name().into(),
         name.into(),
-        display_name(name).as_str().into(),
+        Value::Text(display),
         context.category(group.first).name().into(),
-        class.map_or("unknown", |class| &class.backend).into(),
+        class.map_or("none", |class| class.by.name()).into(),
         Value::Int(group.total_ns),
         group.calls.into(),
+        problem.filter(|_| is_product).map_or_else(|| Value::absent(no_shape), |p| Value::Text(p.short())),
+        shown
+            .roof_pct(context, roofs)
+            .filter(|_| is_product)
+            .map_or_else(|| Value::absent(no_roof), Value::Float),
+        class.map_or("unknown", |class| &class.backend).into(),
         Value::Int(rounded_mean(group.total_ns, group.calls)),
-        Value::Float(share),
+        Value::Float(*share),
         known(short_frame(&top.location), why),
         known(&top.cpu_op, why),
         known(&top.module, why),
@@ -121,7 +185,7 @@ fn row(context: &Run, group: Group, share: f64, problems: &mut Problems) -> Vec<
         Value::Float(f64::from(top.confidence_pct) / 100.0),
         Value::Float(percent(top.total_ns, group.total_ns)),
         Value::Json(sites.iter().map(|site| describe(site, group.total_ns)).collect()),
-        notes(context, name, &sites, problems).as_str().into(),
+        notes(context, name, sites, problems).as_str().into(),
     ]
 }
 

@@ -6,6 +6,7 @@
 //!                                                         └─► fuse ─────────┘
 //! ```
 
+mod apart;
 mod architecture;
 mod artifacts;
 mod coverage;

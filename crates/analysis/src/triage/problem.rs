@@ -58,6 +58,14 @@ impl Problem {
     }
 }
 
+impl Problem {
+    /// `32×6144×4096`, with the batch before it where there is one: `64·2048×64×2048`.
+    pub fn short(&self) -> String {
+        let batch = if self.batch > 1 { format!("{}·", self.batch) } else { String::new() };
+        format!("{batch}{}×{}×{}", self.m, self.n, self.k)
+    }
+}
+
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.batch > 1 {
@@ -74,11 +82,26 @@ pub(super) struct Problems {
 }
 
 impl Problems {
+    /// The product with most of a kernel's time.
+    pub fn main(&mut self, context: &Run, sites: &[SiteTotals]) -> Option<Problem> {
+        self.all(context, sites).first().map(|(problem, _)| *problem)
+    }
+
     /// The products of a kernel's sites, the one with most time first.
     pub fn note(&mut self, context: &Run, sites: &[SiteTotals]) -> Option<String> {
+        let found = self.all(context, sites);
+        let (first, _) = found.first()?;
+        Some(match found.len() {
+            1 => first.to_string(),
+            n => format!("{first} and {} more sizes", n - 1),
+        })
+    }
+
+    fn all(&mut self, context: &Run, sites: &[SiteTotals]) -> Vec<(Problem, i64)> {
         let mut found: Vec<(Problem, i64)> = Vec::new();
         for site in sites {
-            for &(dims, _, ns) in &site.inputs {
+            for inputs in &site.inputs {
+                let (dims, ns) = (inputs.dims, inputs.total_ns);
                 let text = context.attribution.text(dims);
                 let known = self.known.entry((site.cpu_op.clone(), dims));
                 if let Some(problem) = *known.or_insert_with(|| Problem::of(&site.cpu_op, text)) {
@@ -90,11 +113,7 @@ impl Problems {
             }
         }
         found.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
-        let (first, _) = found.first()?;
-        Some(match found.len() {
-            1 => first.to_string(),
-            n => format!("{first} and {} more sizes", n - 1),
-        })
+        found
     }
 }
 

@@ -29,8 +29,21 @@ pub(super) struct SiteTotals {
     pub confidence_pct: u8,
     pub total_ns: i64,
     pub calls: usize,
-    /// Shapes and types of the op's inputs with the time they took, most first.
-    pub inputs: Vec<(StrId, StrId, i64)>,
+    /// Shapes and types of the op's inputs with what they took, most time first.
+    pub inputs: Vec<Inputs>,
+}
+
+/// Calls of an op with inputs of one kind.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Inputs {
+    /// Shapes, as JSON.
+    pub dims: StrId,
+    /// Types, as JSON.
+    pub types: StrId,
+    /// GPU time of the kernel.
+    pub total_ns: i64,
+    /// How often.
+    pub calls: usize,
 }
 
 impl SiteTotals {
@@ -105,10 +118,14 @@ impl Sites {
                 modules.push(site.module);
             }
             if !site.input_dims.is_empty() {
-                let inputs = (site.input_dims, site.input_types);
-                match totals.inputs.iter_mut().find(|(dims, types, _)| (*dims, *types) == inputs) {
-                    Some((_, _, ns)) => *ns += total,
-                    None => totals.inputs.push((inputs.0, inputs.1, total)),
+                let (dims, types) = (site.input_dims, site.input_types);
+                let known = totals.inputs.iter_mut().find(|known| (known.dims, known.types) == (dims, types));
+                match known {
+                    Some(known) => {
+                        known.total_ns += total;
+                        known.calls += calls;
+                    }
+                    None => totals.inputs.push(Inputs { dims, types, total_ns: total, calls }),
                 }
             }
         }
@@ -118,7 +135,7 @@ impl Sites {
                 modules.sort_unstable();
                 modules.dedup();
                 site.modules = modules.len();
-                site.inputs.sort_by_key(|(_, _, ns)| std::cmp::Reverse(*ns));
+                site.inputs.sort_by_key(|inputs| std::cmp::Reverse(inputs.total_ns));
                 site
             })
             .collect();

@@ -4,7 +4,7 @@ mod sql_rules;
 
 use std::path::PathBuf;
 
-use analysis::explain::{RULES, explain_needs, rank, rule_row};
+use analysis::explain::{RULES, RULES_TABLE, explain_needs, rank, rule_row};
 use model::Run;
 use model::classify::Classifier;
 use query::Session;
@@ -44,7 +44,8 @@ pub fn explain(request: &ExplainRequest, observer: &dyn Observer) -> Result<Repo
     let mapping = read_mapping(request.mapping.as_ref(), &needs, observer)?;
     let mut report = {
         let context = Run::new(&trace, mapping.as_ref(), &Classifier::builtin(), 0.0)
-            .map_err(|error| Failure::input(error.to_string()))?;
+            .map_err(|error| Failure::input(error.to_string()))?
+            .with_stage_patterns(&request.input.filters.stage_patterns);
         analysis::explain::explain(&context, &request.rules)
     };
     if !asked.is_empty() {
@@ -60,7 +61,9 @@ pub fn explain(request: &ExplainRequest, observer: &dyn Observer) -> Result<Repo
                 judged.findings.len(),
                 judged.findings.iter().filter_map(|finding| finding.gain_ceiling_ns).max(),
             );
-            report.tables[0].push(row);
+            if let Some(rules) = report.tables.iter_mut().find(|table| table.name == RULES_TABLE) {
+                rules.push(row);
+            }
             report.findings.extend(judged.findings);
         }
         rank(&mut report.findings);

@@ -30,7 +30,7 @@ const OUTLINE: &[Outline] = &[
         "Findings",
         "What could be won, most first. A ceiling is the most that could be won if that one thing were gone; ceilings may be about the same time.",
         &[],
-        &["rules"],
+        &["idle_causes", "rules"],
     ),
     ("kernels", "Kernels", "", &["kernel_share", "durations"], &["kernels"]),
     ("categories", "Categories", "", &["categories", "stage_categories"], &["categories"]),
@@ -76,7 +76,8 @@ impl Run {
         report.tables.extend(analysis::info(&trace).tables.into_iter().filter(|table| table.name == "gpus"));
         let staged = add_gpu_time(&mut report, &trace, &classifier);
         let context = model::Run::new(&trace, mapping.as_ref(), &classifier, 0.0)
-            .map_err(|error| Failure::input(error.to_string()))?;
+            .map_err(|error| Failure::input(error.to_string()))?
+            .with_stage_patterns(&input.filters.stage_patterns);
         let explained = explain(&context, &[]);
         add(&mut report, explained);
         for more in [roofline::report(&trace), panels::report(&trace)].into_iter().flatten() {
@@ -150,6 +151,7 @@ fn add_gpu_time(report: &mut Report, trace: &Trace, classifier: &Classifier) -> 
 fn add(report: &mut Report, other: Report) {
     report.tables.extend(other.tables);
     report.findings.extend(other.findings);
+    report.verdict = report.verdict.take().or(other.verdict);
     report.trace_start_ns = report.trace_start_ns.or(other.trace_start_ns);
     report.charts.extend(other.charts);
     for note in other.notes {

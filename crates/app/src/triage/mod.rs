@@ -12,6 +12,7 @@ use model::{NothingSelected, Selection};
 use report::{Note, Remedy, Report};
 
 use self::files::Run;
+use crate::causes::verdict_of;
 use crate::failure::Failure;
 use crate::input::{classifier, input_facts, mark};
 use crate::observer::Observer;
@@ -64,10 +65,12 @@ impl TriageRequest {
         let (mut trace, mapping) = run.read(&self.part, observer)?;
         let part = mark(&self.part, &mut trace, &|| classifier.clone())?;
         let context = model::Run::new(&trace, mapping.as_ref(), &classifier, self.min_share);
-        let mut context = context.map_err(|error| {
+        let context = context.map_err(|error| {
             Failure::input(error.to_string())
                 .with_help("the mapping trace must be of the same model, run with the same kernels")
         })?;
+        let mut context = context.with_stage_patterns(&self.part.stage_patterns);
+        let verdict = verdict_of(&context, &[]);
         // The rest of the trace still tells where the part comes from.
         if let Some(part) = &part {
             context.rows.retain(|&row| part.wants_work(&trace, row));
@@ -77,6 +80,7 @@ impl TriageRequest {
         context.program = self.profile.program(self.framework, server_args.as_ref());
         let notes = context.select(&selection).map_err(|nothing| nothing_left(&nothing, &run))?;
         let mut report = analysis::triage::triage(&context);
+        report.verdict = Some(verdict);
         report.notes.splice(0..0, run.notes.iter().cloned().chain(notes.into_iter().map(Note::from)));
         if let Some(mapping) = &mapping {
             report.inputs.extend(input_facts(mapping));

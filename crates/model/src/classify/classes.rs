@@ -1,8 +1,10 @@
 //! The classes of a trace's names, each decided once.
 
-use trace::{CopyKind, RowRef, StrId, Table, Trace};
+use trace::{CopyKind, Map, RowRef, StrId, Table, Trace};
 
+use super::evidence::{Evidence, Open};
 use super::{Class, Classifier, Kind, Platform};
+use crate::attribution::{Attribution, SiteId};
 
 /// Metadata keys and calls that only traces of CUDA GPUs have.
 const CUDA_KEYS: &[&str] = &["cuda_runtime_version", "cuda_driver_version", "cupti_version"];
@@ -24,6 +26,10 @@ const UNDECIDED: u32 = u32::MAX;
 #[derive(Clone, Debug, Default)]
 pub struct Classes {
     classes: Vec<Class>,
+    /// What a site may still say, by class.
+    open: Vec<Open>,
+    /// Classes of kernels where name and site together say more than the name.
+    at_site: Map<(StrId, SiteId), u32>,
     /// By kind of row, then by string id.
     of_name: [Vec<u32>; 3],
 }
@@ -51,8 +57,52 @@ impl Classes {
         }
         if of_name[place] == UNDECIDED {
             of_name[place] = self.classes.len() as u32;
-            self.classes.push(classifier.classify(trace.strings.get(name), kind));
+            let text = trace.strings.get(name);
+            let class = classifier.classify(text, kind);
+            self.open.push(classifier.open(text, kind, &class));
+            self.classes.push(class);
         }
+    }
+
+    /// Asks op, frames and module of every launch whose kernel has a name that does not say enough.
+    pub fn refine(&mut self, trace: &Trace, attribution: &Attribution) {
+        if self.open.iter().all(|&open| open == Open::Nothing) {
+            return;
+        }
+        for (row, &name) in trace.kernels.name.iter().enumerate() {
+            let number = self.of_name[Kind::Kernel as usize][name.0 as usize];
+            let open = self.open[number as usize];
+            if open == Open::Nothing {
+                continue;
+            }
+            let row = RowRef::kernel(row);
+            let place = (name, attribution.site_of(row));
+            if self.at_site.contains_key(&place) {
+                continue;
+            }
+            let class = &self.classes[number as usize];
+            let refined = Evidence::built_in().refine(class, open, attribution, attribution.site(row));
+            let decided = match refined {
+                Some(class) => {
+                    self.classes.push(class);
+                    self.open.push(Open::Nothing);
+                    self.classes.len() as u32 - 1
+                }
+                None => number,
+            };
+            self.at_site.insert(place, decided);
+        }
+    }
+
+    /// The class of a row, with what its site says about it.
+    pub fn at(&self, trace: &Trace, attribution: &Attribution, row: RowRef) -> Option<&Class> {
+        if let Some((Table::Kernels, at)) = row.get().filter(|_| !self.at_site.is_empty()) {
+            let place = (*trace.kernels.name.get(at)?, attribution.site_of(row));
+            if let Some(&number) = self.at_site.get(&place) {
+                return self.classes.get(number as usize);
+            }
+        }
+        self.of_row(trace, row)
     }
 
     /// The class of a name on rows of that kind, when the trace has such rows.

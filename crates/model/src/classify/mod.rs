@@ -4,6 +4,7 @@
 
 mod category;
 mod classes;
+mod evidence;
 mod inductor;
 mod rules;
 
@@ -16,6 +17,7 @@ use crate::names;
 pub use category::Category;
 pub use classes::Classes;
 
+use evidence::{Evidence, Open};
 use inductor::Words;
 use rules::Rules;
 
@@ -54,6 +56,41 @@ pub struct Class {
     pub backend: Arc<str>,
     /// The rule that decided, empty for `other`.
     pub rule: Arc<str>,
+    /// What told the category.
+    pub by: ClassifiedBy,
+}
+
+/// What told the category of a piece of GPU work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ClassifiedBy {
+    /// Its own name.
+    #[default]
+    Name,
+    /// The op that launched it.
+    Op,
+    /// The module it was launched in.
+    Module,
+    /// A Python frame around its launch.
+    Frame,
+    /// Nothing.
+    None,
+}
+
+impl ClassifiedBy {
+    fn of_name(category: Category) -> Self {
+        if category == Category::Other { ClassifiedBy::None } else { ClassifiedBy::Name }
+    }
+
+    /// `name`, `op`, `module`, `frame`, `none`.
+    pub fn name(self) -> &'static str {
+        match self {
+            ClassifiedBy::Name => "name",
+            ClassifiedBy::Op => "op",
+            ClassifiedBy::Module => "module",
+            ClassifiedBy::Frame => "frame",
+            ClassifiedBy::None => "none",
+        }
+    }
 }
 
 /// A rule file that cannot be used.
@@ -97,7 +134,12 @@ impl Classifier {
         let mut words = Words::default();
         let rules = Rules::trusted("kernels.toml", BUILTIN, &mut words)
             .expect("the rules that are built in are checked by a test");
-        let unknown = Class { category: Category::Other, backend: UNKNOWN.into(), rule: "".into() };
+        let unknown = Class {
+            category: Category::Other,
+            backend: UNKNOWN.into(),
+            rule: "".into(),
+            by: ClassifiedBy::None,
+        };
         Self { tables: vec![rules], words, platform: Platform::Rocm, inductor: INDUCTOR.into(), unknown }
     }
 
@@ -127,13 +169,33 @@ impl Classifier {
         class.unwrap_or_else(|| self.unknown.clone())
     }
 
+    /// What the site of a launch may still say about a name of that class.
+    fn open(&self, name: &str, kind: Kind, class: &Class) -> Open {
+        if kind != Kind::Kernel {
+            return Open::Nothing;
+        }
+        // A user's rule is the user's word.
+        let (users, builtin) = self.tables.split_at(self.tables.len() - 1);
+        if users.iter().any(|table| table.has(&class.rule)) {
+            return Open::Nothing;
+        }
+        let generic = || Evidence::built_in().is_generic(&Name::of(name).function);
+        match class.category {
+            Category::Other => Open::Everything,
+            _ if generic() => Open::Everything,
+            _ if &*class.backend == UNKNOWN || builtin[0].is_shared(&class.rule) => Open::Backend,
+            _ => Open::Nothing,
+        }
+    }
+
     fn by_rule(&self, table: &Rules, name: &Name, kind: Kind) -> Option<Class> {
         let rule = table.first(name, kind)?;
         let backend = match (&rule.cuda_backend, self.platform) {
             (Some(backend), Platform::Cuda) => backend,
             _ => &rule.backend,
         };
-        Some(Class { category: rule.category, backend: backend.clone(), rule: rule.id.clone() })
+        let (category, by) = (rule.category, ClassifiedBy::of_name(rule.category));
+        Some(Class { category, backend: backend.clone(), rule: rule.id.clone(), by })
     }
 
     fn by_ops(&self, name: &Name, kind: Kind) -> Option<Class> {
@@ -143,7 +205,8 @@ impl Classifier {
         let fused = inductor::parse(&name.function, &self.words)?;
         let mut rules = self.tables.iter().flat_map(|table| &table.inductor);
         let rule = rules.find(|rule| rule.matches(&fused, &self.words))?;
-        Some(Class { category: rule.category, backend: self.inductor.clone(), rule: rule.id.clone() })
+        let (backend, rule_id) = (self.inductor.clone(), rule.id.clone());
+        Some(Class { category: rule.category, backend, rule: rule_id, by: ClassifiedBy::Name })
     }
 }
 

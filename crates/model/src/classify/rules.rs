@@ -32,6 +32,8 @@ struct RuleText {
     category: String,
     backend: String,
     cuda_backend: Option<String>,
+    #[serde(default)]
+    shared: bool,
     example: Option<String>,
     #[serde(rename = "note")]
     _note: Option<String>,
@@ -99,6 +101,8 @@ pub(super) struct Rule {
     pub category: Category,
     pub backend: Arc<str>,
     pub cuda_backend: Option<Arc<str>>,
+    /// Several libraries ship the kernel: the frame that launched it tells whose it is.
+    pub shared: bool,
 }
 
 /// Patterns that are matched on the same text, with the rule of each.
@@ -150,7 +154,14 @@ impl Rules {
                 Some(OneOrMany::Many(kinds)) => kinds,
             };
             let cuda_backend = rule.cuda_backend.map(Arc::from);
-            rules.push(Rule { id, kinds, category, backend: rule.backend.into(), cuda_backend });
+            rules.push(Rule {
+                id,
+                kinds,
+                category,
+                backend: rule.backend.into(),
+                cuda_backend,
+                shared: rule.shared,
+            });
         }
         let mut inductor = Vec::new();
         for (i, value) in table.inductor.into_iter().enumerate() {
@@ -168,6 +179,20 @@ impl Rules {
             Ok(Patterns { set: pattern_set(&texts).map_err(&wrong)?, rules: chosen })
         };
         Ok(Self { on_name: of(On::Name)?, on_function: of(On::Function)?, rules, inductor })
+    }
+
+    /// Whether the rule of that id is in this table.
+    pub fn has(&self, id: &str) -> bool {
+        self.rules
+            .iter()
+            .map(|rule| &rule.id)
+            .chain(self.inductor.iter().map(|rule| &rule.id))
+            .any(|i| &**i == id)
+    }
+
+    /// Whether the kernels of the rule of that id are shipped by several libraries.
+    pub fn is_shared(&self, id: &str) -> bool {
+        self.rules.iter().any(|rule| &*rule.id == id && rule.shared)
     }
 
     /// The first rule for a row of that kind and name.

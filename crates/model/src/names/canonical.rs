@@ -17,16 +17,23 @@ pub fn function(canonical: &str) -> String {
     if canonical.starts_with("_ZN") {
         return mangled_function(canonical);
     }
-    let mut depth = 0usize;
+    // Open brackets; `<` and `>` inside parentheses are comparisons: `enable_if<(8 > 0), void>`.
+    let mut open: Vec<char> = Vec::new();
     let mut bare = String::new();
     let text = canonical.replace("(anonymous namespace)::", "");
     for (at, c) in text.char_indices() {
         match c {
-            '<' if !bare.ends_with("operator") => depth += 1,
-            '>' if depth > 0 => depth -= 1,
+            '<' if open.last() != Some(&'(') && !bare.ends_with("operator") => open.push(c),
+            '>' if open.last() == Some(&'<') => {
+                open.pop();
+            }
             // A second part such as `f(int)::{lambda()#1}` belongs to the function it is in.
-            '(' if depth == 0 && at > 0 && !bare.ends_with(' ') => break,
-            _ if depth == 0 => bare.push(c),
+            '(' if open.is_empty() && at > 0 && !bare.ends_with(' ') => break,
+            '(' if !open.is_empty() => open.push(c),
+            ')' if open.last() == Some(&'(') => {
+                open.pop();
+            }
+            _ if open.is_empty() => bare.push(c),
             _ => {}
         }
     }

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use regex::Regex;
 use serde::Deserialize;
 
 use super::canonical::{canonical, function};
@@ -32,7 +33,30 @@ struct Words {
 #[serde(deny_unknown_fields)]
 struct Table {
     wrapper: Vec<Wrapper>,
+    role: Vec<Role>,
     words: Words,
+}
+
+/// What a kernel is for in the model, and the texts that say so.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Role {
+    name: String,
+    pattern: String,
+}
+
+static ROLES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
+    let compiled = |role: &'static Role| {
+        (Regex::new(&role.pattern).expect("the table is checked by tests"), role.name.as_str())
+    };
+    TABLE.role.iter().map(compiled).collect()
+});
+
+/// What a kernel is for (`gate-up`, `down`, `q-k norm`), from its name, op, module and frames; the first text that
+/// says so decides.
+pub fn role(texts: &[&str]) -> Option<&'static str> {
+    let of = |text: &&str| ROLES.iter().find(|(pattern, _)| pattern.is_match(text)).map(|(_, name)| *name);
+    texts.iter().find_map(of)
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
@@ -224,6 +248,18 @@ mod tests {
         for (name, expected) in cases {
             assert_eq!(display_name(name), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn name_op_module_or_frame_tell_what_a_kernel_is_for() {
+        assert_eq!(role(&["mfma_moe1_silu_mul_afp4_wfp4_bf16"]), Some("gate-up"));
+        assert_eq!(role(&["ck kernel_moe_gemm", "aiter::ck_moe_stage2"]), Some("down"));
+        assert_eq!(
+            role(&["", "python/sglang/srt/models/utils.py(394): _reshape_for_qk_norm"]),
+            Some("q-k norm")
+        );
+        assert_eq!(role(&["nn.Module: QKVParallelLinear_3"]), Some("qkv"));
+        assert_eq!(role(&["vectorized_elementwise add", "aten::add"]), None);
     }
 
     #[test]

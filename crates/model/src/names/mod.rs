@@ -7,5 +7,5 @@ mod gemm;
 
 pub use canonical::{canonical, function};
 pub use demangle::demangle;
-pub use display::display_name;
+pub use display::{display_name, role};
 pub use gemm::{Gemm, architecture, gemm};

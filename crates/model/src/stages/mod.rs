@@ -3,14 +3,15 @@
 //! A step's annotation on the host does not contain its kernels in time (they run later), so the stage is
 //! that of the innermost step annotation around the work's **launch**. Where no annotation is, the label of
 //! the file or folder says it (`…-TP-0-DECODE.trace.json.gz`), and where that is missing too, the mode in
-//! which a replayed graph was captured. Nothing is guessed from kernel names.
+//! which a replayed graph was captured. A trace whose annotations are on GPU lanes only is staged by those, which
+//! span the kernels they belong to. Nothing is guessed from kernel names.
 
 mod layers;
 mod steady;
 
 pub use layers::{Layer, Layers, layers};
 
-pub use crate::steps::{Stage, Step, StepName, label};
+pub use crate::steps::{Stage, StagePatternError, StagePatterns, Step, StepName, label};
 
 use trace::{RowRef, Table, Trace};
 
@@ -52,14 +53,29 @@ const NO_STEP: u32 = u32::MAX;
 impl Stages {
     /// The stages of a finished trace read with at least kernels, copies, regions and links.
     pub fn of(trace: &Trace, attribution: Option<&Attribution>) -> Self {
+        Self::with(trace, attribution, &StagePatterns::default())
+    }
+
+    /// The same with patterns of the user's own.
+    pub fn with(trace: &Trace, attribution: Option<&Attribution>, own: &StagePatterns) -> Self {
         let rows = GpuRows::of(trace);
-        let (steps, step_of_launch) = Steps::of(trace, &rows.launches);
+        let (host_steps, step_of_launch) = Steps::with(trace, &rows.launches, own);
+        let host_tells = host_steps.steps.iter().any(|step| !step.is_loop_step);
+        let on_gpu = if host_tells { None } else { Steps::on_gpu_lanes(trace, own) };
+        let of_launch = |launch: Option<usize>| launch.and_then(|launch| step_of_launch[launch]);
+        let (steps, kernel_steps, copy_steps) = match on_gpu {
+            Some(on_gpu) => (on_gpu.steps, on_gpu.kernels, on_gpu.copies),
+            None => {
+                let kernels = (0..trace.kernels.len()).map(|row| of_launch(rows.of_kernel(row))).collect();
+                let copies = (0..trace.memory_copies.len()).map(|row| of_launch(rows.of_copy(row))).collect();
+                (host_steps, kernels, copies)
+            }
+        };
         let labels: Vec<Option<Stage>> = trace.sources.iter().map(|source| label(&source.path)).collect();
         let by_label = |process: trace::ProcessId| {
             process.get().and_then(|p| trace.processes[p].source.get()).and_then(|source| labels[source])
         };
-        let staged = |launch: Option<usize>, process| {
-            let step = launch.and_then(|launch| step_of_launch[launch]);
+        let staged = |step: Option<u32>, process| {
             let said = step.map(|step| steps.steps[step as usize]).filter(|step| !step.is_loop_step);
             let (stage, source) = match (said, by_label(process)) {
                 (Some(step), _) => (step.stage, StageSource::Annotation),
@@ -68,10 +84,9 @@ impl Stages {
             };
             Staged { stage, source, step: step.unwrap_or(NO_STEP) }
         };
-        let kernels =
-            (0..trace.kernels.len()).map(|row| staged(rows.of_kernel(row), trace.kernels.process[row]));
-        let copies = (0..trace.memory_copies.len())
-            .map(|row| staged(rows.of_copy(row), trace.memory_copies.process[row]));
+        let kernels = kernel_steps.into_iter().zip(&trace.kernels.process).map(|(step, p)| staged(step, *p));
+        let copies =
+            copy_steps.into_iter().zip(&trace.memory_copies.process).map(|(step, p)| staged(step, *p));
         let (kernels, copies) = (kernels.collect(), copies.collect());
         let mut stages = Self { steps: steps.steps, kernels, copies, warm_up: Vec::new() };
         if let Some(attribution) = attribution {

@@ -1,9 +1,9 @@
 //! Steps: the annotations a serving framework puts around each pass of the model, and who lies in which.
 
-use trace::{Ns, StrId, ThreadId, Trace};
+use trace::{Ns, ProcessId, StrId, StreamId, ThreadId, Trace};
 
-use super::Stage;
 use super::patterns::{StageRules, StepName};
+use super::{Stage, StagePatterns};
 
 /// One step of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -43,6 +43,9 @@ pub struct Steps {
 
 const NONE: u32 = u32::MAX;
 
+/// The category of annotations that the profiler repeats on GPU lanes.
+const GPU_LANE: &str = "gpu_user_annotation";
+
 /// A graph's capture, as its annotation says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CaptureMark<'a> {
@@ -53,31 +56,51 @@ pub(crate) struct CaptureMark<'a> {
 /// What annotations say, each distinct name read once.
 pub(crate) struct Annotations<'a> {
     trace: &'a Trace,
-    host: Vec<bool>,
+    own: Option<&'a StagePatterns>,
+    /// Categories of regions that may be steps.
+    asked: Vec<bool>,
     known: Vec<Option<Option<StepName<'a>>>>,
 }
 
 impl<'a> Annotations<'a> {
     pub fn new(trace: &'a Trace) -> Self {
-        let mut host = vec![true; trace.strings.len()];
+        let mut asked = vec![true; trace.strings.len()];
         // Frames, ops and calls are most of a trace and never steps; GPU lanes repeat the host's annotations.
-        for other in ["python_function", "cpu_op", "cuda_runtime", "cuda_driver", "gpu_user_annotation"] {
+        for other in ["python_function", "cpu_op", "cuda_runtime", "cuda_driver", GPU_LANE] {
             if let Some(id) = trace.strings.find(other) {
-                host[id.0 as usize] = false;
+                asked[id.0 as usize] = false;
             }
         }
-        Self { trace, host, known: vec![None; trace.strings.len()] }
+        Self { trace, own: None, asked, known: vec![None; trace.strings.len()] }
+    }
+
+    /// The annotations that GPU lanes show.
+    fn on_gpu_lanes(trace: &'a Trace) -> Option<Self> {
+        let lane = trace.strings.find(GPU_LANE)?;
+        let mut asked = vec![false; trace.strings.len()];
+        asked[lane.0 as usize] = true;
+        Some(Self { trace, own: None, asked, known: vec![None; trace.strings.len()] })
+    }
+
+    /// The same with patterns of the user's own tried first.
+    fn with(mut self, own: &'a StagePatterns) -> Self {
+        self.own = Some(own);
+        self
     }
 
     /// What the region at `row` says, if it is a step or a capture.
     pub fn read(&mut self, row: usize) -> Option<StepName<'a>> {
         let regions = &self.trace.regions;
-        if !self.host[regions.category[row].0 as usize] {
+        if !self.asked[regions.category[row].0 as usize] {
             return None;
         }
         let name = regions.name[row];
         let strings = &self.trace.strings;
-        *self.known[name.0 as usize].get_or_insert_with(|| StageRules::built_in().step(strings.get(name)))
+        let own = self.own;
+        *self.known[name.0 as usize].get_or_insert_with(|| {
+            let text = strings.get(name);
+            own.and_then(|own| own.step(text)).or_else(|| StageRules::built_in().step(text))
+        })
     }
 
     /// The capture that the region at `row` marks.
@@ -96,15 +119,38 @@ struct Mark {
 impl Steps {
     /// The steps of a trace, and the step of each of `launches` (rows of `regions`, rising), `None` outside all.
     pub fn of(trace: &Trace, launches: &[u32]) -> (Self, Vec<Option<u32>>) {
-        let mut annotations = Annotations::new(trace);
+        Self::with(trace, launches, &StagePatterns::default())
+    }
+
+    /// The same with patterns of the user's own.
+    pub fn with(trace: &Trace, launches: &[u32], own: &StagePatterns) -> (Self, Vec<Option<u32>>) {
+        let (steps, marks) = Self::read(trace, Annotations::new(trace).with(own));
+        let inside = innermost(trace, &marks, launches);
+        (steps, inside)
+    }
+
+    /// The steps that GPU lanes show, and the step of each kernel and copy by time on its own stream: GPU
+    /// annotations span the work they belong to.
+    pub(crate) fn on_gpu_lanes(trace: &Trace, own: &StagePatterns) -> Option<OnGpuLanes> {
+        let (steps, marks) = Self::read(trace, Annotations::on_gpu_lanes(trace)?.with(own));
+        if marks.is_empty() {
+            return None;
+        }
+        let (kernels, copies) = (&trace.kernels, &trace.memory_copies);
+        let kernels = around(trace, &marks, &kernels.start, &kernels.process, &kernels.stream);
+        let copies = around(trace, &marks, &copies.start, &copies.process, &copies.stream);
+        Some(OnGpuLanes { steps, kernels, copies })
+    }
+
+    fn read<'a>(trace: &'a Trace, mut annotations: Annotations<'a>) -> (Self, Vec<Mark>) {
         let mut found: Vec<(u32, StepName)> = Vec::new();
         for row in 0..trace.regions.len() {
             if let Some(step) = annotations.read(row).filter(|step| step.capture_mode.is_none()) {
                 found.push((row as u32, step));
             }
         }
-        if found.iter().any(|(_, step)| !step.is_loop_step) {
-            found.retain(|(_, step)| !step.is_loop_step);
+        if found.iter().any(|(_, step)| !step.is_loop_step && !step.is_plain_word) {
+            found.retain(|(_, step)| !step.is_loop_step && !step.is_plain_word);
         }
         let regions = &trace.regions;
         // Of equal starts the longer is the outer one.
@@ -112,21 +158,66 @@ impl Steps {
         let mut steps = Self::default();
         let mut marks = Vec::new();
         let mut until: trace::Map<ThreadId, (Ns, u32)> = trace::Map::default();
+        // The draft model has prefill and decode steps of its own.
+        let mut drafting: trace::Map<ThreadId, Ns> = trace::Map::default();
         let mut numbers = 0;
-        for (row, name) in found {
+        for (row, mut name) in found {
             let at = row as usize;
-            let outer = until.get(&regions.thread[at]).filter(|(end, _)| regions.start[at] < *end);
+            let (thread, start, end) = (regions.thread[at], regions.start[at], regions.end[at]);
+            let outer = until.get(&thread).filter(|(end, _)| start < *end);
             let number = outer.map_or(numbers, |(_, number)| *number);
             if outer.is_none() {
-                until.insert(regions.thread[at], (regions.end[at], number));
+                until.insert(thread, (end, number));
                 numbers += 1;
             }
+            if drafting.get(&thread).is_some_and(|end| start < *end) {
+                name.stage = Stage::Draft;
+            } else if name.stage == Stage::Draft {
+                drafting.insert(thread, end);
+            }
             marks.push(Mark { row, step: steps.steps.len() as u32 });
-            steps.steps.push(step(number, regions.name[at], regions.start[at], regions.end[at], &name));
+            steps.steps.push(step(number, regions.name[at], start, end, &name));
         }
-        let inside = innermost(trace, &marks, launches);
-        (steps, inside)
+        (steps, marks)
     }
+}
+
+/// Steps told by GPU lanes, and who lies in which.
+pub(crate) struct OnGpuLanes {
+    pub steps: Steps,
+    pub kernels: Vec<Option<u32>>,
+    pub copies: Vec<Option<u32>>,
+}
+
+/// The innermost annotation of its own stream around each row's start; rows are in time order.
+fn around(
+    trace: &Trace,
+    marks: &[Mark],
+    starts: &[Ns],
+    processes: &[ProcessId],
+    streams: &[StreamId],
+) -> Vec<Option<u32>> {
+    let regions = &trace.regions;
+    let mut open: trace::Map<(u32, i64), Vec<u32>> = trace::Map::default();
+    let mut next = 0;
+    let mut inside = vec![None; starts.len()];
+    for (row, &now) in starts.iter().enumerate() {
+        while next < marks.len() && regions.start[marks[next].row as usize] <= now {
+            let at = marks[next].row as usize;
+            if let Some(thread) = regions.thread[at].get() {
+                let lane = (regions.process[at].0, trace.threads[thread].tid);
+                open.entry(lane).or_default().push(next as u32);
+            }
+            next += 1;
+        }
+        let Some(stream) = streams[row].get() else { continue };
+        let Some(stack) = open.get_mut(&(processes[row].0, trace.streams[stream].id)) else { continue };
+        while stack.last().is_some_and(|&mark| regions.end[marks[mark as usize].row as usize] <= now) {
+            stack.pop();
+        }
+        inside[row] = stack.last().map(|&mark| marks[mark as usize].step);
+    }
+    inside
 }
 
 fn step(number: u32, name: StrId, start: Ns, end: Ns, says: &StepName) -> Step {

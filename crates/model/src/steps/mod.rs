@@ -2,26 +2,38 @@
 
 mod labels;
 mod marks;
+mod own;
 mod patterns;
 
 pub use labels::label;
 pub(crate) use marks::Annotations;
 pub use marks::{Step, Steps};
+pub use own::{StagePatternError, StagePatterns};
 pub(crate) use patterns::StageRules;
 pub use patterns::StepName;
 
 use serde::Deserialize;
 
-/// A stage of serving.
+/// A stage of serving or of training.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
     /// The context phase: prompts are read. SGLang says extend.
     Prefill,
-    /// Tokens are generated (verifying drafted ones included).
+    /// Tokens are generated.
     Decode,
-    /// Both in one step.
+    /// Speculative decoding: the target model checks drafted tokens.
+    Verify,
+    /// Speculative decoding: the draft model proposes tokens.
+    Draft,
+    /// Prefill and decode in one step.
     Mixed,
+    /// Training: the forward pass.
+    Forward,
+    /// Training: the backward pass.
+    Backward,
+    /// Training: the weights are updated.
+    Optimizer,
     /// Anything else, or not known.
     #[default]
     Other,
@@ -29,22 +41,46 @@ pub enum Stage {
 
 impl Stage {
     /// All stages in the order they are shown.
-    pub const ALL: [Stage; 4] = [Stage::Prefill, Stage::Decode, Stage::Mixed, Stage::Other];
+    pub const ALL: [Stage; 9] = [
+        Stage::Prefill,
+        Stage::Decode,
+        Stage::Verify,
+        Stage::Draft,
+        Stage::Mixed,
+        Stage::Forward,
+        Stage::Backward,
+        Stage::Optimizer,
+        Stage::Other,
+    ];
 
-    /// `prefill`, `decode`, `mixed`, `other`.
+    /// The word in reports: `prefill`, `decode` …
     pub fn name(self) -> &'static str {
         match self {
             Stage::Prefill => "prefill",
             Stage::Decode => "decode",
+            Stage::Verify => "verify",
+            Stage::Draft => "draft",
             Stage::Mixed => "mixed",
+            Stage::Forward => "forward",
+            Stage::Backward => "backward",
+            Stage::Optimizer => "optimizer",
             Stage::Other => "other",
         }
     }
 
-    /// The stage of that name; `extend` is prefill.
+    /// The stage of that name; `extend` is prefill, `generate` is decode.
     pub fn from_name(name: &str) -> Option<Self> {
-        let name = if name == "extend" { "prefill" } else { name };
+        let name = match name {
+            "extend" => "prefill",
+            "generate" => "decode",
+            name => name,
+        };
         Self::ALL.into_iter().find(|stage| stage.name() == name)
+    }
+
+    /// Whether work of a stage is meant by this one: speculative decoding is decoding.
+    pub fn covers(self, other: Stage) -> bool {
+        self == other || self == Stage::Decode && matches!(other, Stage::Verify | Stage::Draft)
     }
 
     /// By how many requests are in which phase.

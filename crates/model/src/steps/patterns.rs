@@ -43,6 +43,8 @@ pub struct StepName<'a> {
     pub capture_mode: Option<&'a str>,
     /// A step of a loop around the framework's own steps.
     pub is_loop_step: bool,
+    /// A plain word that a program's author may have written: counts where no framework marks its steps.
+    pub is_plain_word: bool,
 }
 
 struct Pattern {
@@ -51,6 +53,7 @@ struct Pattern {
     literal: String,
     stage: Option<Stage>,
     loop_step: bool,
+    plain_word: bool,
     #[cfg(test)]
     framework: String,
     #[cfg(test)]
@@ -77,6 +80,8 @@ struct PatternText {
     stage: String,
     #[serde(default)]
     loop_step: bool,
+    #[serde(default)]
+    plain_word: bool,
     examples: Vec<Example>,
 }
 
@@ -143,6 +148,7 @@ impl From<File> for StageRules {
             name: Regex::new(&text.name).expect("built-in stage patterns are valid"),
             stage: Stage::from_name(&text.stage),
             loop_step: text.loop_step,
+            plain_word: text.plain_word,
             #[cfg(test)]
             framework: text.framework,
             #[cfg(test)]
@@ -185,6 +191,7 @@ impl Pattern {
             number: number("number"),
             capture_mode: groups.name("mode").map(|text| text.as_str()),
             is_loop_step: self.loop_step,
+            is_plain_word: self.plain_word,
         }
     }
 }

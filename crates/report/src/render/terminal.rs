@@ -17,11 +17,13 @@ pub struct TerminalOptions {
     pub all_rows: &'static str,
     /// How to see all health checks.
     pub all_checks: &'static str,
+    /// Whether to show tables that are details.
+    pub details: bool,
 }
 
 impl Default for TerminalOptions {
     fn default() -> Self {
-        Self { width: 120, color: false, all_rows: "", all_checks: "" }
+        Self { width: 120, color: false, all_rows: "", all_checks: "", details: false }
     }
 }
 
@@ -41,11 +43,16 @@ pub fn terminal(report: &Report, options: &TerminalOptions) -> String {
     if let Some(verdict) = &report.verdict {
         draw_verdict(&mut text, verdict, options);
     }
-    for table in &report.tables {
+    let findings =
+        |text: &mut String| report.findings.iter().for_each(|one| draw_finding(text, one, options));
+    if report.findings_first {
+        findings(&mut text);
+    }
+    for table in report.tables.iter().filter(|table| options.details || !table.is_detail) {
         draw(&mut text, table, options);
     }
-    for finding in &report.findings {
-        draw_finding(&mut text, finding, options);
+    if !report.findings_first {
+        findings(&mut text);
     }
     draw_health(&mut text, &report.health, options);
     for note in &report.notes {
