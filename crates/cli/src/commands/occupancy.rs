@@ -68,7 +68,10 @@ pub struct OccupancyArgs {
 impl OccupancyArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         let request = OccupancyRequest {
-            input: Input { paths: self.input.files.given(), filters: self.input.selection.filters()? },
+            input: Input {
+                paths: app::input::expand(&self.input.files.given())?,
+                filters: self.input.selection.filters()?,
+            },
             arch: self.arch.clone(),
             code_objects: self.code_object.clone(),
             vgpr: self.vgpr,

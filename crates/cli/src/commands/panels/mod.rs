@@ -175,8 +175,10 @@ impl PanelsArgs {
         if !given.is_empty() || self.runs.is_empty() {
             inputs.push(Input { paths: self.input.files.paths()?, filters: filters.clone() });
         }
-        inputs
-            .extend(self.runs.iter().map(|run| Input { paths: vec![run.clone()], filters: filters.clone() }));
+        for run in &self.runs {
+            let paths = app::input::expand(std::slice::from_ref(run))?;
+            inputs.push(Input { paths, filters: filters.clone() });
+        }
         Ok(inputs)
     }
 }

@@ -19,7 +19,7 @@ pub fn draw(frame: &mut Frame<'_>, state: &mut State<'_>) {
     let [main, keys] = Layout::vertical([Constraint::Min(3), Constraint::Length(1)]).areas(frame.area());
     let narrow = frame.area().width < NARROW;
     let [kernels, tables, metrics] = if narrow {
-        let heights = [Constraint::Percentage(25), Constraint::Percentage(25), Constraint::Min(6)];
+        let heights = [Constraint::Percentage(20), Constraint::Percentage(20), Constraint::Min(6)];
         Layout::vertical(heights).areas(main)
     } else {
         let [left, right] = Layout::horizontal([Constraint::Length(30), Constraint::Min(20)]).areas(main);
