@@ -16,6 +16,9 @@ pub(super) const RULE: Rule = Rule {
     judge,
 };
 
+/// Functions that do nothing but record and await events.
+const FRAMES: [&str; 4] = [": wait_stream", ": wait_event", ": record_event", ": wait"];
+
 /// Two streams, and how often each waits for the other.
 #[derive(Default)]
 struct Pair {
@@ -116,7 +119,11 @@ fn skip_event_calls(facts: &Facts, scenario: &mut Scenario) {
     let (trace, regions) = (facts.trace(), &facts.trace().regions);
     let calls = Calls::of(trace);
     for row in 0..regions.len() {
-        if calls.of_region(trace, row).is_some_and(|call| call.waits_for_event || call.records_event) {
+        let is_call =
+            calls.of_region(trace, row).is_some_and(|call| call.waits_for_event || call.records_event);
+        // torch's own functions around these calls.
+        let is_frame = || FRAMES.iter().any(|frame| trace.strings.get(regions.name[row]).ends_with(frame));
+        if is_call || is_frame() {
             scenario.host_skips(
                 regions.process[row],
                 regions.thread[row],
