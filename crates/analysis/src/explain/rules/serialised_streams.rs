@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// Functions that do nothing but record and await events.
-const FRAMES: [&str; 4] = [": wait_stream", ": wait_event", ": record_event", ": wait"];
+const FRAMES: [&str; 3] = [": wait_stream", ": wait_event", ": record_event"];
 
 /// Two streams, and how often each waits for the other.
 #[derive(Default)]
