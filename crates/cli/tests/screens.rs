@@ -86,7 +86,9 @@ fn json_is_the_same_byte_for_byte() {
     assert_eq!(once, again);
     let report: serde_json::Value = serde_json::from_str(&once).expect("JSON");
     let keys: Vec<&String> = report.as_object().expect("an object").keys().collect();
-    assert_eq!(keys[..8], ["tool", "version", "command", "schema", "inputs", "health", "tables", "findings"]);
+    let expected =
+        ["tool", "version", "command", "schema", "inputs", "health", "verdict", "tables", "findings"];
+    assert_eq!(keys[..9], expected);
 }
 
 #[test]

@@ -20,9 +20,9 @@ fn rules(expected: &str) -> Vec<String> {
 }
 
 fn is_expected(finding: &Value, expected: &str) -> bool {
-    let named = expected.strip_prefix("host_stall:").is_none_or(|name| {
-        finding["title"].as_str().is_some_and(|title| title.contains(name))
-    });
+    let named = expected
+        .strip_prefix("host_stall:")
+        .is_none_or(|name| finding["title"].as_str().is_some_and(|title| title.contains(name)));
     named && rules(expected).iter().any(|rule| finding["rule"] == rule.as_str())
 }
 
@@ -80,7 +80,11 @@ fn every_idle_nanosecond_has_an_account_and_nearly_all_a_cause() {
         let timeline = json("breakdown", &[Path::new(&path)], &[]);
         let rows = timeline["tables"]["timeline"].as_array().expect("a table");
         let of = |key: &str| rows.iter().map(|row| row[key].as_i64().expect("a number")).sum::<i64>();
-        assert_eq!((of("idle_ns"), of("total_ns")), (idle, said["verdict"]["span_ns"].as_i64().unwrap()), "{name}");
+        assert_eq!(
+            (of("idle_ns"), of("total_ns")),
+            (idle, said["verdict"]["span_ns"].as_i64().unwrap()),
+            "{name}"
+        );
         let unknown = sum(&|row| row["cause"] == "not recorded");
         assert!(unknown * 10 <= idle, "{name}: {unknown} of {idle} ns idle have no cause");
     }
@@ -103,7 +107,8 @@ fn a_finding_saves_what_the_question_about_it_predicts() {
     for (name, _) in &truth {
         let path = testing::data(format!("pathologies/{name}.json.gz")).expect("a trace");
         for finding in explained(name, &[])["findings"].as_array().expect("a list") {
-            let (Some(key), Some(gain)) = (finding["key"].as_str(), finding["gain_ceiling_ns"].as_i64()) else {
+            let (Some(key), Some(gain)) = (finding["key"].as_str(), finding["gain_ceiling_ns"].as_i64())
+            else {
                 continue;
             };
             let output = common::run(&[

@@ -358,8 +358,8 @@ fn what_cannot_be_meant_is_bad_usage() {
     let cases = [
         (Options { num_steps: 0, ..fine.clone() }, "at least one step"),
         (Options { probe_requests: 0, ..fine.clone() }, "at least one request"),
-        (Options { start_step: Some(3), ..fine.clone() }, "`--start-step` is for SGLang"),
-        (Options { profile_by_stage: Some(true), ..fine.clone() }, "`--profile-by-stage` is for SGLang"),
+        (Options { start_step: Some(3), ..fine.clone() }, "a first step to profile is for SGLang"),
+        (Options { profile_by_stage: Some(true), ..fine.clone() }, "a trace for each stage is for SGLang"),
         (Options { mapping: Some(fine.formal.clone()), ..fine.clone() }, "are the same"),
         (with_url("localhost:30000"), "is not an address"),
         (

@@ -186,10 +186,19 @@ impl Changes {
             Dependency::Event | Dependency::Order | Dependency::Nearest if marked(&self.no_event_wait) => {
                 GONE
             }
+            // Work that is gone has no gap before it either.
+            Dependency::Stream | Dependency::Graph if self.is_gone(engine, to) => weight.min(0),
             Dependency::Launch if marked(&self.no_latency) => weight.min(0),
             Dependency::Sync | Dependency::Return if self.is_free(engine, to) => GONE,
             _ => weight,
         }
+    }
+
+    /// Whether a point is the start of work that takes no time any more.
+    fn is_gone(&self, engine: &Engine, point: usize) -> bool {
+        let works = &engine.run.works;
+        let (work, is_start) = (point / 2, point % 2 == 0);
+        is_start && self.less.get(work).is_some_and(|&less| less > 0 && less >= works.duration(work))
     }
 
     /// Whether a point is the return of a call that does not wait.

@@ -6,6 +6,7 @@ use trace::{Map, RowRef, StrId, Table, Trace};
 
 use super::thresholds::Thresholds;
 use crate::critical_path::{Engine, Scenario};
+use crate::fuse::{Fuse, fuse};
 use crate::idle::{Cause, GpuAccount, IdleAccounts, Piece, merged};
 use crate::overlap::{Overlap, overlap};
 use model::Run;
@@ -20,6 +21,7 @@ pub(super) struct Facts<'a> {
     pub limits: &'static Thresholds,
     pub gpus: Vec<GpuAccount>,
     overlap: OnceCell<Overlap>,
+    fusions: OnceCell<Fuse>,
     engine: OnceCell<Option<Engine<'a>>>,
     scenarios: RefCell<Vec<(String, Scenario)>>,
 }
@@ -31,6 +33,7 @@ impl<'a> Facts<'a> {
             limits: Thresholds::built_in(),
             gpus: accounts.gpus,
             overlap: OnceCell::new(),
+            fusions: OnceCell::new(),
             engine: OnceCell::new(),
             scenarios: RefCell::default(),
         }
@@ -95,6 +98,11 @@ impl<'a> Facts<'a> {
         if let Some(launch) = self.trace().links.launch_of(piece.next) {
             scenario.host_skips(regions.process[launch], regions.thread[launch], piece.start, piece.end);
         }
+    }
+
+    /// What the fusion analysis says, asked for once.
+    pub fn fusions(&self) -> &Fuse {
+        self.fusions.get_or_init(|| fuse(self.context))
     }
 
     /// What the overlap analysis says, asked for once.

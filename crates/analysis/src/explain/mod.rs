@@ -80,6 +80,15 @@ pub fn compute(context: &Run, only: &[String]) -> Explained {
         judgements.push(Judgement { rule, cannot, findings: keys, gain });
         findings.extend(found);
     }
+    for finding in findings.iter_mut().filter(|finding| finding.key.is_empty()) {
+        let about = finding.evidence.iter().find_map(|(key, value)| match value {
+            report::Value::Text(text) if ["name", "kernel_name", "pattern"].contains(&key.as_str()) => {
+                Some(text.as_str())
+            }
+            _ => None,
+        });
+        finding.key = facts.key(&finding.id, about.unwrap_or_default());
+    }
     without_shared_time(&mut findings);
     rank(&mut findings);
     let (accounts, scenarios) = facts.finish();
@@ -87,7 +96,17 @@ pub fn compute(context: &Run, only: &[String]) -> Explained {
 }
 
 /// Fusing kernels saves launches too; where the run is launch bound as a whole, that time is that finding's.
-fn without_shared_time(findings: &mut [Finding]) {
+fn without_shared_time(findings: &mut Vec<Finding>) {
+    // What makes a copy slow says more than that nothing runs beside it.
+    const SLOW: [&str; 3] = ["pageable-copies", "small-copies", "slow-copies"];
+    let name = |finding: &Finding| {
+        finding.evidence.iter().find(|(key, _)| key == "name").map(|(_, name)| name.clone())
+    };
+    let slow: Vec<_> =
+        findings.iter().filter(|finding| SLOW.contains(&finding.id.as_str())).filter_map(name).collect();
+    findings.retain(|finding| {
+        finding.id != "exposed-copies" || name(finding).is_none_or(|name| !slow.contains(&name))
+    });
     if !findings.iter().any(|finding| finding.id == "launch-bound") {
         return;
     }

@@ -183,6 +183,9 @@ impl Row {
             title,
             evidence,
             gain_ceiling_ns,
+            gain_gpu_ns: Some(one.sum(|saving| saving.gpu_ns)),
+            gain_host_ns: Some(one.sum(|saving| saving.host_ns)),
+            key: format!("{id}:{}:{}", one.fusion.id, one.stage.name()),
             recommendation,
             ..Finding::default()
         }

@@ -128,8 +128,10 @@ impl Gap<'_> {
         let before = found.pieces.len();
         self.cut_host_time(calls, thread, issued, elsewhere, found);
         // A wait that nothing but the launch follows explains the whole gap: the queue had run dry.
-        let restarted =
-            found.pieces[before..].last().filter(|piece| piece.cause == Cause::BlockingCall).copied();
+        let restarted = found.pieces[before..]
+            .last()
+            .filter(|piece| matches!(piece.cause, Cause::BlockingCall | Cause::Allocating))
+            .copied();
         self.cut_launch(calls, call, issued, restarted, found);
     }
 
@@ -208,11 +210,15 @@ impl Gap<'_> {
             }
             return;
         }
-        match last.filter(|call| call.facts.is_synchronisation() || call.facts.is_blocking_copy()) {
-            // What is short after a wait is what it takes to start again.
-            Some(wait) => found.put(from, to, Cause::BlockingCall, wait.name, next),
-            None => found.put(from, to, Cause::Launching, StrId::EMPTY, next),
-        }
+        // What is short after a wait, or after a call for memory that let the queue run dry, is what it takes to start again.
+        let (cause, place) = match last {
+            Some(call) if call.facts.is_synchronisation() || call.facts.is_blocking_copy() => {
+                (Cause::BlockingCall, call.name)
+            }
+            Some(call) if call.facts.is_about_memory() => (Cause::Allocating, call.name),
+            _ => (Cause::Launching, StrId::EMPTY),
+        };
+        found.put(from, to, cause, place, next);
     }
 
     /// From the launch to the start of the work.
@@ -234,7 +240,7 @@ impl Gap<'_> {
         } else if long && self.first_of_name {
             (Cause::FirstCall, name)
         } else if let Some(wait) = restarted {
-            (Cause::BlockingCall, wait.place)
+            (wait.cause, wait.place)
         } else {
             (Cause::Launching, StrId::EMPTY)
         };

@@ -53,7 +53,7 @@ pub fn compute(
         verdict.largest_gain_ns = best.gain_ceiling_ns;
         verdict.finding = Some(best.key.clone());
     }
-    let what = words::run(Program::of(run).framework, &run.stages);
+    let what = words::run(Program::of(run).framework, run);
     verdict.text = words::sentence(&verdict, parts.as_ref().map(|parts| parts.gpus), &what, findings);
     verdict
 }

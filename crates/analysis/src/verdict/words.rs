@@ -3,12 +3,21 @@
 use report::{BoundBy, Finding, Verdict};
 
 use crate::words::duration;
-use model::stages::{Stage, Stages};
+use model::Run;
+use model::stages::Stage;
 
 /// `vLLM decode`; empty where neither is known.
-pub(super) fn run(framework: Option<&str>, stages: &Stages) -> String {
-    let stages: Vec<&str> =
-        stages.present().into_iter().filter(|stage| *stage != Stage::Other).map(Stage::name).collect();
+pub(super) fn run(framework: Option<&str>, run: &Run) -> String {
+    let mut present: Vec<Stage> = Vec::new();
+    for &row in &run.rows {
+        let stage = run.stage(row);
+        if stage != Stage::Other && !present.contains(&stage) {
+            present.push(stage);
+        }
+    }
+    let order = |stage: &Stage| Stage::ALL.iter().position(|one| one == stage);
+    present.sort_by_key(order);
+    let stages: Vec<&str> = present.into_iter().map(Stage::name).collect();
     let framework = match framework {
         Some("vllm") => "vLLM",
         Some("sglang") => "SGLang",
@@ -34,7 +43,10 @@ pub(super) fn sentence(verdict: &Verdict, gpus: Option<usize>, what: &str, findi
         (None, Some(arch)) => format!(" on {arch}"),
         (None, None) => String::new(),
     };
-    let subject = if what.is_empty() && on.is_empty() { String::new() } else { format!("{what}{on}: ") };
+    let subject = match format!("{what}{on}").trim() {
+        "" => String::new(),
+        subject => format!("{subject}: "),
+    };
     let gpu = if gpus == 1 { "the GPU works".into() } else { format!("{gpus} GPUs work") };
     let steps = match (verdict.steps, verdict.step_ns) {
         (Some(steps), Some(step)) if steps > 1 => format!(", {steps} steps of {}", duration(step)),
@@ -52,7 +64,7 @@ pub(super) fn sentence(verdict: &Verdict, gpus: Option<usize>, what: &str, findi
         None => "what bounds it cannot be judged from what was read",
     };
     let mut text = format!("{subject}{bound}; {gpu} {busy:.1} % of {}{steps}.", duration(span));
-    if let Some(first) = text.chars().next().filter(|_| subject.is_empty()) {
+    if let Some(first) = text.chars().next().filter(|_| what.is_empty()) {
         text.replace_range(..first.len_utf8(), &first.to_uppercase().to_string());
     }
     if let Some(cost) = &verdict.largest_cost {

@@ -70,7 +70,6 @@ impl TriageRequest {
                 .with_help("the mapping trace must be of the same model, run with the same kernels")
         })?;
         let mut context = context.with_stage_patterns(&self.part.stage_patterns);
-        let verdict = verdict_of(&context, &[]);
         // The rest of the trace still tells where the part comes from.
         if let Some(part) = &part {
             context.rows.retain(|&row| part.wants_work(&trace, row));
@@ -80,7 +79,7 @@ impl TriageRequest {
         context.program = self.profile.program(self.framework, server_args.as_ref());
         let notes = context.select(&selection).map_err(|nothing| nothing_left(&nothing, &run))?;
         let mut report = analysis::triage::triage(&context);
-        report.verdict = Some(verdict);
+        report.verdict = Some(verdict_of(&context, &report.findings));
         report.notes.splice(0..0, run.notes.iter().cloned().chain(notes.into_iter().map(Note::from)));
         if let Some(mapping) = &mapping {
             report.inputs.extend(input_facts(mapping));

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use formats::secrets::{Readers, count_redacted, redact_environment};
+use formats::secrets::{REDACTED, Readers, count_redacted, redact_environment};
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, Result};
@@ -78,7 +78,11 @@ fn shared_value(name: &str, value: &Json) -> Option<Json> {
         // Whatever it is, it is no variable.
         Json::Array(_) | Json::Object(_) => return None,
     };
+    // Nobody needs the name of a variable whose whole value is secret.
     let shared = redact_environment(name, &text, Readers::Anyone, RANK_VARIABLES)?;
+    if shared == REDACTED && text != REDACTED {
+        return None;
+    }
     Some(if shared == text { value.clone() } else { Json::String(shared) })
 }
 
@@ -109,7 +113,7 @@ mod tests {
         let (shared, gone) = shared_environment(text, None, false);
         assert_eq!(
             shared,
-            r#"{"HIP_VISIBLE_DEVICES":"0,1","RANK":"3","NCCL_DEBUG":"INFO","VLLM_API_KEY":"[redacted]","HSA_NOTE":"[redacted]","UCX_URL":"tcp://[redacted]@host/x","SLURM_PROCID":12}"#
+            r#"{"HIP_VISIBLE_DEVICES":"0,1","RANK":"3","NCCL_DEBUG":"INFO","UCX_URL":"tcp://[redacted]@host/x","SLURM_PROCID":12}"#
         );
         assert_eq!(gone, 5);
         assert_eq!(shared_environment(text, None, true), (text.to_string(), 0));

@@ -81,7 +81,7 @@ fn finding(finding: &Finding) -> Json {
     json!({
         "id": finding.id,
         "rule": finding.id,
-        "key": if finding.key.is_empty() { Json::Null } else { json!(finding.key) },
+        "key": if finding.key.is_empty() { &finding.id } else { &finding.key },
         "severity": finding.severity.name(),
         "title": finding.title,
         "evidence": evidence,

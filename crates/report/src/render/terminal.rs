@@ -153,7 +153,13 @@ fn draw_finding(text: &mut String, finding: &Finding, options: &TerminalOptions)
         };
         _ = writeln!(text, "    saves up to {}{parts}", shown(gain));
     }
-    for line in [&finding.recommendation, &finding.next].into_iter().filter(|line| !line.is_empty()) {
+    let lines = [&finding.recommendation, &finding.next].into_iter().flat_map(|text| text.lines());
+    for line in lines.map(str::trim).filter(|line| !line.is_empty()) {
+        // A command is copied whole.
+        if line.starts_with('$') {
+            _ = writeln!(text, "    {line}");
+            continue;
+        }
         for line in layout::wrap(line, options.width.saturating_sub(4)) {
             _ = writeln!(text, "    {line}");
         }

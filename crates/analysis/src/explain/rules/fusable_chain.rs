@@ -1,10 +1,10 @@
 //! Kernels that run one after another although a single kernel for them exists.
 
-use report::Value;
+use report::{Finding, Value};
 
 use crate::explain::facts::Facts;
 use crate::explain::rule::{Rule, Verdict};
-use crate::fuse::{Fuse, fuse};
+use crate::fuse::Fuse;
 use stats::percent;
 
 pub(super) const RULE: Rule = Rule {
@@ -18,10 +18,16 @@ fn judge(facts: &Facts) -> Verdict {
     if facts.trace().kernels.is_empty() {
         return Verdict::CannotJudge("no kernel is recorded".into());
     }
-    let Fuse { mut findings, instances, .. } = fuse(facts.context);
+    Verdict::Judged(found(facts, RULE.id))
+}
+
+/// The fusions that are findings of a rule and worth their share of the run, with an example each.
+pub(super) fn found(facts: &Facts, id: &str) -> Vec<Finding> {
+    let Fuse { findings, instances, .. } = facts.fusions();
+    let mut findings = findings.clone();
     findings.retain(|finding| {
         let share = percent(finding.gain_ceiling_ns.unwrap_or(0), facts.total());
-        finding.id == RULE.id && share >= facts.limits.fusable_chain.min_pct
+        finding.id == id && share >= facts.limits.fusable_chain.min_pct
     });
     for finding in &mut findings {
         let told =
@@ -41,5 +47,5 @@ fn judge(facts: &Facts) -> Verdict {
             finding.evidence.push(("example_end_ns".into(), Value::Int(to)));
         }
     }
-    Verdict::Judged(findings)
+    findings
 }

@@ -3,6 +3,7 @@
 mod agent_imbalance;
 mod allocation_churn;
 mod blocking_sync;
+mod eager_attention;
 mod exposed_communication;
 mod exposed_copies;
 mod first_call;
@@ -38,5 +39,6 @@ pub const RULES: &[Rule] = &[
     kernel_variance::RULE,
     first_call::RULE,
     slow_kernel::RULE,
+    eager_attention::RULE,
     fusable_chain::RULE,
 ];

@@ -7,6 +7,7 @@ use crate::critical_path::Scenario;
 use crate::explain::facts::Facts;
 use crate::explain::rule::{Draft, Rule, Verdict};
 use model::calls::Calls;
+use model::classify::Category;
 use stats::percent;
 
 pub(super) const RULE: Rule = Rule {
@@ -40,7 +41,11 @@ fn judge(facts: &Facts) -> Verdict {
         return Verdict::CannotJudge("no wait for an event is recorded".into());
     }
     let limits = &facts.limits.serialised_streams;
-    let stream = |row: RowRef| row.row_of(Table::Kernels).map(|kernel| kernels.stream[kernel]);
+    // Communication has a rule of its own.
+    let computes = |row: &RowRef| facts.context.category(*row) != Category::Communication;
+    let stream = |row: RowRef| {
+        row.row_of(Table::Kernels).filter(|_| computes(&row)).map(|kernel| kernels.stream[kernel])
+    };
     let mut pairs: Map<(StreamId, StreamId), Pair> = Map::default();
     for (awaited, waiting) in waits {
         let (Some(from), Some(to)) = (stream(awaited), stream(waiting)) else { continue };

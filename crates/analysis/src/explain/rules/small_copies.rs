@@ -39,6 +39,7 @@ fn judge(facts: &Facts) -> Verdict {
                 exposed += copy.exposed;
                 let scenario = of_name.entry(copy.name).or_default();
                 before.iter().for_each(|piece| facts.skip(scenario, piece));
+                facts.skip_launch(scenario, copy.row);
                 scenario.work_takes(copy.row, 0);
                 scenario.without_launch_latency(copy.row);
             }

@@ -1,0 +1,19 @@
+//! Attention computed step by step: product, softmax, product.
+
+use super::fusable_chain::found;
+use crate::explain::facts::Facts;
+use crate::explain::rule::{Rule, Verdict};
+
+pub(super) const RULE: Rule = Rule {
+    id: "eager-attention",
+    finds: "attention computed as product, softmax and product, which one kernel does without writing the scores to memory",
+    needs: "kernels",
+    judge,
+};
+
+fn judge(facts: &Facts) -> Verdict {
+    if facts.trace().kernels.is_empty() {
+        return Verdict::CannotJudge("no kernel is recorded".into());
+    }
+    Verdict::Judged(found(facts, RULE.id))
+}
