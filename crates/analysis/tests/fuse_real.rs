@@ -147,7 +147,7 @@ fn what_inductor_fused_is_not_suggested_again() {
 
 /// The fusions of a run with a known cause.
 fn pathology(name: &str) -> Option<Fuse> {
-    let path = testing::data(&format!("pathologies/{name}.json.gz"))?;
+    let path = testing::data(format!("pathologies/{name}.json.gz"))?;
     let trace = ingest::read(&[path], &attribution::needs(), &Progress::default()).unwrap();
     let context = Run::new(&trace, None, &Classifier::builtin(), 1.0).unwrap();
     Some(fuse(&context))

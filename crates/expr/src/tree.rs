@@ -222,12 +222,12 @@ impl<N> Expression<N> {
     }
 }
 
+/// What a name, with its channel where it has one, stands for.
+pub type Meaning<'a, M, E> = dyn Fn(&str, Option<Channel>) -> Result<Expression<M>, E> + 'a;
+
 impl Expression {
     /// Replaces every name by what `meaning` gives for it. `none` is offered as a name too: something may be called so.
-    pub fn resolve<M, E>(
-        &self,
-        meaning: &dyn Fn(&str, Option<Channel>) -> Result<Expression<M>, E>,
-    ) -> Result<Expression<M>, E> {
+    pub fn resolve<M, E>(&self, meaning: &Meaning<'_, M, E>) -> Result<Expression<M>, E> {
         let all = |parts: &[Expression]| -> Result<Vec<Expression<M>>, E> {
             parts.iter().map(|part| part.resolve(meaning)).collect()
         };

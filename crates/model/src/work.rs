@@ -197,6 +197,9 @@ pub(crate) fn launch_rows(trace: &Trace) -> (Vec<u32>, Vec<u32>) {
 /// Streams by number: the process, then what tells them apart.
 type StreamKey = (ProcessId, u32, u32, u32);
 
+/// What a row says of its stream: process, GPU, stream, queue, and the GPU's number.
+type StreamFacts = (ProcessId, AgentId, StreamId, QueueId, u32);
+
 struct Builder<'a> {
     trace: &'a Trace,
     classes: &'a Classes,
@@ -210,7 +213,7 @@ struct Builder<'a> {
     stream_numbers: Map<StreamKey, u32>,
     /// Neighbours are often of one GPU and one stream.
     last_gpu: Option<((ProcessId, AgentId), u32)>,
-    last_stream: Option<((ProcessId, AgentId, StreamId, QueueId, u32), u32)>,
+    last_stream: Option<(StreamFacts, u32)>,
     work: GpuWork,
 }
 

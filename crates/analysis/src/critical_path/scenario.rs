@@ -197,7 +197,7 @@ impl Changes {
     /// Whether a point is the start of work that takes no time any more.
     fn is_gone(&self, engine: &Engine, point: usize) -> bool {
         let works = &engine.run.works;
-        let (work, is_start) = (point / 2, point % 2 == 0);
+        let (work, is_start) = (point / 2, point.is_multiple_of(2));
         is_start && self.less.get(work).is_some_and(|&less| less > 0 && less >= works.duration(work))
     }
 

@@ -3,6 +3,9 @@
 //! Encoders in the registry bring colour management or a licence of their own for what a chart needs of them: one
 //! kind of file, three components, the example tables of the standard's annex K.
 
+/// Code and length in bits of every symbol.
+type BySymbol = [(u16, u8); 256];
+
 /// Places of an 8×8 block in the order of rising frequency.
 const ZIGZAG: [usize; 64] = [
     0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7,
@@ -78,7 +81,7 @@ const OTHERS: [Codes; 2] = [
 
 impl Codes {
     /// (code, length) by symbol.
-    fn by_symbol(&self) -> [(u16, u8); 256] {
+    fn by_symbol(&self) -> BySymbol {
         let mut table = [(0, 0); 256];
         let (mut code, mut next) = (0u16, self.symbols.iter());
         for (shorter, &count) in self.lengths.iter().enumerate() {
@@ -127,15 +130,16 @@ pub(super) fn encode(
     let (width, height) = (usize::from(width), usize::from(height));
     for top in (0..height).step_by(8) {
         for left in (0..width).step_by(8) {
-            let mut blocks = [[0.0f32; 64]; 3];
-            for place in 0..64 {
-                // Beyond the edge the last column and row go on.
+            // Beyond the edge the last column and row go on.
+            let pixels: [[f32; 3]; 64] = std::array::from_fn(|place| {
                 let (x, y) = ((left + place % 8).min(width - 1), (top + place / 8).min(height - 1));
-                let [r, g, b] = pixel(x, y).map(f32::from);
-                blocks[0][place] = 0.299 * r + 0.587 * g + 0.114 * b - 128.0;
-                blocks[1][place] = -0.168_736 * r - 0.331_264 * g + 0.5 * b;
-                blocks[2][place] = 0.5 * r - 0.418_688 * g - 0.081_312 * b;
-            }
+                pixel(x, y).map(f32::from)
+            });
+            let blocks: [[f32; 64]; 3] = [
+                pixels.map(|[r, g, b]| 0.299 * r + 0.587 * g + 0.114 * b - 128.0),
+                pixels.map(|[r, g, b]| -0.168_736 * r - 0.331_264 * g + 0.5 * b),
+                pixels.map(|[r, g, b]| 0.5 * r - 0.418_688 * g - 0.081_312 * b),
+            ];
             for (component, block) in blocks.iter().enumerate() {
                 let kind = component.min(1);
                 let levels = levels(block, &waves, &steps[kind]);
@@ -222,7 +226,7 @@ impl Bits {
         self.put(bits & ((1 << size) - 1), size);
     }
 
-    fn block(&mut self, levels: &[i32; 64], before: &mut i32, tables: &([(u16, u8); 256], [(u16, u8); 256])) {
+    fn block(&mut self, levels: &[i32; 64], before: &mut i32, tables: &(BySymbol, BySymbol)) {
         let size = |value: i32| (32 - value.unsigned_abs().leading_zeros()) as u8;
         let change = levels[0] - std::mem::replace(before, levels[0]);
         self.code(tables.0[usize::from(size(change))]);
@@ -278,7 +282,8 @@ mod tests {
 
     #[test]
     fn sharp_edges_survive_every_quality() {
-        let color = |x: usize, y: usize| if (x / 3 + y / 5) % 2 == 0 { [255, 255, 255] } else { [0, 0, 40] };
+        let color =
+            |x: usize, y: usize| if (x / 3 + y / 5).is_multiple_of(2) { [255, 255, 255] } else { [0, 0, 40] };
         for quality in [1, 50, 93, 100] {
             let file = encode(40, 30, quality, color);
             let mut decoder =

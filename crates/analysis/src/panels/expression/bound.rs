@@ -123,7 +123,7 @@ impl<'d> Bound<'d> {
                 }
             }
             Expression::Text(text) => return Err(Absent::Word { text: text.clone() }),
-            Expression::Not(a) => Self::binary(Operator::Or, bind(a)?, Bound::Scalar(0.0)).is_zero(),
+            Expression::Not(a) => Self::binary(Operator::Or, bind(a)?, Bound::Scalar(0.0)).equals_zero(),
             Expression::Chain(first, rest) => {
                 let mut left = bind(first)?;
                 let mut all = Bound::Scalar(1.0);
@@ -186,7 +186,7 @@ impl<'d> Bound<'d> {
     }
 
     /// 1 where it is 0, else 0.
-    fn is_zero(self) -> Self {
+    fn equals_zero(self) -> Self {
         Self::binary(Operator::Equal, self, Bound::Scalar(0.0))
     }
 

@@ -54,12 +54,12 @@ pub(super) fn mask(source: &str) -> Masked {
                 if mask.len() < name.len() {
                     words.push(word.clone());
                 }
-            } else if &rest[..length] == BOUNDS.as_bytes() {
-                if let Some(end) = closing(&source.as_bytes()[word.end..]) {
-                    put(&mut text, &word, BOUNDS_MASK);
-                    words.push(word.clone());
-                    one_argument(&mut text[word.end..word.end + end]);
-                }
+            } else if &rest[..length] == BOUNDS.as_bytes()
+                && let Some(end) = closing(&source.as_bytes()[word.end..])
+            {
+                put(&mut text, &word, BOUNDS_MASK);
+                words.push(word.clone());
+                one_argument(&mut text[word.end..word.end + end]);
             }
             at = word.end;
         } else if rest.starts_with(b"<<<") {
