@@ -11,6 +11,10 @@ const LOADING_NS: Ns = 50_000;
 /// Work that starts this long after its launch returned was held back by something else.
 const HELD_BACK_NS: Ns = 50_000;
 
+/// An idle GPU starts queued work, or notices an event, within microseconds; what takes longer than this waits for
+/// something that was not recorded.
+const QUEUED_NS: Ns = 1_000_000;
+
 /// What the other GPUs of the run were busy with.
 pub(super) struct Elsewhere<'a> {
     busy: Vec<&'a [(Ns, Ns)]>,
@@ -140,6 +144,7 @@ impl Gap<'_> {
         let waits = calls.waits_for_event(self.queued_behind.unwrap_or(Ns::MIN), begin);
         match (waits, elsewhere.is_busy(self.from, self.to)) {
             (true, true) => Cause::WaitingElsewhere,
+            _ if self.to - self.from > QUEUED_NS => Cause::NotRecorded,
             (true, false) => Cause::WaitingForEvent,
             (false, _) => Cause::StartingQueuedWork,
         }
@@ -250,7 +255,11 @@ impl Gap<'_> {
         found.put(issued, split, cause, place, next);
         let behind = self.queued_behind.unwrap_or(Ns::MIN);
         let waits = calls.waits_for_event(behind, regions.start[call]);
-        let cause = if waits { Cause::WaitingForEvent } else { Cause::StartingQueuedWork };
+        let cause = match waits {
+            _ if self.to - split > QUEUED_NS => Cause::NotRecorded,
+            true => Cause::WaitingForEvent,
+            false => Cause::StartingQueuedWork,
+        };
         found.put(split, self.to, cause, StrId::EMPTY, next);
     }
 }
