@@ -219,7 +219,16 @@ impl Tally {
     pub fn of_idle(facts: &Facts, cause: Cause) -> Self {
         let mut tally = Self::default();
         for (number, gpu) in facts.gpus.iter().enumerate() {
-            for piece in gpu.idle.iter().filter(|piece| piece.cause == cause) {
+            // Work that was launched before waits for something unknown, not for the host.
+            let is_known = |piece: &&Piece| {
+                cause != Cause::NotRecorded
+                    || facts
+                        .trace()
+                        .links
+                        .launch_of(piece.next)
+                        .is_some_and(|launch| facts.trace().regions.end[launch] > piece.start)
+            };
+            for piece in gpu.idle.iter().filter(|piece| piece.cause == cause).filter(is_known) {
                 tally.add(number, piece.place, (piece.start, piece.end), piece.length());
             }
         }
