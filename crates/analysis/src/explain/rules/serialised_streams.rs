@@ -6,7 +6,6 @@ use trace::{Map, RowRef, StreamId, Table};
 use crate::critical_path::Scenario;
 use crate::explain::facts::Facts;
 use crate::explain::rule::{Draft, Rule, Verdict};
-use model::calls::Calls;
 use model::classify::Category;
 use stats::percent;
 
@@ -122,7 +121,7 @@ fn overlap(facts: &Facts, one: StreamId, two: StreamId) -> (i64, i64) {
 /// Without the waits their calls are not made either.
 fn skip_event_calls(facts: &Facts, scenario: &mut Scenario) {
     let (trace, regions) = (facts.trace(), &facts.trace().regions);
-    let calls = Calls::of(trace);
+    let calls = &facts.context.calls;
     for row in 0..regions.len() {
         let is_call =
             calls.of_region(trace, row).is_some_and(|call| call.waits_for_event || call.records_event);
@@ -142,7 +141,7 @@ fn skip_event_calls(facts: &Facts, scenario: &mut Scenario) {
 /// The name of the call that makes a stream wait.
 fn wait_call<'a>(facts: &Facts<'a>) -> &'a str {
     let trace = facts.trace();
-    let calls = Calls::of(trace);
+    let calls = &facts.context.calls;
     let waits = |&row: &usize| calls.of_region(trace, row).is_some_and(|call| call.waits_for_event);
     (0..trace.regions.len()).find(waits).map_or("", |row| trace.strings.get(trace.regions.name[row]))
 }
