@@ -12,12 +12,12 @@ pub mod compare;
 pub mod critical_path;
 pub mod explain;
 pub mod filters;
-mod fuse;
+pub mod fuse;
 mod gpu;
 pub mod idle;
 mod info;
 mod occupancy;
-mod overlap;
+pub mod overlap;
 pub mod panels;
 pub mod profile;
 pub mod roofline;
@@ -35,12 +35,12 @@ pub use critical_path::{
     critical_path_needs,
 };
 pub use filters::FilterError;
-pub use fuse::{Fuse, FuseInstance, FusionCatalogue, fuse, fuse_with};
+pub use fuse::{Fuse, FuseInstance, FuseOpportunity, FusionCatalogue, fuse, fuse_with};
 pub use info::info;
 pub use occupancy::{
     OccupancyOptions, occupancy, occupancy_counters, occupancy_needs, occupancy_of_code, occupancy_of_numbers,
 };
-pub use overlap::{Overlap, overlap, overlap_needs, overlap_report};
+pub use overlap::{Overlap, OverlapOpportunity, overlap, overlap_needs, overlap_report};
 pub use roofline::{
     PeakSource, RooflineOptions, counted_sources, roofline, roofline_counter_report, roofline_counters,
     roofline_needs,

@@ -45,7 +45,7 @@ fn the_chain_that_was_put_in_is_found_with_what_it_costs() {
     assert!((number(&found, 0, "saving_ns") - by_bytes - gaps).abs() < put_in.count as f64, "rounding");
     let tensor = 2048.0 * 14336.0 * 2.0;
     assert_eq!(number(&found, 0, "not_moved_bytes"), 2.0 * tensor * put_in.count as f64);
-    let finding = &found.findings[0];
+    let finding = &found.findings()[0];
     assert_eq!((finding.id.as_str(), finding.gain_ceiling_ns), (put_in.rule.as_str(), Some(ceiling as i64)));
     assert_eq!(finding.severity, Severity::High);
 }
@@ -55,7 +55,7 @@ fn quickest(trace: &Trace, found: &Fuse) -> f64 {
         let row = row.row_of(trace::Table::Kernels).unwrap();
         trace.kernels.end[row] - trace.kernels.start[row]
     };
-    found.instances.iter().map(|instance| instance.rows.iter().map(time).min().unwrap()).sum::<i64>() as f64
+    found.instances().map(|instance| instance.rows.iter().map(time).min().unwrap()).sum::<i64>() as f64
 }
 
 #[test]
@@ -63,14 +63,14 @@ fn a_clean_run_has_nothing_to_fuse() {
     let (trace, _) = simulated("clean");
     let found = found_in(&trace, 0.0);
     assert_eq!(ids(&found), [""; 0]);
-    assert!(found.findings.is_empty() && found.instances.is_empty());
+    assert!(found.findings().is_empty() && found.instances().next().is_none());
 }
 
 #[test]
 fn small_rows_are_left_out_and_counted() {
     let (trace, _) = simulated("fusable-chain");
     let found = found_in(&trace, 50.0);
-    assert!(found.table.rows.is_empty() && found.findings.is_empty());
+    assert!(found.table().rows.is_empty() && found.findings().is_empty());
     assert!(found.notes.contains(&"1 fusion opportunity below 50 % of a stage left out".to_string()));
 }
 
@@ -159,7 +159,7 @@ proptest! {
         let (trace, found) = made.fuse();
         let classes = Classes::of(&trace, &Classifier::builtin());
         let mut seen = std::collections::HashSet::new();
-        for instance in &found.instances {
+        for instance in found.instances() {
             let rows: Vec<usize> =
                 instance.rows.iter().map(|row| row.row_of(trace::Table::Kernels).unwrap()).collect();
             for (&row, &link) in rows.iter().zip(&instance.rows) {
@@ -180,9 +180,9 @@ proptest! {
             let time: i64 = small.map(|(_, &row)| trace.kernels.end[row] - trace.kernels.start[row]).sum();
             prop_assert!(instance.related_ns <= time);
         }
-        let shown: f64 = (0..found.table.rows.len()).map(|row| number(&found, row, "related_ns")).sum();
-        prop_assert_eq!(shown as i64, found.instances.iter().map(|instance| instance.related_ns).sum::<i64>());
-        for row in 0..found.table.rows.len() {
+        let shown: f64 = (0..found.table().rows.len()).map(|row| number(&found, row, "related_ns")).sum();
+        prop_assert_eq!(shown as i64, found.instances().map(|instance| instance.related_ns).sum::<i64>());
+        for row in 0..found.table().rows.len() {
             prop_assert!(number(&found, row, "saving_ns") <= number(&found, row, "gain_ceiling_ns"));
         }
     }

@@ -82,7 +82,7 @@ fn every_fusion_matches_its_example_and_only_that() {
             let found = run(&path.framework, &kernels, false, |_| 0);
             assert_eq!(ids(&found), [entry.id.as_str()], "{} on {}", entry.id, path.framework);
             assert_eq!(number(&found, 0, "instances") as usize, LAYERS, "{}", entry.id);
-            for instance in &found.instances {
+            for instance in found.instances() {
                 assert_eq!(instance.rows.len(), kernels.len() - entry.passing(), "{}", entry.id);
             }
             tried += 1;
@@ -203,7 +203,7 @@ fn confidence_needs_location_framework_and_regularity() {
     let rows = |framework: &str, kernels: &[&str]| {
         let kernels: Vec<Sample> = kernels.iter().map(|name| samples()[*name].clone()).collect();
         let found = run(framework, &kernels, false, |_| 0);
-        fuse_maker::text(&found.table.rows[0][found.table.column("confidence").unwrap()])
+        fuse_maker::text(&found.table().rows[0][found.table().column("confidence").unwrap()])
     };
     assert_eq!(rows("vllm", &["rope", "cache_write"]), "confirmed");
     assert_eq!(rows("sglang", &["rope", "cache_write"]), "likely", "only possible on ROCm there");
@@ -264,8 +264,8 @@ fn only_so_many_small_kernels_may_lie_between() {
     };
     let one = found(&["silu"]);
     assert_eq!(ids(&one), ["loose"]);
-    assert_eq!(one.instances[0].rows.len(), 2, "what lies between takes no part");
-    assert_eq!((one.instances[0].related_ns, one.instances[0].gaps_ns), (1800, 100));
+    assert_eq!(one.instances().next().unwrap().rows.len(), 2, "what lies between takes no part");
+    assert_eq!((one.instances().next().unwrap().related_ns, one.instances().next().unwrap().gaps_ns), (1800, 100));
     assert!(!ids(&found(&["silu", "neg"])).contains(&"loose".to_string()));
     assert_eq!(ids(&found(&["gemm"])), [""; 0], "main work ends a sequence");
 }

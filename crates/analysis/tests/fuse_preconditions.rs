@@ -69,8 +69,8 @@ fn the_softmax_of_attention_was_taken_for_that_of_the_sampler() {
     let eager = named(&["bmm", "div", "attention_softmax", "bmm"]);
     let found = run("transformers", "", &eager);
     assert_eq!(ids(&found), ["eager_attention"]);
-    assert_eq!(found.findings[0].id, "eager-attention");
-    assert!(found.findings[0].recommendation.contains("sdpa"), "{}", found.findings[0].recommendation);
+    assert_eq!(found.findings()[0].id, "eager-attention");
+    assert!(found.findings()[0].recommendation.contains("sdpa"), "{}", found.findings()[0].recommendation);
 }
 
 #[test]
@@ -90,8 +90,8 @@ fn aiter_was_to_be_turned_on_where_it_is_on() {
     };
     let kernels = [named(&["add", "rms_norm"]), vec![separator(), aiter]].concat();
     let found = run("sglang", "", &kernels);
-    let switches = found.findings.iter().any(|finding| finding.recommendation.contains("SGLANG_USE_AITER"));
-    assert!(!switches, "{:?}", found.findings);
+    let switches = found.findings().iter().any(|finding| finding.recommendation.contains("SGLANG_USE_AITER"));
+    assert!(!switches, "{:?}", found.findings());
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn gains_are_split_into_kernel_time_and_launch_time() {
     assert_eq!(number(&found, 0, "gain_gpu_ns"), 900.0 * layers);
     assert_eq!(number(&found, 0, "gain_host_ns"), 100.0 * layers);
     assert_eq!(number(&found, 0, "gain_ceiling_ns"), 1000.0 * layers);
-    assert!(!found.findings[0].title.contains("launch time"));
+    assert!(!found.findings()[0].title.contains("launch time"));
     let mut made = Maker::new("");
     for layer in 0..LAYERS as i64 {
         for (i, sample) in named(&["silu", "mul"]).iter().chain([&separator()]).enumerate() {
@@ -112,8 +112,8 @@ fn gains_are_split_into_kernel_time_and_launch_time() {
     }
     let (_, found) = made.fuse();
     assert!(
-        found.findings[0].title.ends_with("most of the gain is launch time"),
+        found.findings()[0].title.ends_with("most of the gain is launch time"),
         "{}",
-        found.findings[0].title
+        found.findings()[0].title
     );
 }

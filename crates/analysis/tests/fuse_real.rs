@@ -44,7 +44,7 @@ fn check(path: &str, mapping: Option<&Trace>) -> Option<(Fuse, BTreeMap<String, 
     let found = fuse(&context);
     // Related time is that of the kernels beside the main ones, added up anew.
     let mut related: BTreeMap<&str, i64> = BTreeMap::new();
-    for instance in &found.instances {
+    for instance in found.instances() {
         let small = instance.rows.iter().filter(|row| !is_main(context.category(**row)));
         let time: i64 = small.map(|&row| context.duration(row)).sum();
         assert_eq!(time, instance.related_ns, "{path}: {instance:?}");
@@ -60,8 +60,8 @@ fn check(path: &str, mapping: Option<&Trace>) -> Option<(Fuse, BTreeMap<String, 
         }
     }
     let mut by_stage: BTreeMap<String, i64> = BTreeMap::new();
-    for row in 0..found.table.rows.len() {
-        let stage = text(&found.table.rows[row][0]);
+    for row in 0..found.table().rows.len() {
+        let stage = text(&found.table().rows[row][0]);
         let share = number(&found, row, "time_share_pct");
         let time = number(&found, row, "related_ns") as i64;
         assert!((share - 100.0 * time as f64 / whole[stage.as_str()] as f64).abs() < 1e-9);
@@ -103,7 +103,7 @@ fn sglang_norms_rotates_and_stores_apart_in_every_layer() {
         } else {
             ("python/sglang/srt/model_executor/model_runner.py(3194): _forward_raw", "candidate")
         };
-        let cell = |key: &str| text(&found.table.rows[0][found.table.column(key).unwrap()]);
+        let cell = |key: &str| text(&found.table().rows[0][found.table().column(key).unwrap()]);
         assert_eq!((cell("current_location").as_str(), cell("confidence").as_str()), (place, confidence));
     }
     if let Some((_, rows)) = check("sglang_prefilldecode.json.gz", None) {
@@ -118,8 +118,8 @@ fn vllm_pads_and_stores_apart_in_every_layer() {
         return;
     };
     assert_eq!(rows, counts(&[("norm_pad", 24), ("rope_kv_cache", 24)]));
-    let confidence = found.table.column("confidence").unwrap();
-    assert!(found.table.rows.iter().all(|row| text(&row[confidence]) == "confirmed"));
+    let confidence = found.table().column("confidence").unwrap();
+    assert!(found.table().rows.iter().all(|row| text(&row[confidence]) == "confirmed"));
 }
 
 #[test]

@@ -166,14 +166,15 @@ fn between(tie: impl Fn(&mut Built, &str)) -> Overlap {
 #[test]
 fn work_that_nothing_orders_is_free_to_move() {
     let found = between(|_, _| {});
-    let cell = row(&found.table, "nccl");
+    let table = found.table();
+    let cell = row(&table, "nccl");
     is(cell("dependency_risk"), "low");
     is(cell("priority"), "P1");
     is(cell("recommendation"), "try overlap");
     is(cell("confidence"), "high");
     assert_eq!(cell("gain_ceiling_ns"), &Value::Int(60_000));
     assert_eq!(cell("free_gain_ns"), &Value::Int(60_000));
-    assert_eq!(found.findings[0].id, "exposed-communication");
+    assert_eq!(found.findings()[0].id, "exposed-communication");
 }
 
 #[test]
@@ -184,7 +185,8 @@ fn an_event_that_forces_the_order_makes_the_risk_high() {
             _ => built.record(1, 2).wait(0, 2),
         };
     });
-    let cell = row(&found.table, "nccl");
+    let table = found.table();
+    let cell = row(&table, "nccl");
     is(cell("dependency_risk"), "high");
     is(cell("priority"), "P2");
     is(cell("risk_reason"), "the next work on stream 0 waits for it by an event");
@@ -199,7 +201,8 @@ fn one_side_forced_leaves_the_other_free() {
             built.record(0, 1).wait(1, 1);
         }
     });
-    let cell = row(&found.table, "nccl");
+    let table = found.table();
+    let cell = row(&table, "nccl");
     is(cell("dependency_risk"), "low");
     assert_eq!(cell("free_gain_ns"), &Value::Int(60_000), "the second product may run beside it");
 }
@@ -212,7 +215,7 @@ fn a_wait_for_an_older_mark_forces_nothing() {
             built.wait(1, 99);
         }
     });
-    is(row(&found.table, "nccl")("dependency_risk"), "low");
+    is(row(&found.table(), "nccl")("dependency_risk"), "low");
 }
 
 #[test]
@@ -223,7 +226,8 @@ fn a_blocking_call_forces_the_order_too() {
             _ => built.block(185_000),
         };
     });
-    let cell = row(&found.table, "nccl");
+    let table = found.table();
+    let cell = row(&table, "nccl");
     is(cell("dependency_risk"), "high");
     is(
         cell("risk_reason"),
@@ -238,8 +242,8 @@ fn events_without_streams_are_not_taken_for_no_order() {
             built.event("hipEventRecord", None, 1).event("hipStreamWaitEvent", None, 1);
         }
     });
-    is(row(&found.table, "nccl")("dependency_risk"), "unclear");
-    assert!(matches!(row(&found.table, "nccl")("free_gain_ns"), Value::Absent(_)));
+    is(row(&found.table(), "nccl")("dependency_risk"), "unclear");
+    assert!(matches!(row(&found.table(), "nccl")("free_gain_ns"), Value::Absent(_)));
     assert!(found.notes.iter().any(|note| note.contains("1 of 1 event waits do not tell their streams")));
 }
 
@@ -252,14 +256,14 @@ fn one_stream_is_said_and_nothing_is_urgent_enough_for_p1() {
     built.kernel(ADD, 0, 300_000, 320_000);
     let found = built.overlap();
     assert!(found.notes.iter().any(|note| note.starts_with("all GPU work is on one stream")));
-    let priority = found.table.column("priority").unwrap();
+    let priority = found.table().column("priority").unwrap();
     assert_eq!(
-        found.table.rows.len(),
+        found.table().rows.len(),
         2,
         "only the collective and the copy: the order of kernels cannot be told"
     );
-    assert!(found.table.rows.iter().all(|row| row[priority] != Value::from("P1")));
-    assert_eq!(row(&found.table, "nccl")("free_gain_ns"), &Value::Int(0));
+    assert!(found.table().rows.iter().all(|row| row[priority] != Value::from("P1")));
+    assert_eq!(row(&found.table(), "nccl")("free_gain_ns"), &Value::Int(0));
 }
 
 #[test]
@@ -268,7 +272,7 @@ fn work_without_launches_is_unclear_and_said_so() {
     built.unlaunched(GEMM, 0, 10_000, 110_000, 0);
     built.unlaunched(ALLREDUCE, 1, 120_000, 180_000, 0);
     let found = built.overlap();
-    is(row(&found.table, "nccl")("dependency_risk"), "unclear");
+    is(row(&found.table(), "nccl")("dependency_risk"), "unclear");
     assert!(found.notes.iter().any(|note| note.contains("GPU only")));
 }
 
@@ -284,14 +288,14 @@ fn replays_on_one_stream_without_a_mapping_are_said() {
     let found = built.overlap();
     assert!(found.notes.iter().any(|note| note.starts_with("4 kernels were replayed")), "{:?}", found.notes);
     assert!(found.notes.iter().any(|note| note.contains("replayed on one stream")));
-    assert_eq!(found.table.rows.len(), 0, "the order inside a replay cannot be told");
+    assert_eq!(found.table().rows.len(), 0, "the order inside a replay cannot be told");
 }
 
 #[test]
 fn rows_with_nothing_to_gain_were_listed() {
     let mut built = Built::new(2);
     built.kernel(GEMM, 0, 0, 100_000).kernel(ADD, 1, 20_000, 60_000);
-    assert_eq!(built.overlap().table.rows.len(), 0, "it is hidden already");
+    assert_eq!(built.overlap().table().rows.len(), 0, "it is hidden already");
 }
 
 #[test]
@@ -302,17 +306,17 @@ fn kernels_in_line_on_one_stream_were_listed_though_they_depend_on_each_other() 
         built.kernel(name, 0, 10_000 * i, 10_000 * i + 9_000);
     }
     let found = built.overlap();
-    assert_eq!(found.table.rows.len(), 0);
+    assert_eq!(found.table().rows.len(), 0);
     assert!(found.notes.iter().any(|note| note.contains("cannot show what could run in parallel")));
 }
 
 #[test]
 fn nothing_gives_an_empty_table() {
     let found = Built::new(0).overlap();
-    assert!(found.table.rows.is_empty() && found.findings.is_empty());
+    assert!(found.table().rows.is_empty() && found.findings().is_empty());
     assert_eq!(found.notes.len(), 1);
     let alone = Built::new(1).kernel(ALLREDUCE, 0, 0, 10).overlap();
-    assert!(alone.table.rows.is_empty(), "there is nothing to run it beside");
+    assert!(alone.table().rows.is_empty(), "there is nothing to run it beside");
 }
 
 proptest! {

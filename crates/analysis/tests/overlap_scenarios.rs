@@ -138,10 +138,10 @@ fn overlapped_gradients_cost_what_no_computation_hides() {
     let simulation = quick("training");
     for (run, truth) in simulation.runs.iter().zip(&simulation.truth.ranks) {
         let found = with_context(&run.trace, 0.0, overlap);
-        let row = row_of(&found.table, "nccl");
-        assert_eq!(int(&found.table, row, "exposed_ns"), truth.exposed_communication_ns);
-        assert_eq!(int(&found.table, row, "total_ns"), truth.communication_ns);
-        let hidden = cell(&found.table, row, "hidden_pct").number().unwrap();
+        let row = row_of(&found.table(), "nccl");
+        assert_eq!(int(&found.table(), row, "exposed_ns"), truth.exposed_communication_ns);
+        assert_eq!(int(&found.table(), row, "total_ns"), truth.communication_ns);
+        let hidden = cell(&found.table(), row, "hidden_pct").number().unwrap();
         let expected = 100.0 * (1.0 - truth.exposed_communication_ns as f64 / truth.communication_ns as f64);
         assert!((hidden - expected).abs() < 1e-6, "{hidden} {expected}");
     }

@@ -31,7 +31,7 @@ pub enum WorkClass {
 }
 
 /// One GPU of one recording.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Gpu {
     /// The recording, as a place in [`Recordings::all`].
     pub recording: Option<usize>,

@@ -12,6 +12,7 @@
 
 mod facts;
 mod overlaps;
+mod propagated;
 mod rule;
 mod rules;
 mod series;

@@ -3,14 +3,24 @@
 use report::Finding;
 
 use super::facts::Facts;
+use super::propagated::propagated;
+use crate::critical_path::Scenario;
 use stats::percent;
 
-/// The findings with that id, whose gain is at least that share of the run.
-pub(super) fn findings(facts: &Facts, id: &str, min_pct: f64) -> Vec<Finding> {
-    let total = facts.total();
-    let mut findings = facts.overlap().findings.clone();
-    findings.retain(|finding| {
-        finding.id == id && percent(finding.gain_ceiling_ns.unwrap_or(0), total) >= min_pct
-    });
-    findings
+/// The findings of a rule whose gain is at least that share of the run.
+pub(super) fn findings(facts: &Facts, rule: &str, min_pct: f64) -> Vec<Finding> {
+    let of_rule = facts.overlap().opportunities.iter().filter(|one| one.rule == Some(rule));
+    of_rule
+        .filter(|one| percent(one.gain_ceiling_ns, facts.total()) >= min_pct)
+        .filter_map(|one| {
+            let mut scenario = Scenario::default();
+            for &(row, exposed) in &one.pieces {
+                // All of it runs, but beside something.
+                scenario.work_takes(row, facts.context.duration(row) - exposed);
+            }
+            let mut finding = one.finding()?;
+            finding.key = facts.key(rule, &one.kernel_name);
+            propagated(facts, finding, one.gain_ceiling_ns, min_pct, scenario)
+        })
+        .collect()
 }

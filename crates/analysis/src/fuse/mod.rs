@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! rules/fusions.toml ─► sequences ─► matches (one scan per lane, most specific sequence first)
-//!                                        └─► saving, regularity, confidence ─► rows, findings
+//!                                        └─► saving, regularity, confidence ─► opportunities ─► present
 //! ```
 //!
 //! Only sequences that some program is known to have as one kernel are looked for. Their kernels must be
@@ -20,17 +20,18 @@
 mod catalogue;
 mod lanes;
 mod matching;
+mod opportunity;
+mod present;
 pub(crate) mod program;
 mod regular;
 mod saving;
 mod sizes;
 mod steps;
-mod tables;
 
 pub use catalogue::FusionCatalogue;
+pub use opportunity::{Confidence, FuseInstance, FuseOpportunity};
 
-use report::{Finding, Table};
-use trace::{Map, RowRef};
+use trace::Map;
 
 use self::catalogue::{FusedPath, Fusion, ModelKind, Per, Rocm};
 use self::lanes::Lanes;
@@ -52,55 +53,21 @@ const REGULAR: f64 = 0.9;
 /// What can be fused.
 #[derive(Clone, Debug, Default)]
 pub struct Fuse {
-    /// `fuse_opportunities`.
-    pub table: Table,
-    /// One per row of the table.
-    pub findings: Vec<Finding>,
+    /// By stage, the largest gain first.
+    pub opportunities: Vec<FuseOpportunity>,
     /// What was left out, and what is fused already.
     pub notes: Vec<String>,
-    /// Every place behind the rows of the table.
-    pub instances: Vec<FuseInstance>,
 }
 
-/// One place where kernels run that could be one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FuseInstance {
-    /// Id of the fusion in the catalogue.
-    pub pattern: String,
-    /// Its kernels in order, main work included.
-    pub rows: Vec<RowRef>,
-    /// Time of those that are not main work.
-    pub related_ns: i64,
-    /// Idle time before its kernels, as far as it counts.
-    pub gaps_ns: i64,
-    /// Most that can be won.
-    pub gain_ceiling_ns: i64,
-    /// Part of that which is kernels' own time.
-    pub gain_gpu_ns: i64,
-    /// Part of that which is idle time before their launches.
-    pub gain_host_ns: i64,
-}
-
-/// How sure a row is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Confidence {
-    Candidate,
-    Likely,
-    Confirmed,
-}
-
-impl Confidence {
-    fn name(self) -> &'static str {
-        match self {
-            Confidence::Candidate => "candidate",
-            Confidence::Likely => "likely",
-            Confidence::Confirmed => "confirmed",
-        }
+impl Fuse {
+    /// Every place behind the opportunities.
+    pub fn instances(&self) -> impl Iterator<Item = &FuseInstance> {
+        self.opportunities.iter().flat_map(|one| &one.instances)
     }
 }
 
 /// One fusion in one stage.
-struct Opportunity<'a> {
+struct Found<'a> {
     stage: Stage,
     fusion: &'a Fusion,
     path: &'a FusedPath,
@@ -109,7 +76,7 @@ struct Opportunity<'a> {
     matches: Vec<(Match, Saving)>,
 }
 
-impl Opportunity<'_> {
+impl Found<'_> {
     fn sum(&self, of: impl Fn(&Saving) -> i64) -> i64 {
         self.matches.iter().map(|(_, saving)| of(saving)).sum()
     }
@@ -156,11 +123,11 @@ pub fn fuse_with(context: &Run<'_>, catalogue: &FusionCatalogue) -> Fuse {
             }
             let confidence = search.confidence(fusion, path, regularity, &matches);
             let matches = search.savings(matches, &mut sizes);
-            found.push(Opportunity { stage, fusion, path, confidence, regularity, matches });
+            found.push(Found { stage, fusion, path, confidence, regularity, matches });
         }
     }
     let active = search.active(catalogue);
-    tables::show(&search, found, left_out, active)
+    opportunity::told(&search, found, left_out, active)
 }
 
 /// How much was not shown, and why.

@@ -14,22 +14,24 @@
 //! Cost: two sorts of each GPU's rows, one of the host's operations, then constant work per row and stream.
 
 mod device;
-mod findings;
 mod notes;
 mod opportunities;
 mod order;
 mod pools;
+mod present;
 mod risk;
 mod rules;
 mod sweep;
 mod syncs;
-mod tables;
+mod told;
 
-use report::{Finding, Note, Report, Table};
+pub use present::present;
+pub use told::{Concurrency, OverlapOpportunity, Piece};
+
+use report::{Note, Report};
 use trace::Needs;
 
 use self::opportunities::Analysed;
-use crate::base;
 use model::Run;
 use model::attribution;
 use model::order::Operations;
@@ -37,10 +39,10 @@ use model::order::Operations;
 /// What could overlap.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overlap {
-    /// `overlap_opportunities`, most urgent first.
-    pub table: Table,
-    /// The urgent ones with their evidence.
-    pub findings: Vec<Finding>,
+    /// Most urgent first.
+    pub opportunities: Vec<OverlapOpportunity>,
+    /// What each GPU ran at once.
+    pub concurrency: Vec<Concurrency>,
     /// What the trace cannot tell.
     pub notes: Vec<Note>,
 }
@@ -52,32 +54,18 @@ pub fn overlap_needs() -> Needs {
 
 /// What could overlap in a run read with [`overlap_needs`].
 pub fn overlap(context: &Run) -> Overlap {
-    of_devices(context, &analyse(context))
-}
-
-/// The same as a report of its own, with what each GPU ran at once.
-pub fn overlap_report(context: &Run) -> Report {
-    let devices = analyse(context);
-    let Overlap { table, findings, notes } = of_devices(context, &devices);
-    let mut report = base::report("overlap", context.trace);
-    report.tables = vec![table, tables::concurrency(context, &devices)];
-    report.findings = findings;
-    report.trace_start_ns = context.trace.bounds().map(|(first, _)| first);
-    report.notes = notes;
-    report
-}
-
-fn analyse(context: &Run) -> Vec<Analysed> {
     let host = Operations::of(context.trace, &context.calls, &context.recordings);
     let devices = device::devices(context).into_iter();
-    devices.map(|device| Analysed::of(context, &host, device)).collect()
+    let devices: Vec<Analysed> = devices.map(|device| Analysed::of(context, &host, device)).collect();
+    let found = opportunities::opportunities(context, &devices);
+    Overlap {
+        opportunities: told::opportunities(context, &devices, &found),
+        concurrency: told::concurrency(&devices),
+        notes: notes::notes(context, &devices),
+    }
 }
 
-fn of_devices(context: &Run, devices: &[Analysed]) -> Overlap {
-    let found = opportunities::opportunities(context, devices);
-    Overlap {
-        table: tables::opportunities(context, devices, &found),
-        findings: findings::findings(context, devices, &found),
-        notes: notes::notes(context, devices),
-    }
+/// [`overlap`] and [`present`] in one.
+pub fn overlap_report(context: &Run) -> Report {
+    present(context, &overlap(context))
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use trace::{Map, StrId};
+use trace::{Map, RowRef, StrId};
 
 use super::device::{Device, StepKey};
 use super::order::{Cause, Order};
 use super::pools::Pools;
 use super::risk::{Scene, Why, confidence};
-use super::rules::{Decision, Kind, Risk, Rules, Verdict};
+use super::rules::{Decision, Kind, Risk, Rules};
 use super::syncs::{Knowledge, operations};
 use model::Run;
 use model::attribution::SiteId;
@@ -48,7 +48,6 @@ pub(super) struct Opportunity {
     pub stage: Stage,
     pub name: StrId,
     pub kind: Kind,
-    pub verdict: Verdict,
     pub risk: Risk,
     pub why: Why,
     pub calls: usize,
@@ -68,12 +67,14 @@ pub(super) struct Opportunity {
     pub stage_total: i64,
     /// Device and work of the piece that stands for all.
     pub representative: (usize, u32),
+    /// Every piece and how much of it is exposed.
+    pub pieces: Vec<(RowRef, i64)>,
     pub site: SiteId,
 }
 
 impl Opportunity {
     pub fn decision(&self) -> &'static Decision {
-        Rules::built_in().decide(self.verdict, self.kind, self.risk)
+        Rules::built_in().decide(self.kind, self.risk)
     }
 
     /// Whether anything can be won, and the recorded order says so. Collectives and copies can always run beside
@@ -87,7 +88,7 @@ impl Opportunity {
                 | Why::Follows { cause: Cause::Event, .. }
         );
         let can_always = matches!(self.kind, Kind::Communication | Kind::Copy);
-        self.gain > 0 && self.verdict == Verdict::Headroom && (can_always || order_tells)
+        self.gain > 0 && (can_always || order_tells)
     }
 
     pub fn confidence(&self) -> &'static str {
@@ -117,15 +118,13 @@ pub(super) fn opportunities(context: &Run, devices: &[Analysed]) -> Vec<Opportun
     let (groups, totals) = group(devices);
     let mut found: Vec<Opportunity> = groups
         .into_iter()
-        .filter_map(|(key, group)| {
-            let verdict = verdict(context, devices, key, &group, totals[&key.0])?;
-            Some(opportunity(context, devices, key, group, verdict, totals[&key.0]))
-        })
+        .filter(|(key, group)| has_headroom(context, devices, *key, group, totals[&key.0]))
+        .map(|(key, group)| opportunity(context, devices, key, group, totals[&key.0]))
         .filter(Opportunity::is_told)
         .collect();
     found.sort_by(|a, b| {
         let key = |o: &Opportunity| {
-            (o.stage, o.decision().priority.as_str(), o.verdict, o.kind, std::cmp::Reverse(o.exposed))
+            (o.stage, o.decision().priority.as_str(), o.kind, std::cmp::Reverse(o.exposed))
         };
         let name = |o: &Opportunity| context.trace.strings.get(o.name);
         key(a).cmp(&key(b)).then_with(|| name(a).cmp(name(b)))
@@ -151,27 +150,20 @@ fn group(devices: &[Analysed]) -> (Map<Key, Group>, Map<Stage, i64>) {
     (groups, totals)
 }
 
-fn verdict(
+/// Whether enough of the work is alone, where something else could be beside it.
+fn has_headroom(
     context: &Run,
     devices: &[Analysed],
     (stage, kind, _): Key,
     group: &Group,
     stage_total: i64,
-) -> Option<Verdict> {
-    let rules = Rules::built_in();
+) -> bool {
     let exclusive_pct = percent(group.exclusive, group.total);
     let exposed_pct = percent(group.exposed, stage_total);
     // Computation can hide only beside computation of another stream.
     let possible = kind != Kind::Compute || devices.iter().any(|d| d.device.computing_apart.contains(&stage));
     let worth = exposed_pct >= context.min_share_pct && group.exposed > 0;
-    if worth && possible && exclusive_pct >= rules.kind(kind).min_exclusive_pct {
-        return Some(Verdict::Headroom);
-    }
-    let hidden = percent(group.hidden, group.total) >= rules.hidden.min_hidden_pct
-        && rules.hidden.kinds.contains(&kind)
-        && group.total > 0
-        && percent(group.total, stage_total) >= context.min_share_pct;
-    hidden.then_some(Verdict::Hidden)
+    worth && possible && exclusive_pct >= Rules::built_in().kind(kind).min_exclusive_pct
 }
 
 /// Exposed time and what is free to hide it beside, of one step of one device.
@@ -186,17 +178,18 @@ fn opportunity(
     devices: &[Analysed],
     (stage, kind, name): Key,
     group: Group,
-    verdict: Verdict,
     stage_total: i64,
 ) -> Opportunity {
     let mut risks = Risks::default();
     let mut steps: BTreeMap<(u32, StepKey), StepSum> = BTreeMap::new();
     let mut sites: BTreeMap<SiteId, i64> = BTreeMap::new();
+    let mut pieces = Vec::with_capacity(group.members.len());
     let mut order_known = false;
     for &(d, i) in &group.members {
         let analysed = &devices[d as usize];
         let (work, seen) = (&analysed.device.work[i as usize], &analysed.device.swept.seen[i as usize]);
         *sites.entry(context.attribution.site_of(work.row)).or_default() += work.duration();
+        pieces.push((work.row, seen.exposed));
         let scene = analysed.scene(context);
         let free = scene.tells(work).then(|| analysed.pools.free(&analysed.order, work));
         // On one stream the order is all known, and leaves nothing free.
@@ -227,7 +220,6 @@ fn opportunity(
         stage,
         name,
         kind,
-        verdict,
         risk,
         why,
         calls: group.members.len(),
@@ -241,6 +233,7 @@ fn opportunity(
         gain,
         stage_total,
         representative,
+        pieces,
         site: site.map_or(SiteId::UNKNOWN, |(site, _)| site),
     }
 }

@@ -18,24 +18,6 @@ pub(super) enum Kind {
     Compute,
 }
 
-/// Whether moving a kernel could gain something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-pub(super) enum Verdict {
-    #[serde(rename = "headroom")]
-    Headroom,
-    #[serde(rename = "low-roi-hidden")]
-    Hidden,
-}
-
-impl Verdict {
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Headroom => "headroom",
-            Verdict::Hidden => "low-roi-hidden",
-        }
-    }
-}
-
 /// How likely it is that the order is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Risk {
@@ -76,18 +58,10 @@ pub(super) struct KindRule {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Decision {
-    verdict: Verdict,
     kinds: Vec<String>,
     risk: String,
     pub priority: String,
     pub recommendation: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct HiddenRule {
-    pub kinds: Vec<Kind>,
-    pub min_hidden_pct: f64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -120,7 +94,6 @@ pub(super) struct SeverityRule {
 pub(super) struct Rules {
     kind: Vec<KindRule>,
     decision: Vec<Decision>,
-    pub hidden: HiddenRule,
     pub risk: RiskRule,
     pub severity: SeverityRule,
 }
@@ -145,11 +118,10 @@ impl Rules {
     }
 
     /// Priority and recommendation.
-    pub fn decide(&self, verdict: Verdict, kind: Kind, risk: Risk) -> &Decision {
+    pub fn decide(&self, kind: Kind, risk: Risk) -> &Decision {
         let fits = |decision: &&Decision| {
             let kinds = &decision.kinds;
-            decision.verdict == verdict
-                && kinds.iter().any(|word| word == "*" || *word == kind.word())
+            kinds.iter().any(|word| word == "*" || *word == kind.word())
                 && (decision.risk == "*" || decision.risk == risk.name())
         };
         self.decision.iter().find(fits).expect("every case is decided; a test checks it")
@@ -183,11 +155,9 @@ mod tests {
         for kind in ALL {
             assert_eq!(rules.kind(kind).name, kind);
             for risk in [Risk::Low, Risk::Unclear, Risk::High] {
-                for verdict in [Verdict::Headroom, Verdict::Hidden] {
-                    let decision = rules.decide(verdict, kind, risk);
-                    let number: u8 = decision.priority.strip_prefix('P').unwrap().parse().unwrap();
-                    assert!((1..=5).contains(&number), "{decision:?}");
-                }
+                let decision = rules.decide(kind, risk);
+                let number: u8 = decision.priority.strip_prefix('P').unwrap().parse().unwrap();
+                assert!((1..=5).contains(&number), "{decision:?}");
             }
         }
         for category in Category::ALL {
@@ -199,7 +169,7 @@ mod tests {
     #[test]
     fn only_what_is_free_of_order_comes_first() {
         let rules = Rules::built_in();
-        let priority = |kind, risk| rules.decide(Verdict::Headroom, kind, risk).priority.as_str();
+        let priority = |kind, risk| rules.decide(kind, risk).priority.as_str();
         assert_eq!(priority(Kind::Communication, Risk::Low), "P1");
         assert_eq!(priority(Kind::Copy, Risk::High), "P2");
         assert_eq!(priority(Kind::Elementwise, Risk::High), "P3");

@@ -52,8 +52,8 @@ pub fn triage(context: &Run) -> Report {
     report.tables.push(kernels.table);
     let overlap = overlap(context);
     let fuse = fuse(context);
-    report.tables.extend([overlap.table, fuse.table]);
-    report.findings.extend(overlap.findings.into_iter().chain(fuse.findings));
+    report.tables.extend([overlap.table(), fuse.table()]);
+    report.findings.extend(overlap.findings().into_iter().chain(fuse.findings()));
     // The most to win first, whichever table it stands in; those without a figure last.
     report.findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.gain_ceiling_ns)));
     coverage::report(context, &mut report);

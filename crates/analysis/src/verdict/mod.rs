@@ -10,7 +10,7 @@ use trace::{AgentKind, Map, Status, Trace};
 
 use crate::breakdown::sweep::Timeline;
 use crate::fuse::Program;
-use crate::idle::{Cause, GpuAccount, IdleAccounts};
+use crate::idle::{Cause, GpuAccount, IdleAccounts, Piece};
 use crate::triage::{Architecture, TARGET_ARCH};
 use model::Run;
 use model::classify::{Category, Classes, Kind};
@@ -23,6 +23,9 @@ const BOUND_PCT: f64 = 50.0;
 const TIMES_NEXT: f64 = 2.0;
 /// Without recorded launches a run is GPU bound from this busy share on; below, nothing tells.
 const BUSY_PCT: f64 = 80.0;
+
+/// Time in which queued work does not start for no recorded reason, from which on a trace is not trusted.
+const MISSING_PCT: f64 = 10.0;
 
 /// What the answer is for.
 #[derive(Clone, Debug, Default)]
@@ -42,8 +45,11 @@ pub fn compute(
     let parts = Parts::of(accounts);
     if let Some(parts) = &parts {
         parts.put_into(&mut verdict);
-        verdict.bound_by = parts.bound_by(accounts.gpus.iter().any(GpuAccount::is_linked));
+        let missing = missing(run.trace, accounts);
+        verdict.bound_by = parts.bound_by(accounts.gpus.iter().any(GpuAccount::is_linked), missing);
         verdict.largest_cost = largest_cost(run.trace, &run.classes, accounts, parts.total);
+        let share = percent(missing, parts.total);
+        verdict.why_not.extend((share >= MISSING_PCT).then(|| words::missing(missing, share)));
     }
     let steps = step_times(run);
     verdict.steps = (!steps.is_empty()).then_some(steps.len());
@@ -65,7 +71,7 @@ pub fn of_tables(trace: &Trace, classes: &Classes, options: &VerdictOptions) -> 
     let parts = Parts::of(&accounts);
     if let Some(parts) = &parts {
         parts.put_into(&mut verdict);
-        verdict.bound_by = parts.bound_by(false);
+        verdict.bound_by = parts.bound_by(false, 0);
         verdict.largest_cost = largest_cost(trace, classes, &accounts, parts.total);
     }
     verdict.text = words::sentence(&verdict, parts.as_ref().map(|parts| parts.gpus), "", &[]);
@@ -162,8 +168,8 @@ impl Parts {
         verdict.idle_ns = Some(self.idle);
     }
 
-    /// What bounds the run; nothing where too little is known.
-    fn bound_by(&self, is_linked: bool) -> Option<BoundBy> {
+    /// What bounds the run, time without recorded work left aside; nothing where too little is known.
+    fn bound_by(&self, is_linked: bool, missing: i64) -> Option<BoundBy> {
         // Gaps between kernels of a graph or a full queue are the GPU's own time.
         let own = self.total - self.unknown - self.by_bound.iter().map(|(_, ns)| ns).sum::<i64>();
         let mut parts: Vec<(BoundBy, i64)> = self.by_bound.to_vec();
@@ -176,10 +182,19 @@ impl Parts {
         if share(self.unknown) > BOUND_PCT {
             return None;
         }
-        let (first, next) = (parts[0], parts[1].1.max(self.unknown));
-        let bounds = share(first.1) >= BOUND_PCT && first.1 as f64 >= TIMES_NEXT * next as f64;
+        let (first, next) = (parts[0], parts[1].1.max(self.unknown - missing));
+        let bounds = percent(first.1, self.total - missing) >= BOUND_PCT && first.1 as f64 >= TIMES_NEXT * next as f64;
         Some(if bounds { first.0 } else { BoundBy::Mixed })
     }
+}
+
+/// Idle time of GPUs whose next work was launched long before: they did something that is not in the trace.
+fn missing(trace: &Trace, accounts: &IdleAccounts) -> i64 {
+    let was_queued = |piece: &&Piece| {
+        let launch = trace.links.launch_of(piece.next);
+        piece.cause == Cause::NotRecorded && launch.is_some_and(|call| trace.regions.end[call] <= piece.start)
+    };
+    accounts.gpus.iter().flat_map(|gpu| &gpu.idle).filter(was_queued).map(Piece::length).sum()
 }
 
 /// What has most of the time: kernels of a category, copies, or a cause of idle time.

@@ -32,6 +32,15 @@ pub(super) fn run(framework: Option<&str>, run: &Run) -> String {
         .join(" ")
 }
 
+/// Why a trace with that much time without recorded work is not to be trusted.
+pub(super) fn missing(ns: i64, share: f64) -> String {
+    format!(
+        "for {} ({share:.0} % of the time) queued work does not start and nothing recorded tells why: the GPU did work \
+         that is not in the trace, or the trace was put together from parts",
+        duration(ns)
+    )
+}
+
 /// What bounds the run, on what, the largest cost and the largest gain.
 pub(super) fn sentence(verdict: &Verdict, gpus: Option<usize>, what: &str, findings: &[Finding]) -> String {
     let (Some(gpus), Some(span), Some(busy)) = (gpus, verdict.span_ns, verdict.busy_pct) else {

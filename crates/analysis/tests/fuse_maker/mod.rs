@@ -141,8 +141,8 @@ impl Maker {
 
 /// The ids of the rows, in order.
 pub fn ids(fuse: &Fuse) -> Vec<String> {
-    let column = fuse.table.column("pattern_id").unwrap();
-    fuse.table.rows.iter().map(|row| text(&row[column])).collect()
+    let column = fuse.table().column("pattern_id").unwrap();
+    fuse.table().rows.iter().map(|row| text(&row[column])).collect()
 }
 
 /// A text cell.
@@ -155,5 +155,5 @@ pub fn text(value: &report::Value) -> String {
 
 /// A number of a row.
 pub fn number(fuse: &Fuse, row: usize, key: &str) -> f64 {
-    fuse.table.rows[row][fuse.table.column(key).unwrap()].number().unwrap()
+    fuse.table().rows[row][fuse.table().column(key).unwrap()].number().unwrap()
 }

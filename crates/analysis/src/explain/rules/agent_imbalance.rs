@@ -4,6 +4,7 @@ use report::Value;
 use trace::{Map, StrId, Table};
 
 use crate::base;
+use crate::critical_path::Scenario;
 use crate::explain::facts::Facts;
 use crate::explain::rule::{Draft, Rule, Verdict, shown};
 use crate::idle::GpuAccount;
@@ -50,7 +51,7 @@ fn judge(facts: &Facts) -> Verdict {
             gpu_ns: gain,
             total,
             min_pct: facts.limits.agent_imbalance.min_pct,
-            scenario: None,
+            scenario: Some(evenly(facts, busiest, mean)),
             formula: "gain_ceiling_ns = busy time of the busiest GPU - mean of all",
             recommendation: match name {
                 Some(name) => format!("share the work evenly, first of all that of `{}`", shown(facts, name)),
@@ -73,6 +74,16 @@ fn judge(facts: &Facts) -> Verdict {
         findings.extend(draft.finding(facts));
     }
     if judged { Verdict::Judged(findings) } else { Verdict::CannotJudge("one GPU only, per process".into()) }
+}
+
+/// The run with the mean of the work on the busiest GPU.
+fn evenly(facts: &Facts, busiest: &GpuAccount, mean: i64) -> Scenario {
+    let mut scenario = Scenario::default();
+    for row in &busiest.rows {
+        let takes = facts.context.duration(row.row) as f64 * mean as f64 / busiest.busy.max(1) as f64;
+        scenario.work_takes(row.row, takes as i64);
+    }
+    scenario
 }
 
 /// The kernel of which the busiest GPU has most beyond the mean.

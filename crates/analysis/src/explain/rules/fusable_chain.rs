@@ -2,9 +2,11 @@
 
 use report::{Finding, Value};
 
+use crate::critical_path::Scenario;
 use crate::explain::facts::Facts;
+use crate::explain::propagated::propagated;
 use crate::explain::rule::{Rule, Verdict};
-use crate::fuse::Fuse;
+use crate::fuse::{FuseInstance, FuseOpportunity};
 use stats::percent;
 
 pub(super) const RULE: Rule = Rule {
@@ -23,29 +25,52 @@ fn judge(facts: &Facts) -> Verdict {
 
 /// The fusions that are findings of a rule and worth their share of the run, with an example each.
 pub(super) fn found(facts: &Facts, id: &str) -> Vec<Finding> {
-    let Fuse { findings, instances, .. } = facts.fusions();
-    let mut findings = findings.clone();
-    findings.retain(|finding| {
-        let share = percent(finding.gain_ceiling_ns.unwrap_or(0), facts.total());
-        finding.id == id && share >= facts.limits.fusable_chain.min_pct
-    });
-    for finding in &mut findings {
-        let told =
-            |key: &str| finding.evidence.iter().find(|(k, _)| k == key).map(|(_, value)| value.clone());
-        let (pattern, stage) = (told("pattern"), told("stage"));
-        let example = instances.iter().find(|instance| {
-            let of_stage = instance.rows.first().map(|&row| facts.context.stage(row).name());
-            pattern == Some(Value::from(instance.pattern.as_str())) && stage == of_stage.map(Value::from)
-        });
-        if let Some(example) = example {
-            let names: Vec<&str> =
-                example.rows.iter().map(|&row| facts.text(facts.context.name(row))).collect();
-            let times = example.rows.iter().map(|&row| facts.context.time(row));
-            let (from, to) = times.fold((i64::MAX, i64::MIN), |(a, b), (c, d)| (a.min(c), b.max(d)));
-            finding.evidence.push(("kernel_names".into(), Value::Json(names.into())));
-            finding.evidence.push(("example_start_ns".into(), Value::Int(from)));
-            finding.evidence.push(("example_end_ns".into(), Value::Int(to)));
+    let least = facts.limits.fusable_chain.min_pct;
+    let of_rule = facts.fusions().opportunities.iter().filter(|one| one.rule == id);
+    let worth = of_rule.filter(|one| percent(one.gain_ceiling_ns, facts.total()) >= least);
+    worth
+        .filter_map(|one| {
+            let mut finding = one.finding();
+            finding.evidence.extend(one.instances.first().into_iter().flat_map(|first| example(facts, first)));
+            propagated(facts, finding, one.gain_gpu_ns, least, without(facts, one))
+        })
+        .collect()
+}
+
+/// One place to look at.
+fn example(facts: &Facts, instance: &FuseInstance) -> Vec<(String, Value)> {
+    let names: Vec<&str> = instance.rows.iter().map(|&row| facts.text(facts.context.name(row))).collect();
+    let times = instance.rows.iter().map(|&row| facts.context.time(row));
+    let (from, to) = times.fold((i64::MAX, i64::MIN), |(a, b), (c, d)| (a.min(c), b.max(d)));
+    vec![
+        ("kernel_names".into(), Value::Json(names.into())),
+        ("example_start_ns".into(), Value::Int(from)),
+        ("example_end_ns".into(), Value::Int(to)),
+    ]
+}
+
+/// The run without the kernels that a fused one takes in, nor the host's time to get from the launch before to theirs.
+fn without(facts: &Facts, one: &FuseOpportunity) -> Scenario {
+    let mut scenario = Scenario::default();
+    let regions = &facts.trace().regions;
+    for instance in &one.instances {
+        let mut before = None;
+        for &row in &instance.rows {
+            let launch = facts.trace().links.launch_of(row);
+            if instance.removed.contains(&row) {
+                scenario.work_takes(row, 0);
+                scenario.without_launch_latency(row);
+                facts.skip_launch(&mut scenario, row);
+                if let (Some(before), Some(launch)) = (before, launch)
+                    && regions.thread[before] == regions.thread[launch]
+                    && regions.process[before] == regions.process[launch]
+                {
+                    let (process, thread) = (regions.process[launch], regions.thread[launch]);
+                    scenario.host_skips(process, thread, regions.end[before], regions.end[launch]);
+                }
+            }
+            before = launch;
         }
     }
-    findings
+    scenario
 }
