@@ -7,11 +7,13 @@ mod convert;
 mod critical_path;
 mod measure;
 mod occupancy;
+mod older;
 mod panels;
 mod report;
 mod searching;
 mod surfaces;
 mod tuning;
+mod verdicts;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -52,7 +54,12 @@ fn main() -> ExitCode {
         kernels: 1_000_000 / scale,
         missed: 0,
     };
-    match bench.run(full) {
+    let older = arguments.iter().position(|a| a == "--against").and_then(|at| arguments.get(at + 1));
+    let done = match older {
+        Some(older) => bench.against(Path::new(older)),
+        None => bench.run(full),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => failed(&message),
     }
@@ -142,6 +149,7 @@ impl Bench {
             ("MB", cost.anonymous as f64 / 1e6, 500.0),
         ];
         self.add("summary torch.json", cost, limits);
+        self.verdicts(&json, "torch.json")?;
 
         let gzip = json.with_extension("json.gz");
         if !gzip.exists() {
@@ -222,6 +230,7 @@ impl Bench {
             let cost = best_of(3, || self.rocm_perf(&["query", "--sql", &sql, "--format", "json"], &db))?;
             self.add(&format!("query {view}"), cost, vec![("CPU s", cost.cpu, limit * scale)]);
         }
+        self.verdicts(&db, "rocpd")?;
         self.critical_path(&db)?;
         self.convert(&db)?;
         self.compare(&db)?;
