@@ -8,7 +8,7 @@ use crate::Error;
 use crate::compute;
 use crate::rocpd::{Probe, probe};
 use crate::rocprofv3::csv::header;
-use crate::sniff::{JsonKind, describe, is_perfetto, top_level};
+use crate::sniff::{JsonKind, describe, is_perfetto, is_xplane, top_level};
 
 /// A format that we read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,6 +27,8 @@ pub enum Format {
     Rocprof,
     /// Perfetto trace of rocprofv3 or rocprof-sys.
     Perfetto,
+    /// XSpace profile of JAX or TensorFlow.
+    Xplane,
 }
 
 impl Format {
@@ -40,6 +42,7 @@ impl Format {
             Format::Compute => "rocprof-compute",
             Format::Rocprof => "rocprof",
             Format::Perfetto => "perfetto",
+            Format::Xplane => "xplane",
         }
     }
 }
@@ -164,6 +167,9 @@ fn of_content(head: Vec<u8>, rest: impl Read) -> Result<Format, String> {
 }
 
 fn of_plain(head: Vec<u8>, rest: impl Read) -> Result<Format, String> {
+    if is_xplane(&head) {
+        return Ok(Format::Xplane);
+    }
     if is_perfetto(&head) {
         return Ok(Format::Perfetto);
     }

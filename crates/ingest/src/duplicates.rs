@@ -76,6 +76,9 @@ fn run_of(input: &Input) -> Option<(PathBuf, String)> {
     let name = input.path.file_name()?.to_str()?;
     let prefix = match input.format {
         Format::Rocpd => name.strip_suffix("_results.db")?,
+        Format::Xplane => xplane_name(name)?,
+        // JAX writes the same profile as a page for trace viewers beside it.
+        Format::Torch if viewer_name(name).is_some() => viewer_name(name)?,
         // `convert --to chrome` names its files so too.
         Format::Rocprofv3Json | Format::Torch => [".json", ".json.gz", ".json.zst"]
             .iter()
@@ -85,6 +88,14 @@ fn run_of(input: &Input) -> Option<(PathBuf, String)> {
         Format::Compute | Format::Rocprof | Format::Perfetto => return None,
     };
     Some((input.path.parent().unwrap_or(Path::new("")).into(), prefix.into()))
+}
+
+fn xplane_name(name: &str) -> Option<&str> {
+    name.strip_suffix(".gz").unwrap_or(name).strip_suffix(".xplane.pb")
+}
+
+fn viewer_name(name: &str) -> Option<&str> {
+    name.strip_suffix(".gz").unwrap_or(name).strip_suffix(".trace.json")
 }
 
 /// Folders that hold something besides Perfetto traces.
@@ -102,7 +113,7 @@ fn pictured(found: &Found, others: &HashSet<PathBuf>) -> bool {
 /// The format that tells most of each run.
 fn richest_formats(inputs: &[Found]) -> Map<(PathBuf, String), Format> {
     let order = |format: Format| match format {
-        Format::Rocpd => 0,
+        Format::Rocpd | Format::Xplane => 0,
         Format::Rocprofv3Json => 1,
         Format::Rocprofv3Csv | Format::Compute | Format::Rocprof | Format::Perfetto => 2,
         // Made from one of the others when it has their name.

@@ -7,7 +7,7 @@ use trace::{Needs, Status, Trace};
 
 use crate::duplicates::{Recordings, drop_copies};
 use crate::inputs::{Finds, Found, find};
-use crate::{Error, Format, Input, Progress, compute, perfetto, rank, rocpd, rocprofv3, torch};
+use crate::{Error, Format, Input, Progress, compute, perfetto, rank, rocpd, rocprofv3, torch, xplane};
 
 /// Inputs are read side by side up to this many bytes, which bounds what is held before it is joined.
 /// Bigger files are split inside their readers.
@@ -58,6 +58,7 @@ fn read_one(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
         Format::Rocprofv3Csv => rocprofv3::csv::read(input, needs, progress),
         Format::Compute | Format::Rocprof => compute::read(input, needs, progress),
         Format::Perfetto => perfetto::read(input, needs, progress),
+        Format::Xplane => xplane::read(input, needs, progress),
     }
 }
 

@@ -20,6 +20,7 @@ mod join;
 pub mod json;
 pub mod perfetto;
 mod progress;
+mod protobuf;
 mod rank;
 pub mod rocpd;
 pub mod rocprofv3;
@@ -27,6 +28,7 @@ mod run_folder;
 mod sniff;
 mod sqlite;
 pub mod torch;
+pub mod xplane;
 
 pub use detect::{Format, detect};
 pub use error::Error;

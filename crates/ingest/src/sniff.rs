@@ -54,6 +54,24 @@ pub(crate) fn is_perfetto(head: &[u8]) -> bool {
     false
 }
 
+/// An XSpace is a list of planes, each with its number and then its name: `/host:CPU`, `/device:GPU:0`.
+pub(crate) fn is_xplane(head: &[u8]) -> bool {
+    const NAMES: [&[u8]; 4] = [b"/host:", b"/device:", b"Task Environment", b"/task:"];
+    let varint = |at: usize| {
+        let length = head.get(at..)?.iter().take(10).position(|byte| byte & 0x80 == 0)? + 1;
+        Some(at + length)
+    };
+    let name = || {
+        let mut at = varint((head.first() == Some(&10)).then_some(1)?)?;
+        if head.get(at) == Some(&8) {
+            at = varint(at + 1)?;
+        }
+        let at = varint((head.get(at) == Some(&18)).then_some(at + 1)?)?;
+        head.get(at..)
+    };
+    name().is_some_and(|name| NAMES.iter().any(|known| name.starts_with(known)))
+}
+
 /// What a JSON document is.
 #[derive(Debug, PartialEq)]
 pub(crate) enum JsonKind {

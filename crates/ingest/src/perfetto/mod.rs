@@ -12,7 +12,6 @@ mod packet;
 mod rows;
 mod sequence;
 mod tracks;
-mod wire;
 
 use std::io::Read;
 
@@ -24,7 +23,7 @@ use self::packet::{Event, Kind, Packet, Said};
 use self::rows::{Rows, Slice};
 use self::sequence::Sequence;
 use self::tracks::Tracks;
-use self::wire::Fields;
+use crate::protobuf::Fields;
 use crate::bytes::read_whole;
 use crate::{Error, Input, Progress};
 

@@ -2,7 +2,7 @@
 
 use formats::perfetto::{annotation, event, packet};
 
-use super::wire::{Fields, Value};
+use crate::protobuf::{Fields, Value};
 
 /// `TracePacket`
 #[derive(Clone, Copy, Debug, Default)]

@@ -4,7 +4,7 @@ use formats::perfetto::{defaults, event_defaults, interned};
 use trace::{Map, Ns, StrId, Strings};
 
 use super::packet::{Name, Packet, Said};
-use super::wire::Fields;
+use crate::protobuf::Fields;
 
 /// A clock that only packets of one sequence use.
 #[derive(Clone, Copy, Debug, Default)]

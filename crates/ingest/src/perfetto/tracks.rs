@@ -5,7 +5,7 @@ use formats::perfetto::{
 };
 use trace::{Agent, AgentId, AgentKind, Map, Process, ProcessId, SourceId, StrId, Thread, ThreadId, Trace};
 
-use super::wire::Fields;
+use crate::protobuf::Fields;
 
 /// `TrackDescriptor`
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,7 @@
 
 /// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Value<'a> {
+pub(crate) enum Value<'a> {
     /// A whole number.
     Whole(u64),
     /// Eight bytes.
@@ -35,7 +35,7 @@ impl<'a> Value<'a> {
 }
 
 /// The fields of a message, one after the other, up to the first that makes no sense.
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     rest: &'a [u8],
     /// Whether the message ended where it should.
     pub whole: bool,

@@ -1,0 +1,123 @@
+//! Host planes: every line is a thread, every event a call, a Python frame or an annotation.
+
+use trace::{Map, OptI64, Region, Sample, StrId, Thread, ThreadId};
+
+use super::plane::{Event, Line, Plane};
+use super::{RUNTIME, Reader};
+
+/// Name and category of an event, by the number of its name.
+#[derive(Clone, Copy)]
+struct Named {
+    name: StrId,
+    category: StrId,
+    is_frame: bool,
+}
+
+impl Reader<'_> {
+    pub(super) fn host(&mut self, plane: &Plane) {
+        let mut names: Map<u64, Named> = Map::default();
+        for line in plane.lines() {
+            let name = self.trace.strings.intern(line.name.split('/').next().unwrap_or_default());
+            let thread = self.trace.add_thread(Thread { process: self.process, tid: line.id, name });
+            for event in line.events().filter(|event| !event.is_sum) {
+                let Some(text) = plane.events.get(&event.name) else {
+                    self.damaged += 1;
+                    continue;
+                };
+                let named = *names.entry(event.name).or_insert_with(|| self.name(text));
+                self.event(plane, &line, event, named, thread);
+            }
+        }
+    }
+
+    fn event(&mut self, plane: &Plane, line: &Line, event: Event, named: Named, thread: ThreadId) {
+        let (start, end) = line.times(&event);
+        if named.is_frame {
+            if !self.needs.python_frames {
+                self.trace.sources[0].frames_skipped += 1;
+                return;
+            }
+        } else if event.duration_ps == 0 {
+            if self.needs.samples {
+                self.trace.samples.push(Sample {
+                    start,
+                    end: start,
+                    kind: self.trace.strings.intern("instant"),
+                    name: named.name,
+                    value: f64::NAN,
+                    process: self.process,
+                    thread,
+                    ..Sample::default()
+                });
+            }
+            return;
+        } else if !self.needs.regions && !self.needs.links {
+            return;
+        }
+        let stats = plane.stats(event);
+        let correlation = stats.filter(|(name, _)| *name == "correlation_id").find_map(|(_, id)| id.number());
+        let category = match correlation {
+            Some(_) => self.trace.strings.intern(RUNTIME),
+            None => named.category,
+        };
+        if let Some(id) = correlation {
+            self.calls.insert(id, self.trace.regions.len() as u32);
+        }
+        self.trace.regions.push(Region {
+            name: named.name,
+            category,
+            start,
+            end,
+            process: self.process,
+            thread,
+            correlation: correlation.unwrap_or(0),
+            external: OptI64::NONE,
+            ..Region::default()
+        });
+    }
+
+    /// Frames are called `$file.py:12 function`; torch's spelling of them is `file.py(12): function`.
+    fn name(&mut self, text: &str) -> Named {
+        let strings = &mut self.trace.strings;
+        match text.strip_prefix('$') {
+            Some(frame) => {
+                let name = match frame.split_once(' ').and_then(|(place, function)| {
+                    let (file, line) = place.rsplit_once(':')?;
+                    Some(format!("{file}({line}): {function}"))
+                }) {
+                    Some(spelled) => strings.intern(&spelled),
+                    None => strings.intern(frame),
+                };
+                Named { name, category: strings.intern("python_function"), is_frame: true }
+            }
+            None => {
+                let category = if is_call(text) { RUNTIME } else { "user_annotation" };
+                Named { name: strings.intern(text), category: strings.intern(category), is_frame: false }
+            }
+        }
+    }
+}
+
+/// Calls of the GPU's runtime: `hipLaunchKernel`, `cuMemcpyDtoHAsync`.
+fn is_call(name: &str) -> bool {
+    ["hip", "hsa_", "cuda", "cu"].iter().any(|start| {
+        name.strip_prefix(start).is_some_and(|rest| {
+            start.ends_with('_') || rest.starts_with(|c: char| c.is_ascii_uppercase())
+        })
+    }) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_told_from_annotations() {
+        for call in ["hipLaunchKernel", "cuMemcpyDtoHAsync", "cudaMalloc", "hsa_amd_memory_pool_allocate"] {
+            assert!(is_call(call), "{call}");
+        }
+        for other in ["PjRtStreamExecutorLoadedExecutable::Execute", "custom op", "hippo", "cu blas"] {
+            assert!(!is_call(other), "{other}");
+        }
+    }
+}
