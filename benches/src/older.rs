@@ -63,7 +63,9 @@ impl Bench {
         let out = self.data.join("older-out");
         let cost: Cost = best_of(1, || {
             let mut command = Command::new(binary);
-            command.args(arguments.iter().map(|word| word.replace("{OUT}", &out.to_string_lossy()))).arg(input);
+            command
+                .args(arguments.iter().map(|word| word.replace("{OUT}", &out.to_string_lossy())))
+                .arg(input);
             command
         })?;
         Ok(cost.cpu)
@@ -72,9 +74,7 @@ impl Bench {
     fn input(&mut self, input: Input) -> Result<PathBuf, String> {
         let (size, kernels) = (self.torch_bytes.to_string(), self.kernels.to_string());
         match input {
-            Input::Torch => {
-                self.data("torch", &["--to", "torch", "--ranks", "1", "--size", &size], ".json")
-            }
+            Input::Torch => self.data("torch", &["--to", "torch", "--ranks", "1", "--size", &size], ".json"),
             Input::TorchWithoutFrames => {
                 let arguments =
                     ["--to", "torch", "--ranks", "1", "--no-stacks", "--no-graphs", "--size", &size];

@@ -265,7 +265,10 @@ fn only_so_many_small_kernels_may_lie_between() {
     let one = found(&["silu"]);
     assert_eq!(ids(&one), ["loose"]);
     assert_eq!(one.instances().next().unwrap().rows.len(), 2, "what lies between takes no part");
-    assert_eq!((one.instances().next().unwrap().related_ns, one.instances().next().unwrap().gaps_ns), (1800, 100));
+    assert_eq!(
+        (one.instances().next().unwrap().related_ns, one.instances().next().unwrap().gaps_ns),
+        (1800, 100)
+    );
     assert!(!ids(&found(&["silu", "neg"])).contains(&"loose".to_string()));
     assert_eq!(ids(&found(&["gemm"])), [""; 0], "main work ends a sequence");
 }

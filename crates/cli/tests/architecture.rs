@@ -102,3 +102,78 @@ fn every_kind_of_difference_is_found() {
                     [dev-dependencies]\nc.workspace = true\n";
     assert_eq!(dependencies(manifest), BTreeSet::from(["a", "b"].map(String::from)));
 }
+
+/// What the modules of a crate use of each other: by the first folder or file of each, in-file tests left out.
+fn modules(sources: &Path) -> Rooms {
+    let mut uses = Rooms::new();
+    let mut open = vec![sources.to_path_buf()];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                open.push(path);
+                continue;
+            }
+            let below = path.strip_prefix(sources).expect("below the sources");
+            let first = below.iter().next().expect("a name").to_string_lossy();
+            let module = first.strip_suffix(".rs").unwrap_or(&first).to_string();
+            if path.extension().is_none_or(|end| end != "rs") || ["lib", "main"].contains(&module.as_str()) {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("readable");
+            let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+            let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+            let used = uses.entry(module).or_default();
+            for line in code {
+                for part in line.split("crate::").skip(1) {
+                    let end = part.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(part.len());
+                    used.insert(part[..end].to_string());
+                }
+            }
+        }
+    }
+    let names: BTreeSet<String> = uses.keys().cloned().collect();
+    for (module, used) in &mut uses {
+        used.retain(|name| names.contains(name) && name != module);
+    }
+    uses
+}
+
+/// A way from a module back to itself.
+fn cycle(uses: &Rooms) -> Option<Vec<String>> {
+    fn walk(uses: &Rooms, at: &str, way: &mut Vec<String>, done: &mut BTreeSet<String>) -> bool {
+        if let Some(first) = way.iter().position(|name| name == at) {
+            way.drain(..first);
+            return true;
+        }
+        if !done.insert(at.to_string()) {
+            return false;
+        }
+        way.push(at.to_string());
+        if uses[at].iter().any(|next| walk(uses, next, way, done)) {
+            return true;
+        }
+        way.pop();
+        false
+    }
+    let mut done = BTreeSet::new();
+    uses.keys().find_map(|name| {
+        let mut way = Vec::new();
+        walk(uses, name, &mut way, &mut done).then_some(way)
+    })
+}
+
+#[test]
+fn no_modules_from_readers_to_the_app_use_each_other_in_a_circle() {
+    for name in ["model", "analysis", "app", "report", "hw", "convert", "query", "ingest"] {
+        let uses = modules(&root().join("crates").join(name).join("src"));
+        assert!(uses.len() > 3, "{name}: {uses:?}");
+        assert_eq!(cycle(&uses), None, "crates/{name}");
+    }
+    let used = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<BTreeSet<_>>();
+    let round: Rooms = [("a", used(&["b"])), ("b", used(&["c"])), ("c", used(&["b"])), ("d", used(&["a"]))]
+        .into_iter()
+        .map(|(name, used)| (name.to_string(), used))
+        .collect();
+    assert_eq!(cycle(&round), Some(vec!["b".to_string(), "c".to_string()]));
+}

@@ -154,7 +154,9 @@ fn a_profile_that_is_cut_or_is_none_is_read_as_far_as_it_goes_or_refused() {
         std::fs::write(&file, &bytes[..bytes.len() * part / 10]).unwrap();
         match read(&file) {
             Ok(trace) => assert!(trace.health.checks.iter().any(|check| check.id == "damaged_rows")),
-            Err(error) => assert!(matches!(error, Error::Damaged { .. } | Error::NotATrace { .. }), "{error}"),
+            Err(error) => {
+                assert!(matches!(error, Error::Damaged { .. } | Error::NotATrace { .. }), "{error}")
+            }
         }
     }
     std::fs::write(&file, &bytes).unwrap();

@@ -9,6 +9,7 @@ pub mod attribution;
 pub mod calls;
 pub mod classify;
 pub mod lanes;
+mod launches;
 pub mod names;
 pub mod nesting;
 pub mod order;

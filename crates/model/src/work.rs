@@ -3,11 +3,11 @@
 //! Cost: one pass over the tables and the links; columns, and a look-up per row only for its GPU and stream.
 
 use trace::{
-    AgentId, AgentKind, CopyKind, Graph, LinkKind, Map, Ns, ProcessId, QueueId, RowRef, StrId, StreamId,
-    Table, Trace,
+    AgentId, AgentKind, CopyKind, Graph, Map, Ns, ProcessId, QueueId, RowRef, StrId, StreamId, Table, Trace,
 };
 
 use crate::classify::{Category, Classes, Kind};
+use crate::launches::launch_rows;
 use crate::names;
 use crate::recordings::Recordings;
 
@@ -174,24 +174,6 @@ pub fn kernel_class(trace: &Trace, classes: &Classes, name: StrId) -> WorkClass 
         Some(class) if class.category == Category::Communication => WorkClass::Communication,
         _ => WorkClass::Compute,
     }
-}
-
-/// By row of `kernels` and of `memory_copies`: the row of `regions` of the call that launched it, or `u32::MAX`.
-pub(crate) fn launch_rows(trace: &Trace) -> (Vec<u32>, Vec<u32>) {
-    let mut kernels = vec![NONE; trace.kernels.len()];
-    let mut copies = vec![NONE; trace.memory_copies.len()];
-    let links = &trace.links;
-    for i in 0..links.len() {
-        let (LinkKind::Launch, Some(call)) = (links.kind[i], links.from[i].row_of(Table::Regions)) else {
-            continue;
-        };
-        match links.to[i].get() {
-            Some((Table::Kernels, row)) => kernels[row] = call as u32,
-            Some((Table::MemoryCopies, row)) => copies[row] = call as u32,
-            _ => {}
-        }
-    }
-    (kernels, copies)
 }
 
 /// Streams by number: the process, then what tells them apart.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use trace::{Map, RowRef, StrId};
 
-use super::{Active, Fuse, Found, LeftOut, Match, Saving, Search};
+use super::{Active, Found, Fuse, LeftOut, Match, Saving, Search};
 use model::classify::Platform;
 use model::names::display_name;
 use model::stages::Stage;

@@ -123,9 +123,8 @@ pub(super) fn opportunities(context: &Run, devices: &[Analysed]) -> Vec<Opportun
         .filter(Opportunity::is_told)
         .collect();
     found.sort_by(|a, b| {
-        let key = |o: &Opportunity| {
-            (o.stage, o.decision().priority.as_str(), o.kind, std::cmp::Reverse(o.exposed))
-        };
+        let key =
+            |o: &Opportunity| (o.stage, o.decision().priority.as_str(), o.kind, std::cmp::Reverse(o.exposed));
         let name = |o: &Opportunity| context.trace.strings.get(o.name);
         key(a).cmp(&key(b)).then_with(|| name(a).cmp(name(b)))
     });

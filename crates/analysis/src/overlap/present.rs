@@ -9,8 +9,7 @@ use model::Run;
 use stats::percent;
 use trace::Trace;
 
-const FORMULA: &str =
-    "gain_ceiling_ns = sum over steps of min(exposed_ns, beside_ns) of the step, on the GPU where that is most";
+const FORMULA: &str = "gain_ceiling_ns = sum over steps of min(exposed_ns, beside_ns) of the step, on the GPU where that is most";
 
 /// Why there is no free gain.
 const ORDER_UNKNOWN: &str = "the order between streams is not recorded";

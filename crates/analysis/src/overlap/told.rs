@@ -9,9 +9,9 @@ use super::risk::Why;
 use super::rules::{Kind, Rules};
 use model::Run;
 use model::attribution::Source;
-use model::work::Gpu;
 use model::names;
 use model::stages::Stage;
+use model::work::Gpu;
 use stats::percent;
 
 /// The stage when the run is not told apart into stages.

@@ -183,7 +183,8 @@ impl Parts {
             return None;
         }
         let (first, next) = (parts[0], parts[1].1.max(self.unknown - missing));
-        let bounds = percent(first.1, self.total - missing) >= BOUND_PCT && first.1 as f64 >= TIMES_NEXT * next as f64;
+        let bounds =
+            percent(first.1, self.total - missing) >= BOUND_PCT && first.1 as f64 >= TIMES_NEXT * next as f64;
         Some(if bounds { first.0 } else { BoundBy::Mixed })
     }
 }

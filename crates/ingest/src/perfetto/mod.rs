@@ -23,8 +23,8 @@ use self::packet::{Event, Kind, Packet, Said};
 use self::rows::{Rows, Slice};
 use self::sequence::Sequence;
 use self::tracks::Tracks;
-use crate::protobuf::Fields;
 use crate::bytes::read_whole;
+use crate::protobuf::Fields;
 use crate::{Error, Input, Progress};
 
 /// Bytes after which progress is told.

@@ -42,7 +42,9 @@ pub(super) fn shape(details: &str, is_amd: bool) -> LaunchShape {
     LaunchShape {
         grid,
         workgroup,
-        lds_bytes: (!is_amd && (0..=MOST_LDS).contains(&lds)).then_some(lds).map_or(OptI64::NONE, OptI64::some),
+        lds_bytes: (!is_amd && (0..=MOST_LDS).contains(&lds))
+            .then_some(lds)
+            .map_or(OptI64::NONE, OptI64::some),
         vgpr: registers.filter(|_| !is_amd).map_or(OptI64::NONE, OptI64::some),
         ..LaunchShape::default()
     }
@@ -68,7 +70,8 @@ mod tests {
 
     #[test]
     fn numbers_that_amd_leaves_unset_are_absent() {
-        let details = "regs:2191500840 static_shared:32462 dynamic_shared:0 grid:1280,1,1 block:256,1,1 occ_pct:0";
+        let details =
+            "regs:2191500840 static_shared:32462 dynamic_shared:0 grid:1280,1,1 block:256,1,1 occ_pct:0";
         let of_amd = shape(details, true);
         assert_eq!(of_amd.grid, Some([327_680, 1, 1]));
         assert_eq!((of_amd.lds_bytes.get(), of_amd.vgpr.get()), (None, None));

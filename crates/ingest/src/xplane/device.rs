@@ -1,7 +1,8 @@
 //! GPU planes: every event of a stream line is a kernel, a copy or a fill.
 
 use trace::{
-    Agent, AgentId, AgentKind, CopyKind, Graph, Kernel, Map, MemoryCopy, OptI64, ShapeId, StrId, Stream, StreamId,
+    Agent, AgentId, AgentKind, CopyKind, Graph, Kernel, Map, MemoryCopy, OptI64, ShapeId, StrId, Stream,
+    StreamId,
 };
 
 use super::plane::{Line, Plane, Stat};
@@ -113,9 +114,9 @@ impl Reader<'_> {
                 Work::Kernel if self.needs.kernels => {
                     let shape = match facts.kernel.filter(|_| self.needs.shapes) {
                         None => ShapeId::default(),
-                        Some(details) => *shapes.entry(details).or_insert_with(|| {
-                            self.trace.shapes.intern(details::shape(details, is_amd))
-                        }),
+                        Some(details) => *shapes
+                            .entry(details)
+                            .or_insert_with(|| self.trace.shapes.intern(details::shape(details, is_amd))),
                     };
                     self.trace.kernels.push(Kernel {
                         name,

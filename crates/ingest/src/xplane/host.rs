@@ -101,9 +101,8 @@ impl Reader<'_> {
 /// Calls of the GPU's runtime: `hipLaunchKernel`, `cuMemcpyDtoHAsync`.
 fn is_call(name: &str) -> bool {
     ["hip", "hsa_", "cuda", "cu"].iter().any(|start| {
-        name.strip_prefix(start).is_some_and(|rest| {
-            start.ends_with('_') || rest.starts_with(|c: char| c.is_ascii_uppercase())
-        })
+        name.strip_prefix(start)
+            .is_some_and(|rest| start.ends_with('_') || rest.starts_with(|c: char| c.is_ascii_uppercase()))
     }) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 

@@ -33,7 +33,8 @@ const RUNTIME: &str = "cuda_runtime";
 pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, Error> {
     let bytes = read_whole(&input.path, progress)?;
     let mut fields = Fields::of(&bytes);
-    let planes: Vec<&[u8]> = (&mut fields).filter(|(field, _)| *field == PLANES).map(|(_, value)| value.bytes()).collect();
+    let planes: Vec<&[u8]> =
+        (&mut fields).filter(|(field, _)| *field == PLANES).map(|(_, value)| value.bytes()).collect();
     let planes: Vec<Plane> = planes.into_iter().map(Plane::of).collect();
     let damaged = planes.iter().filter(|plane| !plane.whole).count() + usize::from(!fields.whole);
     if bytes.mapped_len() > 0 {

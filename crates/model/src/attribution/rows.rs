@@ -3,7 +3,7 @@
 use trace::{CopyKind, Graph, Map, RowRef, Table, Trace};
 
 use crate::calls::{Calls, Launches};
-use crate::work::launch_rows;
+use crate::launches::launch_rows;
 
 /// The launch of every kernel and copy.
 pub struct GpuRows {

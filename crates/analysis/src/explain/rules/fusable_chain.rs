@@ -31,7 +31,9 @@ pub(super) fn found(facts: &Facts, id: &str) -> Vec<Finding> {
     worth
         .filter_map(|one| {
             let mut finding = one.finding();
-            finding.evidence.extend(one.instances.first().into_iter().flat_map(|first| example(facts, first)));
+            finding
+                .evidence
+                .extend(one.instances.first().into_iter().flat_map(|first| example(facts, first)));
             propagated(facts, finding, one.gain_gpu_ns, least, without(facts, one))
         })
         .collect()
