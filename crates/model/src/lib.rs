@@ -12,6 +12,7 @@ pub mod lanes;
 pub mod names;
 pub mod nesting;
 pub mod order;
+pub mod profiler;
 pub mod recordings;
 mod run;
 mod selection;

@@ -17,6 +17,7 @@ mod clocks;
 mod graph;
 mod host;
 mod least;
+mod not_recorded;
 mod order;
 mod rank;
 mod replay;

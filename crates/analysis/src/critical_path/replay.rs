@@ -311,6 +311,10 @@ impl Replay<'_> {
             waited |= done > start;
             self.draft.add(end_of(work), point, 0, kind);
         }
+        for work in self.copied_along(&operation, start, end) {
+            let lag = end - self.works.start[work as usize];
+            waited |= self.draft.add(start_of(work), point, lag, Dependency::Along).is_some();
+        }
         self.blocked.push(Blocked { edge, name: operation.name, duration: end - start, waited });
     }
 
@@ -416,6 +420,21 @@ impl Replay<'_> {
     fn own(&self, operation: &Operation, start: i64, end: i64) -> Vec<u32> {
         let done = |work: &&u32| (start..=end).contains(&self.works.end[**work as usize]);
         self.own_launches(operation).iter().filter(done).copied().collect()
+    }
+
+    /// Copies that took most of a call's time and ended just after it returned: pageable memory is copied piece by piece while
+    /// the host stands by, and the last piece is the GPU's alone.
+    fn copied_along(&self, operation: &Operation, start: i64, end: i64) -> Vec<u32> {
+        if !matches!(operation.effect, Effect::HostMayWait | Effect::HostWaits(BlocksFor::OwnWork)) {
+            return Vec::new();
+        }
+        let along = |work: &&u32| {
+            let work = **work as usize;
+            let (from, done) = (self.works.start[work], self.works.end[work]);
+            let last_piece = done > end && done - end <= wake_up_ns();
+            self.works.is_copy_row[work] && from >= start && last_piece && 2 * (end - from) >= end - start
+        };
+        self.own_launches(operation).iter().filter(along).copied().collect()
     }
 
     /// The work that a call found running on any lane and that was the last to end before it returned.

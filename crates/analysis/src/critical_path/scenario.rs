@@ -176,11 +176,17 @@ impl Changes {
 
     fn weight(&self, engine: &Engine, edge: usize, to: usize) -> Ns {
         let graph = &engine.run.graph;
-        let weight = graph.weight[edge];
+        // What waits for something that was not recorded waits as long whatever else is faster.
+        let beyond = engine.run.not_recorded.of_edge(edge);
+        let weight = graph.weight[edge] - beyond;
         let marked = |marks: &[bool]| marks.get(to / 2).copied().unwrap_or(false);
-        match graph.kind[edge] {
+        let takes = match graph.kind[edge] {
             Dependency::Work | Dependency::Transfer => {
                 weight - self.less.get(to / 2).copied().unwrap_or(0).min(weight.max(0))
+            }
+            Dependency::Along => {
+                let work = graph.from[edge] as usize / 2;
+                weight - self.less.get(work).copied().unwrap_or(0).min(weight.max(0))
             }
             Dependency::Host => weight - self.skipped_in(engine, edge, to).min(weight.max(0)),
             Dependency::Event | Dependency::Order | Dependency::Nearest if marked(&self.no_event_wait) => {
@@ -191,7 +197,8 @@ impl Changes {
             Dependency::Launch if marked(&self.no_latency) => weight.min(0),
             Dependency::Sync | Dependency::Return if self.is_free(engine, to) => GONE,
             _ => weight,
-        }
+        };
+        takes + beyond
     }
 
     /// Whether a point is the start of work that takes no time any more.

@@ -89,7 +89,7 @@ impl std::str::FromStr for WhatIf {
         if name == "wait" {
             return Ok(Self { name: name.to_string(), factor, target: Target::EventWaits });
         }
-        let bound = Bound::ALL.into_iter().find(|bound| bound.name() == name && *bound != Bound::Idle);
+        let bound = Bound::ALL.into_iter().find(|bound| bound.name() == name && *bound != Bound::NotRecorded);
         let target = match (name.strip_prefix("kernel:"), bound, Category::parse(name)) {
             (Some(name), _, _) => pattern(name)?,
             (None, Some(bound), _) => Target::Bound(bound),
@@ -233,10 +233,12 @@ impl Factors {
         };
         let of_work = |point: usize| self.work.get(point / 2).copied().unwrap_or(1.0);
         graph.propagate_into(buffer, |edge, to| {
-            let weight = graph.weight[edge];
-            match graph.kind[edge] {
+            // What waits for something that was not recorded waits as long whatever else is faster.
+            let beyond = run.not_recorded.of_edge(edge);
+            let weight = graph.weight[edge] - beyond;
+            let takes = match graph.kind[edge] {
                 Dependency::Work | Dependency::Transfer => scaled(weight, of_work(to)),
-                Dependency::Beside => scaled(weight, of_work(graph.from[edge] as usize)),
+                Dependency::Beside | Dependency::Along => scaled(weight, of_work(graph.from[edge] as usize)),
                 Dependency::Launch => scaled(weight, self.launch),
                 Dependency::Host => scaled(weight, self.host),
                 Dependency::Stream | Dependency::Graph | Dependency::Nearest => scaled(weight, self.queueing),
@@ -246,7 +248,8 @@ impl Factors {
                 | Dependency::Sync
                 | Dependency::Return => scaled(weight, self.sync),
                 Dependency::Arrival | Dependency::HandOff => weight,
-            }
+            };
+            takes + beyond
         });
         buffer.iter().copied().max().unwrap_or(0)
     }
