@@ -8,6 +8,7 @@
 pub mod attribution;
 pub mod calls;
 pub mod classify;
+pub mod collectives;
 pub mod lanes;
 pub mod names;
 pub mod nesting;

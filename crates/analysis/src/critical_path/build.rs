@@ -3,7 +3,7 @@
 use trace::{ProcessId, Trace};
 
 use super::NONE;
-use super::clocks::{Clocks, Meeting, meetings};
+use super::clocks::Clocks;
 use super::graph::{Dependency, Draft, Graph};
 use super::host::Host;
 use super::least::Least;
@@ -13,6 +13,7 @@ use super::rules::Rules;
 use super::unexplained;
 use model::calls::Calls;
 use model::classify::Classes;
+use model::collectives::{Meeting, Meetings};
 use model::order::Operations;
 use model::profiler::{ProfilerSpans, Span};
 use model::recordings::Recordings;
@@ -40,6 +41,8 @@ pub(super) struct Run {
     pub known: Known,
     /// Waits that nothing in the trace explains.
     pub not_recorded: NotRecorded,
+    /// Why ranks that communicate were not joined.
+    pub not_joined: Vec<String>,
     /// First and last moment of all events.
     pub span: (i64, i64),
 }
@@ -49,9 +52,10 @@ pub(super) fn build(trace: &Trace, classes: &Classes, infer: bool) -> Option<Run
     let limits = &Rules::built_in().limits;
     let recordings = Recordings::of(trace);
     let counted = counted_processes(trace, &recordings);
-    let meetings = meetings(trace, &counted);
-    let clocks = Clocks::of(trace, &meetings);
-    let works = on_one_clock(GpuWork::of_ranks(trace, classes, &recordings), &clocks);
+    let works = GpuWork::of_ranks(trace, classes, &recordings);
+    let meetings = Meetings::of(trace, &works, &recordings);
+    let clocks = Clocks::of(trace, &meetings.all);
+    let works = on_one_clock(works, &clocks);
     let (calls, profiler) = (Calls::of(trace), ProfilerSpans::of(trace));
     let operations = Operations::of(trace, &calls, &recordings);
 
@@ -65,7 +69,7 @@ pub(super) fn build(trace: &Trace, classes: &Classes, infer: bool) -> Option<Run
     let mut host = Host::of(trace, &profiler, &clocks, &counted, 2 * points);
     let span = span(trace, &profiler, &clocks, &counted)?;
 
-    let met = meet_members(trace, &works, &meetings);
+    let met = meet_members(trace, &works, &meetings.all);
     for work in 0..points {
         if met.of_work.get(work as usize).is_none_or(|&meeting| meeting == NONE) {
             draft.add(start_of(work), end_of(work), works.duration(work as usize), Dependency::Work);
@@ -84,7 +88,8 @@ pub(super) fn build(trace: &Trace, classes: &Classes, infer: bool) -> Option<Run
         return None;
     }
     let (known, not_recorded) = (replayed.known, NotRecorded::default());
-    let mut run = Run { works, host, clocks, profiler, least, graph, known, not_recorded, span };
+    let not_joined = meetings.not_joined;
+    let mut run = Run { works, host, clocks, profiler, least, graph, known, not_recorded, not_joined, span };
     run.not_recorded = NotRecorded::of(trace, &calls, &run);
     Some(run)
 }

@@ -214,6 +214,11 @@ fn notes(run: &Run, segments: &[walk::Segment], options: &CriticalPathOptions) -
             residual as f64 / 1e3
         ).into());
     }
+    if let Some(reason) = run.not_joined.first() {
+        notes.push(format!(
+            "ranks not joined: {reason}. What a collective waits for is not known there: the path may run through a rank that only waits"
+        ).into());
+    }
     let most = rules::Rules::built_in().limits.path_rows;
     if segments.len() > most && !options.all_segments {
         let text = format!(
