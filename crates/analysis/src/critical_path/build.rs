@@ -34,6 +34,7 @@ pub(super) struct Run {
     pub works: GpuWork,
     pub host: Host,
     pub clocks: Clocks,
+    pub calls: Calls,
     pub profiler: ProfilerSpans,
     pub least: Least,
     pub graph: Graph,
@@ -89,8 +90,9 @@ pub(super) fn build(trace: &Trace, classes: &Classes, infer: bool) -> Option<Run
     }
     let (known, not_recorded) = (replayed.known, NotRecorded::default());
     let not_joined = meetings.not_joined;
-    let mut run = Run { works, host, clocks, profiler, least, graph, known, not_recorded, not_joined, span };
-    run.not_recorded = NotRecorded::of(trace, &calls, &run);
+    let mut run =
+        Run { works, host, clocks, calls, profiler, least, graph, known, not_recorded, not_joined, span };
+    run.not_recorded = NotRecorded::of(trace, &run);
     Some(run)
 }
 

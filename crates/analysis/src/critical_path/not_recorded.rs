@@ -9,7 +9,6 @@ use super::build::Run;
 use super::graph::Dependency;
 use super::host::Role;
 use super::rules::Rules;
-use model::calls::Calls;
 
 /// Time that nothing recorded explains, by the dependency that binds a point.
 #[derive(Default)]
@@ -19,7 +18,7 @@ pub(super) struct NotRecorded {
 
 impl NotRecorded {
     /// Looks at every wait of a run.
-    pub fn of(trace: &Trace, calls: &Calls, run: &Run) -> Self {
+    pub fn of(trace: &Trace, run: &Run) -> Self {
         let limits = &Rules::built_in().limits;
         let graph = &run.graph;
         let mut of_edge = Map::default();
@@ -33,7 +32,7 @@ impl NotRecorded {
             if lag <= limits.unexplained_ns {
                 continue;
             }
-            let Some(own) = own_part(trace, calls, run, edge as usize, point, lag) else { continue };
+            let Some(own) = own_part(trace, run, edge as usize, point, lag) else { continue };
             if lag - own > limits.unexplained_ns {
                 of_edge.insert(edge, lag - own);
             }
@@ -49,7 +48,7 @@ impl NotRecorded {
 }
 
 /// What a dependency takes by itself; nothing where it is no wait.
-fn own_part(trace: &Trace, calls: &Calls, run: &Run, edge: usize, to: usize, lag: i64) -> Option<i64> {
+fn own_part(trace: &Trace, run: &Run, edge: usize, to: usize, lag: i64) -> Option<i64> {
     let limits = &Rules::built_in().limits;
     match run.graph.kind[edge] {
         Dependency::Launch => {
@@ -73,7 +72,7 @@ fn own_part(trace: &Trace, calls: &Calls, run: &Run, edge: usize, to: usize, lag
         Dependency::Host => {
             let place = run.host.place(to as u32).filter(|&place| run.host.role[place] == Role::Return)?;
             let region = run.host.region[place];
-            let facts = (region != NONE).then(|| calls.of_region(trace, region as usize)).flatten()?;
+            let facts = (region != NONE).then(|| run.calls.of_region(trace, region as usize)).flatten()?;
             facts.is_synchronisation().then_some(limits.call_cost_ns)
         }
         Dependency::Work

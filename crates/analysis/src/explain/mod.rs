@@ -23,7 +23,7 @@ use trace::Needs;
 use self::facts::Facts;
 use self::rule::Verdict;
 use crate::base;
-use crate::critical_path::Scenario;
+use crate::critical_path::{Engine, Scenario};
 use crate::idle::{self, IdleAccounts};
 use crate::overlap::overlap_needs;
 use crate::verdict::{self, VerdictOptions};
@@ -63,6 +63,11 @@ pub struct Explained {
 
 /// What the rules find in a run read with [`explain_needs`]; only those named, where any are.
 pub fn compute(context: &Run, only: &[String]) -> Explained {
+    compute_with_graph(context, only).0
+}
+
+/// [`compute`], and the graph of the run that gains were asked of, where any rule asked.
+pub fn compute_with_graph<'a>(context: &'a Run<'a>, only: &[String]) -> (Explained, Option<Engine<'a>>) {
     let facts = Facts::of(context, idle::compute(context.trace, &context.classes));
     let (mut judgements, mut findings) = (Vec::new(), Vec::new());
     for rule in RULES.iter().filter(|rule| only.is_empty() || only.iter().any(|id| id == rule.id)) {
@@ -91,8 +96,8 @@ pub fn compute(context: &Run, only: &[String]) -> Explained {
     }
     without_shared_time(&mut findings);
     rank(&mut findings);
-    let (accounts, scenarios) = facts.finish();
-    Explained { judgements, findings, scenarios, accounts }
+    let (accounts, scenarios, engine) = facts.finish();
+    (Explained { judgements, findings, scenarios, accounts }, engine)
 }
 
 /// Fusing kernels saves launches too; where the run is launch bound as a whole, that time is that finding's.
