@@ -102,6 +102,8 @@ pub fn compute_with_graph<'a>(context: &'a Run<'a>, only: &[String]) -> (Explain
 
 /// Fusing kernels saves launches too; where the run is launch bound as a whole, that time is that finding's.
 fn without_shared_time(findings: &mut Vec<Finding>) {
+    // One part in so many of the launch-bound time makes tiny kernels a finding of their own.
+    const TINY_PART: i64 = 3;
     // What makes a copy slow says more than that nothing runs beside it.
     const SLOW: [&str; 3] = ["pageable-copies", "small-copies", "slow-copies"];
     let name = |finding: &Finding| {
@@ -112,9 +114,12 @@ fn without_shared_time(findings: &mut Vec<Finding>) {
     findings.retain(|finding| {
         finding.id != "exposed-copies" || name(finding).is_none_or(|name| !slow.contains(&name))
     });
-    if !findings.iter().any(|finding| finding.id == "launch-bound") {
-        return;
-    }
+    let launching = findings.iter().find(|finding| finding.id == "launch-bound");
+    let Some(launching) = launching.and_then(|finding| finding.gain_ceiling_ns) else { return };
+    // Tiny kernels are what makes a run launch bound where much of that time is before them; else the time is not theirs.
+    findings.retain(|finding| {
+        finding.id != "tiny-kernels" || finding.gain_host_ns.is_none_or(|host| TINY_PART * host >= launching)
+    });
     for finding in findings.iter_mut().filter(|finding| finding.id == "fusable-chain") {
         if let Some(gpu) = finding.gain_gpu_ns {
             finding.gain_ceiling_ns = Some(gpu);
