@@ -84,17 +84,28 @@ pub fn critical_path(request: &CriticalPathRequest, observer: &dyn Observer) -> 
     };
     let trace = request.input.read_classified(&needs, observer, || classifier.clone())?;
     one_run(&trace.sources, "critical-path")?;
-    let (verdict, findings) = {
+    let (infer, all_segments) = (request.infer, request.all_segments);
+    let mut found = {
         let run = Run::new(&trace, None, &classifier, 0.0)
             .map_err(|error| Failure::input(error.to_string()))?
             .with_stage_patterns(&request.input.filters.stage_patterns);
-        let explained = asks_findings.then(|| analysis::explain::compute(&run, &[]));
-        (verdict_of(&run, &[]), explained.map(|explained| explained.scenarios).unwrap_or_default())
+        // Findings come with idle accounts and the graph of the run; neither is made twice.
+        let (accounts, findings, graph) = if asks_findings {
+            let (explained, graph) = analysis::explain::compute_with_graph(&run, &[]);
+            (explained.accounts, explained.scenarios, graph.filter(|_| !infer))
+        } else {
+            (analysis::idle::compute(&trace, &run.classes), Vec::new(), None)
+        };
+        let options = CriticalPathOptions { what_if, infer, all_segments, findings };
+        let found = match &graph {
+            Some(graph) => analysis::critical_path_of(graph, &run.classes, &options),
+            None => analysis::critical_path(&trace, &classifier, &options),
+        };
+        let mut found = found.map_err(failed)?;
+        found.report.verdict =
+            Some(analysis::verdict::compute(&run, &accounts, &[], &VerdictOptions::default()));
+        found
     };
-    let (infer, all_segments) = (request.infer, request.all_segments);
-    let options = CriticalPathOptions { what_if, infer, all_segments, findings };
-    let mut found = analysis::critical_path(&trace, &classifier, &options).map_err(failed)?;
-    found.report.verdict = Some(verdict);
     if let Some(target) = &request.out {
         let drawn = analysis::critical_path::draw(trace, &found.steps);
         let gzip = target.extension().is_some_and(|extension| extension == "gz");
@@ -116,7 +127,7 @@ fn failed(error: CriticalPathError) -> Failure {
     let failure = Failure::input(error.to_string());
     match error {
         CriticalPathError::WhatIf(Shape(_) | Factor(_)) => failure.with_help(Remedy::WhatIf),
-        CriticalPathError::WhatIf(Unmatched(_) | WhatIfError::Finding(_)) => {
+        CriticalPathError::WhatIf(Unmatched(_) | WhatIfError::Finding(_) | WhatIfError::Op { .. }) => {
             failure.with_help(Remedy::SeeNames)
         }
         CriticalPathError::WhatIf(Pattern { .. }) => {

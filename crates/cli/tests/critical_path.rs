@@ -93,6 +93,7 @@ fn questions_that_cannot_be_answered_say_why() {
         ("gemm=fast", "has no factor of at least 0"),
         ("no_such_kernel=2", "no kernel, copy or kind of time is called `no_such_kernel`"),
         ("/a(/=1", "is no regular expression"),
+        ("op:no_such_op=0", "no op, annotation or range of the host is called `no_such_op`"),
     ] {
         let output = run(&["critical-path", &input, "--what-if", question]);
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();

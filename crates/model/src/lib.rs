@@ -8,11 +8,13 @@
 pub mod attribution;
 pub mod calls;
 pub mod classify;
+pub mod collectives;
 pub mod lanes;
 mod launches;
 pub mod names;
 pub mod nesting;
 pub mod order;
+pub mod profiler;
 pub mod recordings;
 mod run;
 mod selection;

@@ -3,16 +3,19 @@
 use trace::{ProcessId, Trace};
 
 use super::NONE;
-use super::clocks::{Clocks, Meeting, meetings};
+use super::clocks::Clocks;
 use super::graph::{Dependency, Draft, Graph};
 use super::host::Host;
 use super::least::Least;
+use super::not_recorded::NotRecorded;
 use super::replay::{Known, Replayed, replay};
 use super::rules::Rules;
 use super::unexplained;
 use model::calls::Calls;
 use model::classify::Classes;
+use model::collectives::{Meeting, Meetings};
 use model::order::Operations;
+use model::profiler::{ProfilerSpans, Span};
 use model::recordings::Recordings;
 use model::work::GpuWork;
 
@@ -31,10 +34,16 @@ pub(super) struct Run {
     pub works: GpuWork,
     pub host: Host,
     pub clocks: Clocks,
+    pub calls: Calls,
+    pub profiler: ProfilerSpans,
     pub least: Least,
     pub graph: Graph,
     /// What the calls told, and what they left open.
     pub known: Known,
+    /// Waits that nothing in the trace explains.
+    pub not_recorded: NotRecorded,
+    /// Why ranks that communicate were not joined.
+    pub not_joined: Vec<String>,
     /// First and last moment of all events.
     pub span: (i64, i64),
 }
@@ -44,10 +53,12 @@ pub(super) fn build(trace: &Trace, classes: &Classes, infer: bool) -> Option<Run
     let limits = &Rules::built_in().limits;
     let recordings = Recordings::of(trace);
     let counted = counted_processes(trace, &recordings);
-    let meetings = meetings(trace, &counted);
-    let clocks = Clocks::of(trace, &meetings);
-    let works = on_one_clock(GpuWork::of_ranks(trace, classes, &recordings), &clocks);
-    let operations = Operations::of(trace, &Calls::of(trace), &recordings);
+    let works = GpuWork::of_ranks(trace, classes, &recordings);
+    let meetings = Meetings::of(trace, &works, &recordings);
+    let clocks = Clocks::of(trace, &meetings.all);
+    let works = on_one_clock(works, &clocks);
+    let (calls, profiler) = (Calls::of(trace), ProfilerSpans::of(trace));
+    let operations = Operations::of(trace, &calls, &recordings);
 
     let mut draft = Draft::new(limits.clock_tolerance_ns);
     let points = works.len() as u32;
@@ -56,10 +67,10 @@ pub(super) fn build(trace: &Trace, classes: &Classes, infer: bool) -> Option<Run
         draft.point(works.start[work]);
         draft.point(works.end[work]);
     }
-    let mut host = Host::of(trace, &clocks, &counted, 2 * points);
-    let span = span(trace, &clocks, &counted)?;
+    let mut host = Host::of(trace, &profiler, &clocks, &counted, 2 * points);
+    let span = span(trace, &profiler, &clocks, &counted)?;
 
-    let met = meet_members(trace, &works, &meetings);
+    let met = meet_members(trace, &works, &meetings.all);
     for work in 0..points {
         if met.of_work.get(work as usize).is_none_or(|&meeting| meeting == NONE) {
             draft.add(start_of(work), end_of(work), works.duration(work as usize), Dependency::Work);
@@ -74,7 +85,15 @@ pub(super) fn build(trace: &Trace, classes: &Classes, infer: bool) -> Option<Run
     let infer = infer || replayed.known.unresolved_waits > 0;
     unexplained::explain(trace, &works, &least, infer, &mut draft);
     let graph = draft.finish();
-    (graph.len() > 0).then_some(Run { works, host, clocks, least, graph, known: replayed.known, span })
+    if graph.len() == 0 {
+        return None;
+    }
+    let (known, not_recorded) = (replayed.known, NotRecorded::default());
+    let not_joined = meetings.not_joined;
+    let mut run =
+        Run { works, host, clocks, calls, profiler, least, graph, known, not_recorded, not_joined, span };
+    run.not_recorded = NotRecorded::of(trace, &run);
+    Some(run)
 }
 
 /// Learns what launches and waits take at least, and tells the dependencies.
@@ -118,16 +137,21 @@ fn counted_processes(trace: &Trace, recordings: &Recordings) -> Vec<bool> {
     (0..trace.processes.len() as u32).map(|process| recordings.counts(ProcessId(process))).collect()
 }
 
-fn span(trace: &Trace, clocks: &Clocks, counted: &[bool]) -> Option<(i64, i64)> {
-    let tables = [
-        (&trace.kernels.process, &trace.kernels.start, &trace.kernels.end),
-        (&trace.memory_copies.process, &trace.memory_copies.start, &trace.memory_copies.end),
-        (&trace.regions.process, &trace.regions.start, &trace.regions.end),
+/// First and last moment of all that the program did; the profiler's own spans may begin sooner and end later.
+fn span(trace: &Trace, profiler: &ProfilerSpans, clocks: &Clocks, counted: &[bool]) -> Option<(i64, i64)> {
+    let regions = &trace.regions;
+    let of_program = |row: usize| profiler.of_region(trace, row) != Span::Profiler;
+    let all = |_: usize| true;
+    type Rows<'a> = (&'a [ProcessId], &'a [i64], &'a [i64], &'a dyn Fn(usize) -> bool);
+    let tables: [Rows; 3] = [
+        (&trace.kernels.process, &trace.kernels.start, &trace.kernels.end, &all),
+        (&trace.memory_copies.process, &trace.memory_copies.start, &trace.memory_copies.end, &all),
+        (&regions.process, &regions.start, &regions.end, &of_program),
     ];
     let mut span: Option<(i64, i64)> = None;
-    for (process, start, end) in tables {
+    for (process, start, end, counts) in tables {
         for row in 0..start.len() {
-            if process[row].get().is_some_and(|process| !counted[process]) {
+            if process[row].get().is_some_and(|process| !counted[process]) || !counts(row) {
                 continue;
             }
             let start = clocks.align(process[row], start[row]);

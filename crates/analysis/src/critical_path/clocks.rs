@@ -3,13 +3,9 @@
 //! A process' offset is the median of how much later its collectives end than those of the process with most of
 //! them. One process, or no collective in common, leaves times as they are.
 
+use model::collectives::Meeting;
 use stats::robust::upper_median;
-use trace::{Map, ProcessId, StrId, Table, Trace};
-
-/// A collective operation that several processes took part in, as rows of `kernels`.
-pub(super) struct Meeting {
-    pub kernels: Vec<u32>,
-}
+use trace::{Map, ProcessId, Trace};
 
 /// What is taken off each process' times.
 #[derive(Default)]
@@ -40,8 +36,12 @@ impl Clocks {
             else {
                 continue;
             };
-            for &kernel in meeting.kernels.iter().filter(|&&k| k != own) {
+            for &kernel in &meeting.kernels {
                 let process = kernels.process[kernel as usize];
+                // GPUs of one process have one clock.
+                if process == reference {
+                    continue;
+                }
                 apart.entry(process).or_default().push(end_of(kernel) - end_of(own));
             }
         }
@@ -69,34 +69,4 @@ impl Clocks {
     pub fn largest(&self) -> i64 {
         self.offsets.iter().map(|offset| offset.abs()).max().unwrap_or(0)
     }
-}
-
-/// Collectives that kernels of several processes have in common, by group and sequence number.
-pub(super) fn meetings(trace: &Trace, counted: &[bool]) -> Vec<Meeting> {
-    let collectives = &trace.collectives;
-    let mut numbers: Map<(StrId, StrId, i64), usize> = Map::default();
-    let mut meetings: Vec<Meeting> = Vec::new();
-    for i in 0..collectives.len() {
-        let (Some(sequence), Some(kernel)) =
-            (collectives.sequence[i].get(), collectives.row[i].row_of(Table::Kernels))
-        else {
-            continue;
-        };
-        if collectives.process[i].get().is_some_and(|process| !counted[process]) {
-            continue;
-        }
-        let key = (collectives.group[i], collectives.operation[i], sequence);
-        let number = *numbers.entry(key).or_insert(meetings.len());
-        if number == meetings.len() {
-            meetings.push(Meeting { kernels: Vec::new() });
-        }
-        let kernels = &mut meetings[number].kernels;
-        let process = trace.kernels.process[kernel];
-        // The same number twice in one process is another operation; which one is not told.
-        if kernels.iter().all(|&k| trace.kernels.process[k as usize] != process) {
-            kernels.push(kernel as u32);
-        }
-    }
-    meetings.retain(|meeting| meeting.kernels.len() > 1);
-    meetings
 }

@@ -55,6 +55,8 @@ pub(super) enum Dependency {
     DefaultStream,
     /// A call returned right after work it found running.
     Return,
+    /// A call ran along with the copy it launched and returned with its end.
+    Along,
     /// Work waits for an event, as the order of calls has it.
     Order,
     /// Work of a replayed graph started right after other work of it.
@@ -66,7 +68,7 @@ pub(super) enum Dependency {
 }
 
 impl Dependency {
-    pub const ALL: [Dependency; 15] = [
+    pub const ALL: [Dependency; 16] = [
         Dependency::Work,
         Dependency::Transfer,
         Dependency::Host,
@@ -78,6 +80,7 @@ impl Dependency {
         Dependency::Arrival,
         Dependency::DefaultStream,
         Dependency::Return,
+        Dependency::Along,
         Dependency::Order,
         Dependency::Graph,
         Dependency::Nearest,
@@ -89,7 +92,7 @@ impl Dependency {
         match self {
             Work | Transfer | Host | Stream | Beside => Provenance::Measured,
             Launch | Event | Sync | Arrival | DefaultStream => Provenance::Api,
-            Return | Order | Graph | Nearest | HandOff => Provenance::Inferred,
+            Return | Along | Order | Graph | Nearest | HandOff => Provenance::Inferred,
         }
     }
 
@@ -107,6 +110,7 @@ impl Dependency {
             Arrival => "collective",
             DefaultStream => "default stream",
             Return => "return of a call",
+            Along => "copy during a call",
             Order => "event wait by call order",
             Graph => "order in a graph",
             Nearest => "nearest end",

@@ -3,11 +3,12 @@
 //! All that a thread does between two of its points takes the time it took. Threads that torch links as forward and
 //! backward take turns, so they are one chain.
 
-use trace::{LinkKind, Map, ProcessId, Regions, StrId, Table, ThreadId, Trace};
+use trace::{LinkKind, Map, ProcessId, StrId, Table, ThreadId, Trace};
 
 use super::NONE;
 use super::clocks::Clocks;
 use super::graph::{Dependency, Draft};
+use model::profiler::{ProfilerSpans, Span};
 
 /// What a point of a thread is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +46,7 @@ pub(super) struct Host {
 
 impl Host {
     /// The threads of a trace, without points.
-    pub fn of(trace: &Trace, clocks: &Clocks, counted: &[bool], base: u32) -> Self {
+    pub fn of(trace: &Trace, profiler: &ProfilerSpans, clocks: &Clocks, counted: &[bool], base: u32) -> Self {
         let mut host = Self {
             chains: Vec::new(),
             of_thread: vec![NONE; trace.threads.len()],
@@ -60,7 +61,9 @@ impl Host {
         let regions = &trace.regions;
         for row in 0..regions.len() {
             let process = regions.process[row];
-            if process.get().is_some_and(|process| !counted[process]) {
+            if process.get().is_some_and(|process| !counted[process])
+                || profiler.of_region(trace, row) == Span::Profiler
+            {
                 continue;
             }
             let start = clocks.align(process, regions.start[row]);
@@ -219,9 +222,10 @@ pub(super) struct Covered {
 }
 
 /// Splits stretches of threads by the innermost region that covers them. `wanted` holds for each thread its
-/// stretches in time order; the result has the pieces in the same order.
+/// stretches in time order; the result has the pieces in the same order. The profiler's own spans cover nothing.
 pub(super) fn innermost(
-    regions: &Regions,
+    trace: &Trace,
+    profiler: &ProfilerSpans,
     clocks: &Clocks,
     wanted: &Map<ThreadId, Vec<(i64, i64)>>,
 ) -> Map<ThreadId, Vec<Covered>> {
@@ -278,6 +282,7 @@ pub(super) fn innermost(
             (thread, sweep)
         })
         .collect();
+    let regions = &trace.regions;
     let mut row = 0;
     while row < regions.len() {
         // Equal starts come shortest first; the longest is outermost, so take such a run from its end.
@@ -287,7 +292,7 @@ pub(super) fn innermost(
         }
         for row in (row..run_end).rev() {
             let Some(sweep) = sweeps.get_mut(&regions.thread[row]) else { continue };
-            if sweep.at == sweep.wanted.len() {
+            if sweep.at == sweep.wanted.len() || !profiler.is_program(trace, row) {
                 continue;
             }
             let start = clocks.align(regions.process[row], regions.start[row]);

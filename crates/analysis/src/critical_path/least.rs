@@ -3,12 +3,14 @@
 //! A kernel whose stream was empty when its call began shows how long a launch takes; one that was launched before
 //! its predecessor ended shows how long a stream needs from one to the next. A quarter of those took no longer than
 //! what is learnt: how soon a kernel could have started that in fact waited for something else. The first work of a
-//! stream counts only where no other tells.
+//! stream counts only where no other tells: it may have waited for what ran before the recording began. A GPU that has
+//! nothing else to do starts work within microseconds, so nothing that is learnt may be longer than the table says.
 
 use trace::{Map, Regions, StrId};
 
 use super::NONE;
 use super::clocks::Clocks;
+use super::rules::Rules;
 use model::work::GpuWork;
 
 /// Times learnt from a run.
@@ -22,14 +24,18 @@ pub(super) struct Least {
     into_any_call: Option<i64>,
     /// From the end of work to the start of the next on its stream: launched one by one, replayed from a graph.
     gap: [Option<i64>; 2],
+    /// How long calls take that launch onto an empty stream.
+    call: Map<StrId, i64>,
+    longest: i64,
 }
 
 impl Least {
     /// Learns from work that waits for no event (`waits`).
     pub fn of(regions: &Regions, works: &GpuWork, clocks: &Clocks, waits: &[bool]) -> Self {
-        let (mut after, mut into): (Map<StrId, Vec<i64>>, Map<StrId, Vec<i64>>) = Default::default();
-        // The first work of a stream may have waited for what ran before the recording began.
-        let mut first_after: Map<StrId, Vec<i64>> = Map::default();
+        let longest = Rules::built_in().limits.start_ns;
+        let mut after = Samples::default();
+        let mut into = Samples::default();
+        let mut calls: Map<StrId, Vec<i64>> = Map::default();
         let mut gaps: [Vec<i64>; 2] = Default::default();
         for lane in &works.streams {
             let mut busy_until = i64::MIN;
@@ -38,14 +44,16 @@ impl Least {
                 let (start, end) = (works.start[work], works.end[work]);
                 if works.launch[work] != NONE && !waits[work] {
                     let call = works.launch[work] as usize;
+                    let name = regions.name[call];
                     let from = clocks.align(regions.process[call], regions.start[call]);
                     let to = clocks.align(regions.process[call], regions.end[call]);
+                    let first = busy_until == i64::MIN;
                     if busy_until <= from && start >= from {
                         if end <= to {
-                            into.entry(regions.name[call]).or_default().push(start - from);
+                            into.push(name, start - from, first);
                         } else {
-                            let seen = if busy_until == i64::MIN { &mut first_after } else { &mut after };
-                            seen.entry(regions.name[call]).or_default().push(start - to);
+                            after.push(name, start - to, first);
+                            calls.entry(name).or_default().push(to - from);
                         }
                     } else if busy_until >= to && start >= busy_until {
                         gaps[usize::from(works.replayed[work])].push(start - busy_until);
@@ -54,10 +62,12 @@ impl Least {
                 busy_until = busy_until.max(end);
             }
         }
-        let (after_call, after_any_call) = quartiles(if after.is_empty() { first_after } else { after });
-        let (into_call, into_any_call) = quartiles(into);
-        let gap = gaps.map(|mut gaps| quartile(&mut gaps));
-        Self { after_call, after_any_call, into_call, into_any_call, gap }
+        let (after_call, after_any_call) = after.floors(longest, longest);
+        let (into_call, into_any_call) = into.floors(i64::MAX, Rules::built_in().limits.first_copy_ns);
+        let gap = gaps.map(|mut gaps| floor(&mut gaps).map(|gap| gap.min(longest)));
+        let call = calls.into_iter().filter_map(|(name, mut times)| Some((name, middle(&mut times)?)));
+        let call = call.collect();
+        Self { after_call, after_any_call, into_call, into_any_call, gap, call, longest }
     }
 
     /// From the start of a call to the earliest start of its work. A call that holds its work's whole time is as
@@ -71,6 +81,13 @@ impl Least {
         if holds_work { usual } else { (call_ns + usual).max(0) }
     }
 
+    /// How much of a launch that took longer than that is the launch's own. A call whose work still waited when it
+    /// returned was held up by the same thing, so of its time only what such calls usually take counts.
+    pub fn own_part(&self, call: StrId, call_ns: i64, holds_work: bool) -> i64 {
+        let usual = self.call.get(&call).copied().unwrap_or(self.longest).min(self.longest);
+        self.launch(call, call_ns.min(usual), holds_work)
+    }
+
     /// From the end of work to the start of the next on its stream.
     pub fn gap(&self, replayed: bool) -> i64 {
         let own = usize::from(replayed);
@@ -78,14 +95,47 @@ impl Least {
     }
 }
 
-fn quartiles(samples: Map<StrId, Vec<i64>>) -> (Map<StrId, i64>, Option<i64>) {
-    let mut all: Vec<i64> = samples.values().flatten().copied().collect();
-    let by_name = samples.into_iter().filter_map(|(name, mut values)| Some((name, quartile(&mut values)?)));
-    (by_name.collect(), quartile(&mut all))
+/// Times by the name of the call, those of the first work of a stream apart.
+#[derive(Default)]
+struct Samples {
+    sure: Map<StrId, Vec<i64>>,
+    first: Map<StrId, Vec<i64>>,
+}
+
+impl Samples {
+    fn push(&mut self, name: StrId, time: i64, first: bool) {
+        let samples = if first { &mut self.first } else { &mut self.sure };
+        samples.entry(name).or_default().push(time);
+    }
+
+    /// The floor of each name and of all; `longest` bounds what is sure, `longest_first` what is not.
+    fn floors(self, longest: i64, longest_first: i64) -> (Map<StrId, i64>, Option<i64>) {
+        let (samples, longest) = match self.sure.is_empty() {
+            true => (self.first, longest_first),
+            false => (self.sure, longest),
+        };
+        let mut all: Vec<i64> = samples.values().flatten().copied().collect();
+        let least = |values: &mut Vec<i64>| floor(values).map(|floor| floor.min(longest));
+        let by_name = samples.into_iter().filter_map(|(name, mut values)| Some((name, least(&mut values)?)));
+        (by_name.collect(), least(&mut all))
+    }
+}
+
+/// What a quarter of many samples does not exceed; the least of few.
+fn floor(values: &mut [i64]) -> Option<i64> {
+    match values.len() < Rules::built_in().limits.enough_samples {
+        true => values.iter().copied().min(),
+        false => quartile(values),
+    }
 }
 
 /// The value that a quarter of all does not exceed.
 pub(super) fn quartile(values: &mut [i64]) -> Option<i64> {
     let place = values.len() / 4;
+    (!values.is_empty()).then(|| *values.select_nth_unstable(place).1)
+}
+
+fn middle(values: &mut [i64]) -> Option<i64> {
+    let place = values.len() / 2;
     (!values.is_empty()).then(|| *values.select_nth_unstable(place).1)
 }

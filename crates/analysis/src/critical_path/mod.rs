@@ -17,6 +17,8 @@ mod clocks;
 mod graph;
 mod host;
 mod least;
+mod not_recorded;
+mod op;
 mod order;
 mod rank;
 mod replay;
@@ -103,56 +105,58 @@ pub fn critical_path(
     options: &CriticalPathOptions,
 ) -> Result<CriticalPath, CriticalPathError> {
     let classes = Classes::of(trace, classifier);
-    let run = build::build(trace, &classes, options.infer).ok_or(CriticalPathError::Empty)?;
-    let path = walk::walk(trace, &run);
+    let engine = Engine::build(trace, &classes, options.infer).ok_or(CriticalPathError::Empty)?;
+    critical_path_of(&engine, &classes, options)
+}
+
+/// The critical path of a run whose graph is there already; `infer` of the options was decided when it was built.
+pub fn critical_path_of(
+    engine: &Engine,
+    classes: &Classes,
+    options: &CriticalPathOptions,
+) -> Result<CriticalPath, CriticalPathError> {
+    let (trace, run, path) = (engine.trace, &engine.run, &engine.path);
     let span = run.span.1 - run.span.0;
     let end = run.graph.time[path.last];
 
     let mut predicted = Vec::new();
     let mut buffer = Vec::new();
     let mut together = Factors::none();
-    let mut engine = None;
     for question in &options.what_if {
-        if question.is_a_scenario() {
-            let engine = engine.get_or_insert_with(|| Engine::of(trace, &classes));
-            let saved = match engine {
-                Some(engine) => question.saving(engine, &options.findings)?,
-                None => 0,
-            };
-            let (name, factor) = (question.name.clone(), Some(question.factor));
-            predicted.push(Predicted { name, factor, span: span - saved });
-            continue;
-        }
-        let mut factors = Factors::none();
-        factors.add(trace, &run, &classes, question)?;
-        together.add(trace, &run, &classes, question)?;
-        let saved = end - factors.end(&run, &mut buffer);
+        let saved = if question.is_a_scenario() {
+            question.saving(engine, &options.findings)?
+        } else {
+            let mut factors = Factors::none();
+            factors.add(trace, run, classes, question)?;
+            together.add(trace, run, classes, question)?;
+            end - factors.end(run, &mut buffer)
+        };
         let (name, factor) = (question.name.clone(), Some(question.factor));
         predicted.push(Predicted { name, factor, span: span - saved });
     }
     if options.what_if.iter().filter(|question| !question.is_a_scenario()).count() > 1 {
-        let saved = end - together.end(&run, &mut buffer);
+        let saved = end - together.end(run, &mut buffer);
         predicted.push(Predicted { name: "all together".into(), factor: None, span: span - saved });
     }
     drop(buffer);
 
-    let ranked = rank::rank(&run, &path);
+    let ranked = rank::rank(run, path);
     let mut report = base::report("critical-path", trace);
     report.tables = vec![
-        tables::bounds(&path),
+        tables::bounds(path),
         tables::ranked(trace, span, &ranked, false),
         tables::ranked(trace, span, &ranked, true),
         tables::what_if(span, &predicted),
-        tables::places(trace, &run, &path),
-        tables::dependencies(&run, &path),
-        tables::path(trace, &path, options.all_segments),
+        tables::places(trace, run, path),
+        tables::dependencies(run, path),
+        tables::path(trace, path, options.all_segments),
     ];
     // The tables of the contract are there even when they are empty.
     report
         .tables
         .retain(|table| !table.rows.is_empty() || ["kernels", "what_if"].contains(&table.name.as_str()));
-    report.health.extend(doubts(&run));
-    report.notes = notes(&run, &path.segments, options);
+    report.health.extend(doubts(run));
+    report.notes = notes(run, &path.segments, options);
     let step = |s: &walk::Segment| PathStep { start: s.start, end: s.end, bound: s.bound, label: s.label };
     let steps = path.segments.iter().map(step).collect();
     Ok(CriticalPath { report, steps })
@@ -211,6 +215,11 @@ fn notes(run: &Run, segments: &[walk::Segment], options: &CriticalPathOptions) -
             "clocks of ranks were aligned by the ends of collectives (by up to {:.1} µs, {:.1} µs are left)",
             run.clocks.largest() as f64 / 1e3,
             residual as f64 / 1e3
+        ).into());
+    }
+    if let Some(reason) = run.not_joined.first() {
+        notes.push(format!(
+            "ranks not joined: {reason}. What a collective waits for is not known there: the path may run through a rank that only waits"
         ).into());
     }
     let most = rules::Rules::built_in().limits.path_rows;

@@ -4,9 +4,6 @@
 //! where it was recorded. A blocking call is looked at when it ends: it waited for what its stream, event or device
 //! had then finished. Cost: one step per launch and call, and a sort of launches by call.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use trace::{Map, ProcessId, StrId, StreamId, Trace};
 
 use super::NONE;
@@ -18,7 +15,7 @@ use super::least::quartile;
 use super::order::CallOrder;
 use super::rules::{Limits, Rules};
 use model::calls::{BlocksFor, wake_up_ns};
-use model::order::{Effect, Operation, Operations};
+use model::order::{Awaited, Effect, Operation, Operations, Step, Timeline};
 use model::work::GpuWork;
 
 /// What the calls of a run tell, and what they leave open.
@@ -87,7 +84,6 @@ pub(super) fn replay(
         last: vec![NONE; lanes],
         pending: vec![Vec::new(); lanes],
         marks: vec![None; operations.all.len()],
-        open: BinaryHeap::new(),
         blocked: Vec::new(),
         waits: Vec::new(),
         launches: Vec::new(),
@@ -127,8 +123,6 @@ struct Replay<'a> {
     pending: Vec<Vec<u32>>,
     /// What each record stands behind.
     marks: Vec<Option<Vec<u32>>>,
-    /// Blocking calls that have not ended, the first to end first.
-    open: BinaryHeap<Reverse<(i64, u32)>>,
     blocked: Vec<Blocked>,
     waits: Vec<(u32, u32)>,
     launches: Vec<(u32, u32)>,
@@ -139,7 +133,10 @@ struct Replay<'a> {
 impl Replay<'_> {
     fn run(&mut self) {
         let (regions, works) = (&self.trace.regions, self.works);
-        let raw_start = |work: u32| {
+        let unlinked: Vec<u32> =
+            (0..works.len() as u32).filter(|&work| works.launch[work as usize] == NONE).collect();
+        // The order of calls and starts as they were recorded, before clocks were aligned.
+        let recorded_start = |&work: &u32| {
             let row = works.row[work as usize] as usize;
             if works.is_copy_row[work as usize] {
                 self.trace.memory_copies.start[row]
@@ -147,37 +144,22 @@ impl Replay<'_> {
                 self.trace.kernels.start[row]
             }
         };
-        let unlinked: Vec<u32> =
-            (0..works.len() as u32).filter(|&work| works.launch[work as usize] == NONE).collect();
-        let (mut launch, mut operation, mut alone) = (0, 0, 0);
-        loop {
-            let next_call = self.launched.get(launch).map(|&work| works.launch[work as usize] as usize);
-            let next_launch = next_call.map(|call| regions.start[call]);
-            let next_operation = self.operations.all.get(operation).map(|operation| operation.start);
-            let next_alone = unlinked.get(alone).map(|&work| raw_start(work));
-            let times = [next_launch, next_operation, next_alone];
-            let Some(now) = times.into_iter().flatten().min() else { break };
-            self.close(now);
-            if next_launch == Some(now) {
-                let call = next_call.unwrap_or_default();
-                let from = launch;
-                while self
-                    .launched
-                    .get(launch)
-                    .is_some_and(|&work| works.launch[work as usize] as usize == call)
-                {
-                    launch += 1;
+        let alone = unlinked.iter().map(recorded_start).collect();
+        let call_of = |work: u32| works.launch[work as usize];
+        let launches =
+            self.launched.iter().map(|&work| (regions.start[call_of(work) as usize], call_of(work)));
+        let all = (0..self.operations.all.len() as u32).collect();
+        for step in Timeline::new(self.operations, all, launches.collect(), alone) {
+            match step {
+                Step::Launch(places) => {
+                    let call = call_of(self.launched[places.start]) as usize;
+                    self.launch(call, places);
                 }
-                self.launch(call, from..launch);
-            } else if next_operation == Some(now) {
-                self.operate(operation);
-                operation += 1;
-            } else {
-                self.put(unlinked[alone]);
-                alone += 1;
+                Step::Begin(number) => self.operate(number),
+                Step::Return(number) => self.return_from(number),
+                Step::Alone(place) => self.put(unlinked[place]),
             }
         }
-        self.close(i64::MAX);
     }
 
     fn launch(&mut self, call: usize, launched: std::ops::Range<usize>) {
@@ -225,7 +207,6 @@ impl Replay<'_> {
                 let start = self.clocks.align(operation.process, operation.start);
                 self.host.add(self.draft, chain, operation.thread, start, operation.region, Role::Call);
                 self.known.blocking += usize::from(operation.effect != Effect::HostMayWait);
-                self.open.push(Reverse((operation.end.max(operation.start), number as u32)));
             }
         }
     }
@@ -243,19 +224,17 @@ impl Replay<'_> {
     }
 
     /// What an operation waits for, when rows say so.
-    fn mark(&self, number: usize, operation: &Operation) -> Option<Vec<u32>> {
-        let record = self.operations.record_of(number);
-        match record.and_then(|record| self.marks[record].clone()) {
-            Some(mark) => Some(mark),
-            None if operation.waits_for.is_some() => Some(self.behind(operation.waits_for)),
-            // Recorded before the trace began.
-            None if record.is_none() && operation.is_named() => Some(Vec::new()),
-            None => None,
+    fn mark(&self, number: usize) -> Option<Vec<u32>> {
+        match self.operations.awaited(number, StreamId::is_some) {
+            Awaited::Record(record) => self.marks[record].clone(),
+            Awaited::Stream(stream) => Some(self.behind(stream)),
+            Awaited::Nothing => Some(Vec::new()),
+            Awaited::Unknown => None,
         }
     }
 
     fn wait(&mut self, number: usize, operation: &Operation) {
-        let mark = self.mark(number, operation);
+        let mark = self.mark(number);
         let (Some(mark), true) = (mark, operation.stream.is_some()) else {
             self.known.unresolved_waits += 1;
             self.order.wait(operation.thread);
@@ -286,17 +265,6 @@ impl Replay<'_> {
         }
     }
 
-    /// Ends blocking calls that return up to `now`.
-    fn close(&mut self, now: i64) {
-        while let Some(&Reverse((end, number))) = self.open.peek() {
-            if end > now {
-                break;
-            }
-            self.open.pop();
-            self.return_from(number as usize);
-        }
-    }
-
     fn return_from(&mut self, number: usize) {
         let operation = self.operations.all[number];
         let Some(chain) = self.host.chain_of(operation.process, operation.thread) else { return };
@@ -310,6 +278,10 @@ impl Replay<'_> {
             let done = self.works.end[work as usize];
             waited |= done > start;
             self.draft.add(end_of(work), point, 0, kind);
+        }
+        for work in self.copied_along(&operation, start, end) {
+            let lag = end - self.works.start[work as usize];
+            waited |= self.draft.add(start_of(work), point, lag, Dependency::Along).is_some();
         }
         self.blocked.push(Blocked { edge, name: operation.name, duration: end - start, waited });
     }
@@ -334,7 +306,7 @@ impl Replay<'_> {
                 let lanes = self.lanes_of_process.get(&operation.process).cloned().unwrap_or_default();
                 (self.done(operation, &lanes, end), Dependency::Sync)
             }
-            Effect::HostWaits(BlocksFor::Event) => match self.mark(number, operation) {
+            Effect::HostWaits(BlocksFor::Event) => match self.mark(number) {
                 Some(mark) => {
                     let early = mark.iter().any(|&work| self.is_late(work, end));
                     self.known.early_returns += usize::from(early);
@@ -416,6 +388,21 @@ impl Replay<'_> {
     fn own(&self, operation: &Operation, start: i64, end: i64) -> Vec<u32> {
         let done = |work: &&u32| (start..=end).contains(&self.works.end[**work as usize]);
         self.own_launches(operation).iter().filter(done).copied().collect()
+    }
+
+    /// Copies that took most of a call's time and ended just after it returned: pageable memory is copied piece by piece while
+    /// the host stands by, and the last piece is the GPU's alone.
+    fn copied_along(&self, operation: &Operation, start: i64, end: i64) -> Vec<u32> {
+        if !matches!(operation.effect, Effect::HostMayWait | Effect::HostWaits(BlocksFor::OwnWork)) {
+            return Vec::new();
+        }
+        let along = |work: &&u32| {
+            let work = **work as usize;
+            let (from, done) = (self.works.start[work], self.works.end[work]);
+            let last_piece = done > end && done - end <= wake_up_ns();
+            self.works.is_copy_row[work] && from >= start && last_piece && 2 * (end - from) >= end - start
+        };
+        self.own_launches(operation).iter().filter(along).copied().collect()
     }
 
     /// The work that a call found running on any lane and that was the last to end before it returned.

@@ -10,6 +10,9 @@ use serde::Deserialize;
 pub(super) struct Limits {
     pub clock_tolerance_ns: i64,
     pub unexplained_ns: i64,
+    pub start_ns: i64,
+    pub first_copy_ns: i64,
+    pub enough_samples: usize,
     pub unexplained_start_ns: i64,
     pub call_cost_ns: i64,
     pub near_critical_pct: f64,

@@ -7,7 +7,7 @@ use super::NONE;
 use super::build::{self, Run};
 use super::graph::Dependency;
 use super::host::Role;
-use super::walk;
+use super::walk::{self, Path};
 use model::classify::Classes;
 
 /// What is different.
@@ -67,8 +67,9 @@ impl Scenario {
 
 /// A run that questions can be asked of.
 pub struct Engine<'a> {
-    trace: &'a Trace,
-    run: Run,
+    pub(super) trace: &'a Trace,
+    pub(super) run: Run,
+    pub(super) path: Path,
     /// The piece of work of every kernel, and of every copy.
     of_kernel: Vec<u32>,
     of_copy: Vec<u32>,
@@ -78,24 +79,33 @@ pub struct Engine<'a> {
 impl<'a> Engine<'a> {
     /// Builds the graph of a run; nothing where there is no work.
     pub fn of(trace: &'a Trace, classes: &Classes) -> Option<Self> {
-        let run = build::build(trace, classes, false)?;
-        let end = run.graph.time[walk::walk(trace, &run).last];
+        Self::build(trace, classes, false)
+    }
+
+    /// The same; `infer` adds dependencies that only times suggest.
+    pub(super) fn build(trace: &'a Trace, classes: &Classes, infer: bool) -> Option<Self> {
+        let run = build::build(trace, classes, infer)?;
+        let path = walk::walk(trace, &run);
+        let end = run.graph.time[path.last];
         let mut of_kernel = vec![NONE; trace.kernels.len()];
         let mut of_copy = vec![NONE; trace.memory_copies.len()];
         for work in 0..run.works.len() {
             let of_row = if run.works.is_copy_row[work] { &mut of_copy } else { &mut of_kernel };
             of_row[run.works.row[work] as usize] = work as u32;
         }
-        Some(Self { trace, run, of_kernel, of_copy, end })
+        Some(Self { trace, run, path, of_kernel, of_copy, end })
     }
 
     /// How much sooner the run would end.
     pub fn saving(&self, scenario: &Scenario) -> Ns {
-        let graph = &self.run.graph;
-        let changes = Changes::of(self, scenario);
+        self.sooner(&Changes::of(self, scenario)).max(0)
+    }
+
+    /// How much sooner the run would end; less than nothing where it ends later.
+    pub(super) fn sooner(&self, changes: &Changes) -> Ns {
         let mut times = Vec::new();
-        graph.propagate_into(&mut times, |edge, to| changes.weight(self, edge, to));
-        (self.end - times.iter().copied().max().unwrap_or(0)).max(0)
+        self.run.graph.propagate_into(&mut times, |edge, to| changes.weight(self, edge, to));
+        self.end - times.iter().copied().max().unwrap_or(0)
     }
 
     /// Work that waits for an event of another stream, as rows.
@@ -130,14 +140,20 @@ impl<'a> Engine<'a> {
 }
 
 /// A scenario by points of the graph.
-struct Changes {
+pub(super) struct Changes {
     /// What each piece of work takes less; empty where none does.
-    less: Vec<Ns>,
+    pub less: Vec<Ns>,
     /// Host time that is gone, by chain: (start, end, all of it up to the start).
     skipped: Map<u32, Vec<(Ns, Ns, Ns)>>,
+    /// How much of that time is gone.
+    pub skipped_share: f64,
     returns_at_once: Vec<StrId>,
+    /// Rows of `regions`, rising: calls that do not wait.
+    pub no_wait_in: Vec<u32>,
     no_event_wait: Vec<bool>,
     no_latency: Vec<bool>,
+    /// Work whose launches take this many times as long.
+    pub launches: Option<(Vec<bool>, f64)>,
 }
 
 /// A dependency that is not there.
@@ -157,41 +173,75 @@ impl Changes {
                 less[work] = (works.duration(work) - ns).max(less[work]);
             }
         }
+        let mut changes = Self {
+            less,
+            returns_at_once: scenario.returns_at_once.clone(),
+            no_event_wait: marked(&scenario.without_event_waits),
+            no_latency: marked(&scenario.without_launch_latency),
+            ..Self::none()
+        };
+        changes.skip(engine, scenario.host.iter().copied());
+        changes
+    }
+
+    /// Everything as it was.
+    pub fn none() -> Self {
+        Self {
+            less: Vec::new(),
+            skipped: Map::default(),
+            skipped_share: 1.0,
+            returns_at_once: Vec::new(),
+            no_wait_in: Vec::new(),
+            no_event_wait: Vec::new(),
+            no_latency: Vec::new(),
+            launches: None,
+        }
+    }
+
+    /// Takes host time out.
+    pub fn skip(&mut self, engine: &Engine, host: impl Iterator<Item = (ProcessId, ThreadId, Ns, Ns)>) {
         let mut by_chain: Map<u32, Vec<(Ns, Ns)>> = Map::default();
-        for &(process, thread, from, to) in &scenario.host {
+        for (process, thread, from, to) in host {
             if let Some(chain) = engine.run.host.chain_of(process, thread) {
                 let align = |time| engine.run.clocks.align(process, time);
                 by_chain.entry(chain).or_default().push((align(from), align(to)));
             }
         }
-        let skipped = by_chain.into_iter().map(|(chain, times)| (chain, summed(times))).collect();
-        Self {
-            less,
-            skipped,
-            returns_at_once: scenario.returns_at_once.clone(),
-            no_event_wait: marked(&scenario.without_event_waits),
-            no_latency: marked(&scenario.without_launch_latency),
-        }
+        self.skipped = by_chain.into_iter().map(|(chain, times)| (chain, summed(times))).collect();
     }
 
     fn weight(&self, engine: &Engine, edge: usize, to: usize) -> Ns {
         let graph = &engine.run.graph;
-        let weight = graph.weight[edge];
+        // What waits for something that was not recorded waits as long whatever else is faster.
+        let beyond = engine.run.not_recorded.of_edge(edge);
+        let weight = graph.weight[edge] - beyond;
         let marked = |marks: &[bool]| marks.get(to / 2).copied().unwrap_or(false);
-        match graph.kind[edge] {
+        let takes = match graph.kind[edge] {
             Dependency::Work | Dependency::Transfer => {
                 weight - self.less.get(to / 2).copied().unwrap_or(0).min(weight.max(0))
             }
-            Dependency::Host => weight - self.skipped_in(engine, edge, to).min(weight.max(0)),
+            Dependency::Along => {
+                let work = graph.from[edge] as usize / 2;
+                weight - self.less.get(work).copied().unwrap_or(0).min(weight.max(0))
+            }
+            Dependency::Host => {
+                let skipped = self.skipped_in(engine, edge, to).min(weight.max(0));
+                weight - (skipped as f64 * self.skipped_share).round() as Ns
+            }
             Dependency::Event | Dependency::Order | Dependency::Nearest if marked(&self.no_event_wait) => {
                 GONE
             }
             // Work that is gone has no gap before it either.
             Dependency::Stream | Dependency::Graph if self.is_gone(engine, to) => weight.min(0),
             Dependency::Launch if marked(&self.no_latency) => weight.min(0),
+            Dependency::Launch => match &self.launches {
+                Some((launched, factor)) if launched[to / 2] => (weight as f64 * factor).round() as Ns,
+                _ => weight,
+            },
             Dependency::Sync | Dependency::Return if self.is_free(engine, to) => GONE,
             _ => weight,
-        }
+        };
+        takes + beyond
     }
 
     /// Whether a point is the start of work that takes no time any more.
@@ -204,13 +254,16 @@ impl Changes {
     /// Whether a point is the return of a call that does not wait.
     fn is_free(&self, engine: &Engine, point: usize) -> bool {
         let host = &engine.run.host;
-        !self.returns_at_once.is_empty()
-            && host.place(point as u32).is_some_and(|place| {
-                let region = host.region[place];
-                host.role[place] == Role::Return
-                    && region != NONE
-                    && self.returns_at_once.contains(&engine.trace.regions.name[region as usize])
-            })
+        if self.returns_at_once.is_empty() && self.no_wait_in.is_empty() {
+            return false;
+        }
+        host.place(point as u32).is_some_and(|place| {
+            let region = host.region[place];
+            host.role[place] == Role::Return
+                && region != NONE
+                && (self.no_wait_in.binary_search(&region).is_ok()
+                    || self.returns_at_once.contains(&engine.trace.regions.name[region as usize]))
+        })
     }
 
     /// Host time that is gone between the two points of a dependency.

@@ -144,7 +144,10 @@ pub(super) fn path(trace: &Trace, path: &Path, all: bool) -> Table {
 /// The bound that has most of the time.
 fn most_time(run: &[Segment]) -> Bound {
     let time = |bound: Bound| run.iter().filter(|s| s.bound == bound).map(duration).sum::<i64>();
-    Bound::ALL.into_iter().max_by_key(|&bound| (time(bound), std::cmp::Reverse(bound))).unwrap_or(Bound::Idle)
+    Bound::ALL
+        .into_iter()
+        .max_by_key(|&bound| (time(bound), std::cmp::Reverse(bound)))
+        .unwrap_or(Bound::NotRecorded)
 }
 
 /// Time on the path by stream and thread.

@@ -9,8 +9,6 @@ use super::NONE;
 use super::build::Run;
 use super::graph::Dependency;
 use super::host::{Covered, innermost};
-use super::least::Least;
-use super::rules::Rules;
 use model::work::WorkClass;
 
 /// What bounds a stretch of time.
@@ -31,7 +29,7 @@ pub enum Bound {
     /// An event or a blocking call is waited for.
     Sync,
     /// Nothing recorded explains the wait.
-    Idle,
+    NotRecorded,
 }
 
 impl Bound {
@@ -44,7 +42,7 @@ impl Bound {
         Bound::Queueing,
         Bound::Host,
         Bound::Sync,
-        Bound::Idle,
+        Bound::NotRecorded,
     ];
 
     /// Its word in tables.
@@ -57,7 +55,7 @@ impl Bound {
             Bound::Queueing => "queueing",
             Bound::Host => "host",
             Bound::Sync => "sync",
-            Bound::Idle => "idle",
+            Bound::NotRecorded => "not recorded",
         }
     }
 }
@@ -125,15 +123,13 @@ pub(super) struct Path {
 const UNRECORDED: Label = Label::Words("outside recorded regions");
 const ELSEWHERE: Label = Label::Words("threads without GPU calls");
 const BEFORE: Label = Label::Words("before the first recorded cause");
-const UNEXPLAINED: Label = Label::Words("a wait that nothing recorded explains");
+const UNEXPLAINED: Label = Label::Words("a wait for something that was not recorded");
 
 pub(super) fn walk(trace: &Trace, run: &Run) -> Path {
     let last = (0..run.graph.len()).max_by_key(|&point| (run.graph.time[point], point)).unwrap_or(0);
     let mut walker = Walker {
         trace,
         run,
-        least: &run.least,
-        unexplained: Rules::built_in().limits.unexplained_ns,
         cursor: run.span.1,
         segments: Vec::new(),
         by_dependency: [0; Dependency::ALL.len()],
@@ -147,7 +143,7 @@ pub(super) fn walk(trace: &Trace, run: &Run) -> Path {
     }
     match run.host.place(point as u32) {
         Some(_) => walker.cover(run.span.0, Bound::Host, ELSEWHERE, Place::Nowhere, NONE),
-        None => walker.cover(run.span.0, Bound::Idle, BEFORE, Place::Nowhere, NONE),
+        None => walker.cover(run.span.0, Bound::NotRecorded, BEFORE, Place::Nowhere, NONE),
     }
     let Walker { mut segments, by_dependency, .. } = walker;
     segments.reverse();
@@ -157,8 +153,6 @@ pub(super) fn walk(trace: &Trace, run: &Run) -> Path {
 struct Walker<'a> {
     trace: &'a Trace,
     run: &'a Run,
-    least: &'a Least,
-    unexplained: i64,
     /// Everything after it is on the path already.
     cursor: i64,
     segments: Vec<Segment>,
@@ -185,25 +179,21 @@ impl Walker<'_> {
             Dependency::Work | Dependency::Transfer => self.work(begin, to_work),
             // The work that began before runs until this begins.
             Dependency::Beside => self.work(begin, from_work),
-            Dependency::Arrival => self.work(begin, from_work),
+            Dependency::Arrival | Dependency::Along => self.work(begin, from_work),
             Dependency::Host | Dependency::HandOff => {
                 let place = run.host.place(to as u32).map_or(ThreadId::NONE, |place| run.host.thread[place]);
-                self.cover(begin, Bound::Host, UNRECORDED, Place::Thread(place), NONE);
+                self.wait(edge, to, Bound::Host, UNRECORDED, Place::Thread(place));
             }
             Dependency::Launch => {
                 let call = run.works.launch[to_work as usize] as usize;
-                let regions = &trace.regions;
-                let duration = regions.end[call] - regions.start[call];
-                let holds = run.works.end[to_work as usize] <= begin + duration;
-                let least = self.least.launch(regions.name[call], duration, holds);
-                let place = Place::Thread(regions.thread[call]);
-                self.wait(begin, least, Bound::Launch, Label::Name(regions.name[call]), place);
+                let (name, thread) = (trace.regions.name[call], trace.regions.thread[call]);
+                self.wait(edge, to, Bound::Launch, Label::Name(name), Place::Thread(thread));
             }
             Dependency::Stream | Dependency::Graph | Dependency::Nearest => {
-                self.gap(begin, to_work, Bound::Queueing);
+                self.gap(edge, to, Bound::Queueing);
             }
             Dependency::Event | Dependency::Order | Dependency::DefaultStream => {
-                self.gap(begin, to_work, Bound::Sync)
+                self.gap(edge, to, Bound::Sync)
             }
             Dependency::Sync | Dependency::Return => {
                 let place = run.host.place(to as u32);
@@ -213,7 +203,7 @@ impl Walker<'_> {
                     Some(&name) => Label::Name(name),
                     None => Label::Words("a blocking call"),
                 };
-                self.wait(begin, 0, Bound::Sync, label, Place::Thread(thread));
+                self.wait(edge, to, Bound::Sync, label, Place::Thread(thread));
             }
         }
         self.by_dependency[kind as usize] += before - self.cursor;
@@ -226,18 +216,19 @@ impl Walker<'_> {
         self.cover(begin, bound, Label::Name(name), Place::Lane(lane), work);
     }
 
-    fn gap(&mut self, begin: i64, work: u32, bound: Bound) {
+    fn gap(&mut self, edge: usize, to: usize, bound: Bound) {
         let works = &self.run.works;
-        let (name, lane) = (works.name[work as usize], works.stream[work as usize]);
-        let least = self.least.gap(works.replayed[work as usize]);
-        self.wait(begin, least, bound, Label::Name(name), Place::Lane(lane));
+        let (name, lane) = (works.name[to / 2], works.stream[to / 2]);
+        self.wait(edge, to, bound, Label::Name(name), Place::Lane(lane));
     }
 
-    /// A wait from `begin` that explains `least` and a little more of the time.
-    fn wait(&mut self, begin: i64, least: i64, bound: Bound, label: Label, place: Place) {
-        let explained = begin.saturating_add(least);
-        if self.cursor.saturating_sub(explained) > self.unexplained {
-            self.cover(explained, Bound::Idle, UNEXPLAINED, place, NONE);
+    /// A wait, the end of which may be for something that was not recorded.
+    fn wait(&mut self, edge: usize, to: usize, bound: Bound, label: Label, place: Place) {
+        let graph = &self.run.graph;
+        let (begin, end) = (graph.time[graph.from[edge] as usize], graph.time[to]);
+        let beyond = self.run.not_recorded.of_edge(edge);
+        if beyond > 0 {
+            self.cover(end - beyond, Bound::NotRecorded, UNEXPLAINED, place, NONE);
         }
         self.cover(begin, bound, label, place, NONE);
     }
@@ -258,7 +249,7 @@ fn name_host(trace: &Trace, run: &Run, segments: Vec<Segment>) -> Vec<Segment> {
     if wanted.is_empty() {
         return segments;
     }
-    let covered = innermost(&trace.regions, &run.clocks, &wanted);
+    let covered = innermost(trace, &run.profiler, &run.clocks, &wanted);
     let mut next: Map<ThreadId, std::vec::IntoIter<Covered>> =
         covered.into_iter().map(|(thread, pieces)| (thread, pieces.into_iter())).collect();
     let mut named: Vec<Segment> = Vec::with_capacity(segments.len() * 2);

@@ -6,6 +6,7 @@ use trace::{Map, StrId, Trace};
 
 use super::build::Run;
 use super::graph::Dependency;
+use super::op::{self, OpName};
 use super::scenario::{Engine, Scenario};
 use super::walk::Bound;
 use crate::filters::kernel_pattern;
@@ -37,6 +38,8 @@ enum Target {
     EventWaits,
     /// What a finding would remove, by its key.
     Finding(String),
+    /// Ops with all that belongs to them.
+    Op(OpName),
 }
 
 /// A question that cannot be asked.
@@ -59,9 +62,28 @@ pub enum WhatIfError {
     /// Nothing of that name.
     #[error("no kernel, copy or kind of time is called `{0}`")]
     Unmatched(String),
+    /// No op of that name.
+    #[error("no op, annotation or range of the host is called `{name}`{close}")]
+    Op {
+        /// The name.
+        name: String,
+        /// Names like it.
+        close: String,
+    },
     /// No such finding.
     #[error("no finding of this run has the key `{0}`, or what it would change cannot be propagated")]
     Finding(String),
+}
+
+impl WhatIfError {
+    /// No op of that name, and those that are close to it.
+    pub(super) fn no_op(name: &str, close: &[String]) -> Self {
+        let close = match close {
+            [] => String::new(),
+            close => format!("; close to it: `{}`", close.join("`, `")),
+        };
+        Self::Op { name: name.into(), close }
+    }
 }
 
 impl std::str::FromStr for WhatIf {
@@ -86,10 +108,21 @@ impl std::str::FromStr for WhatIf {
         if let Some(key) = name.strip_prefix("finding:") {
             return Ok(Self { name: name.to_string(), factor, target: Target::Finding(key.to_string()) });
         }
+        if let Some(op) = name.strip_prefix("op:") {
+            if op.is_empty() {
+                return Err(WhatIfError::Shape(text.into()));
+            }
+            let op = match pattern(op)? {
+                Target::Name { part, pattern } => OpName::Text { text: op.into(), part, pattern },
+                Target::Pattern(pattern) => OpName::Pattern(pattern),
+                _ => return Err(WhatIfError::Shape(text.into())),
+            };
+            return Ok(Self { name: name.to_string(), factor, target: Target::Op(op) });
+        }
         if name == "wait" {
             return Ok(Self { name: name.to_string(), factor, target: Target::EventWaits });
         }
-        let bound = Bound::ALL.into_iter().find(|bound| bound.name() == name && *bound != Bound::Idle);
+        let bound = Bound::ALL.into_iter().find(|bound| bound.name() == name && *bound != Bound::NotRecorded);
         let target = match (name.strip_prefix("kernel:"), bound, Category::parse(name)) {
             (Some(name), _, _) => pattern(name)?,
             (None, Some(bound), _) => Target::Bound(bound),
@@ -108,7 +141,7 @@ impl WhatIf {
 
     /// Whether it changes more than the time that work takes.
     pub(super) fn is_a_scenario(&self) -> bool {
-        matches!(self.target, Target::Finding(_) | Target::EventWaits)
+        matches!(self.target, Target::Finding(_) | Target::EventWaits | Target::Op(_))
     }
 
     /// What such a question saves; a factor between 0 and 1 leaves that share of it.
@@ -118,6 +151,7 @@ impl WhatIf {
         findings: &[(String, Scenario)],
     ) -> Result<i64, WhatIfError> {
         let all = match &self.target {
+            Target::Op(op) => return op::saving(engine, op, &self.name, self.factor),
             Target::Finding(key) => {
                 let found = findings.iter().find(|(other, _)| other == key);
                 let (_, scenario) = found.ok_or_else(|| WhatIfError::Finding(key.clone()))?;
@@ -233,10 +267,12 @@ impl Factors {
         };
         let of_work = |point: usize| self.work.get(point / 2).copied().unwrap_or(1.0);
         graph.propagate_into(buffer, |edge, to| {
-            let weight = graph.weight[edge];
-            match graph.kind[edge] {
+            // What waits for something that was not recorded waits as long whatever else is faster.
+            let beyond = run.not_recorded.of_edge(edge);
+            let weight = graph.weight[edge] - beyond;
+            let takes = match graph.kind[edge] {
                 Dependency::Work | Dependency::Transfer => scaled(weight, of_work(to)),
-                Dependency::Beside => scaled(weight, of_work(graph.from[edge] as usize)),
+                Dependency::Beside | Dependency::Along => scaled(weight, of_work(graph.from[edge] as usize)),
                 Dependency::Launch => scaled(weight, self.launch),
                 Dependency::Host => scaled(weight, self.host),
                 Dependency::Stream | Dependency::Graph | Dependency::Nearest => scaled(weight, self.queueing),
@@ -246,7 +282,8 @@ impl Factors {
                 | Dependency::Sync
                 | Dependency::Return => scaled(weight, self.sync),
                 Dependency::Arrival | Dependency::HandOff => weight,
-            }
+            };
+            takes + beyond
         });
         buffer.iter().copied().max().unwrap_or(0)
     }
@@ -272,6 +309,9 @@ mod tests {
         // A name pasted from a table is a name, whatever brackets it has.
         assert!(matches!(ask("a(b<int>[4]=1").unwrap().target, Target::Name { pattern: None, .. }));
         assert!(matches!(ask("/a(/=1").unwrap_err(), WhatIfError::Pattern { .. }));
+        assert!(matches!(ask("op:aten::mm=0").unwrap().target, Target::Op(OpName::Text { .. })));
+        assert!(matches!(ask("op:/aten::.*mm/=0.5").unwrap().target, Target::Op(OpName::Pattern(_))));
+        assert_eq!(ask("op:=0").unwrap_err(), WhatIfError::Shape("op:=0".into()));
         assert!(matches!(ask("wait=0").unwrap().target, Target::EventWaits));
         assert!(ask("finding:idle-gpu:load_batch=0").unwrap().is_about_a_finding());
     }

@@ -39,9 +39,9 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The accounts and the scenarios of all findings, when the rules are done.
-    pub fn finish(self) -> (IdleAccounts, Vec<(String, Scenario)>) {
-        (IdleAccounts { gpus: self.gpus }, self.scenarios.into_inner())
+    /// The accounts, the scenarios of all findings and the run as a graph, when the rules are done.
+    pub fn finish(self) -> (IdleAccounts, Vec<(String, Scenario)>, Option<Engine<'a>>) {
+        (IdleAccounts { gpus: self.gpus }, self.scenarios.into_inner(), self.engine.into_inner().flatten())
     }
 
     /// The run as a graph that changes can be propagated through; built once.

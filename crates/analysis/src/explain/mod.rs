@@ -24,7 +24,7 @@ use trace::Needs;
 use self::facts::Facts;
 use self::rule::Verdict;
 use crate::base;
-use crate::critical_path::Scenario;
+use crate::critical_path::{Engine, Scenario};
 use crate::idle::{self, IdleAccounts};
 use crate::overlap::overlap_needs;
 use crate::verdict::{self, VerdictOptions};
@@ -64,6 +64,11 @@ pub struct Explained {
 
 /// What the rules find in a run read with [`explain_needs`]; only those named, where any are.
 pub fn compute(context: &Run, only: &[String]) -> Explained {
+    compute_with_graph(context, only).0
+}
+
+/// [`compute`], and the graph of the run that gains were asked of, where any rule asked.
+pub fn compute_with_graph<'a>(context: &'a Run<'a>, only: &[String]) -> (Explained, Option<Engine<'a>>) {
     let facts = Facts::of(context, idle::compute(context.trace, &context.classes));
     let (mut judgements, mut findings) = (Vec::new(), Vec::new());
     for rule in RULES.iter().filter(|rule| only.is_empty() || only.iter().any(|id| id == rule.id)) {
@@ -92,12 +97,14 @@ pub fn compute(context: &Run, only: &[String]) -> Explained {
     }
     without_shared_time(&mut findings);
     rank(&mut findings);
-    let (accounts, scenarios) = facts.finish();
-    Explained { judgements, findings, scenarios, accounts }
+    let (accounts, scenarios, engine) = facts.finish();
+    (Explained { judgements, findings, scenarios, accounts }, engine)
 }
 
 /// Fusing kernels saves launches too; where the run is launch bound as a whole, that time is that finding's.
 fn without_shared_time(findings: &mut Vec<Finding>) {
+    // One part in so many of the launch-bound time makes tiny kernels a finding of their own.
+    const TINY_PART: i64 = 3;
     // What makes a copy slow says more than that nothing runs beside it.
     const SLOW: [&str; 3] = ["pageable-copies", "small-copies", "slow-copies"];
     let name = |finding: &Finding| {
@@ -108,9 +115,12 @@ fn without_shared_time(findings: &mut Vec<Finding>) {
     findings.retain(|finding| {
         finding.id != "exposed-copies" || name(finding).is_none_or(|name| !slow.contains(&name))
     });
-    if !findings.iter().any(|finding| finding.id == "launch-bound") {
-        return;
-    }
+    let launching = findings.iter().find(|finding| finding.id == "launch-bound");
+    let Some(launching) = launching.and_then(|finding| finding.gain_ceiling_ns) else { return };
+    // Tiny kernels are what makes a run launch bound where much of that time is before them; else the time is not theirs.
+    findings.retain(|finding| {
+        finding.id != "tiny-kernels" || finding.gain_host_ns.is_none_or(|host| TINY_PART * host >= launching)
+    });
     for finding in findings.iter_mut().filter(|finding| finding.id == "fusable-chain") {
         if let Some(gpu) = finding.gain_gpu_ns {
             finding.gain_ceiling_ns = Some(gpu);

@@ -20,7 +20,13 @@ sections! {
     IdleGpu { min_pct: f64, cut_pct: f64, }
     Repeated { min_pct: f64, min_calls: usize, }
     BlockingSync { min_pct: f64, min_idle_pct: f64, }
-    SerialisedStreams { min_pct: f64, min_waits: usize, most_overlap_pct: f64, }
+    SerialisedStreams {
+        min_pct: f64,
+        min_waits: usize,
+        most_overlap_pct: f64,
+        switching: Vec<Functions>,
+    }
+    Functions { file: String, functions: Vec<String>, }
     ExposedCopies { min_pct: f64, smallest_bytes: i64, }
     TinyKernels { longest_ns: i64, min_calls: usize, min_pct: f64, }
     PageableCopies { reference_gbps: f64, min_pct: f64, }

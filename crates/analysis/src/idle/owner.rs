@@ -6,6 +6,8 @@
 
 use trace::{Map, Ns, StrId, Trace};
 
+use model::profiler::ProfilerSpans;
+
 use super::host::Thread;
 use super::{Cause, GpuAccount, Piece};
 
@@ -66,6 +68,7 @@ pub(super) fn charge(trace: &Trace, gpus: &mut [GpuAccount], mut stretches: Vec<
 /// Finds the regions that cover at least half of a stretch.
 fn find_candidates(trace: &Trace, stretches: &mut [Stretch]) {
     let regions = &trace.regions;
+    let profiler = ProfilerSpans::of(trace);
     // Stretches by process; on several GPUs they may overlap, so the latest end so far bounds the search.
     let mut of_process: Map<trace::ProcessId, Vec<usize>> = Map::default();
     for (number, stretch) in stretches.iter().enumerate() {
@@ -75,6 +78,10 @@ fn find_candidates(trace: &Trace, stretches: &mut [Stretch]) {
     for row in 0..regions.len() {
         let process = regions.process[row];
         let Some(numbers) = of_process.get(&process) else { continue };
+        // A profiler's own span says nothing of what the host did.
+        if !profiler.is_program(trace, row) {
+            continue;
+        }
         let (start, end) = (regions.start[row], regions.end[row]);
         let first = passed.entry(process).or_default();
         while numbers.get(*first).is_some_and(|&number| stretches[number].end <= start) {

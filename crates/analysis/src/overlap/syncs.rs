@@ -2,7 +2,7 @@
 
 use model::Run;
 use model::calls::wake_up_ns;
-use model::order::{Effect, Operation, Operations};
+use model::order::{Awaited, Effect, Operation, Operations, Step, Timeline};
 use trace::{Map, StreamId};
 
 use super::device::{Device, Lineup, Work};
@@ -56,24 +56,6 @@ impl Host<'_> {
         operation.stream.is_some() && self.stream(operation.stream).is_none()
     }
 
-    /// What a wait waits for, as far as the rows say.
-    fn awaited(&self, number: usize) -> Awaited {
-        let wait = &self.operations.all[number];
-        let Some(stream) = self.stream(wait.stream) else { return Awaited::Unknown };
-        let mark = self.operations.record_of(number);
-        let record = mark.map(|mark| &self.operations.all[mark]);
-        match (mark, record, self.stream(wait.waits_for)) {
-            (Some(mark), Some(record), _) if self.stream(record.stream).is_some() => {
-                Awaited::Mark { stream, mark: mark as u32 }
-            }
-            (_, _, Some(other)) => Awaited::Stream { stream, other },
-            // Recorded on another device, or before the recording of the trace began.
-            (_, Some(record), None) if self.is_elsewhere(record) => Awaited::Nothing,
-            (_, None, None) if wait.is_named() => Awaited::Nothing,
-            _ => Awaited::Unknown,
-        }
-    }
-
     /// The operations of the device's recording: events mean nothing beyond it, and a merged database holds many.
     fn of_recording(&self) -> impl Iterator<Item = (usize, &Operation)> {
         let recordings = &self.run.recordings;
@@ -85,36 +67,37 @@ impl Host<'_> {
     fn ops(&self) -> (Vec<Op>, Knowledge) {
         let (trace, device) = (self.run.trace, self.device);
         let mut knowledge = Knowledge::default();
-        let mut steps: Vec<(i64, Step)> = Vec::with_capacity(device.work.len());
+        let mut launched: Vec<(u32, u32)> = Vec::with_capacity(device.work.len());
         let mut launched_by: Map<u32, u32> = Map::default();
         for (i, work) in device.work.iter().enumerate() {
             if let Some(launch) = work.launch {
-                steps.push((trace.regions.start[launch as usize], Step::Launch(i as u32)));
+                launched.push((launch, i as u32));
                 launched_by.insert(launch, i as u32);
             }
         }
-        knowledge.launched = steps.len();
-        for (i, operation) in self.of_recording() {
-            let time = if operation.effect.blocks() { operation.end } else { operation.start };
-            steps.push((time, Step::Sync(i as u32)));
-        }
-        steps.sort_by_key(|&(time, step)| (time, step));
-        let mut ops = Vec::with_capacity(steps.len());
+        launched.sort_unstable();
+        knowledge.launched = launched.len();
+        let launches = launched.iter().map(|&(call, _)| (trace.regions.start[call as usize], call)).collect();
+        let wanted: Vec<u32> = self.of_recording().map(|(number, _)| number as u32).collect();
+        let mut ops = Vec::with_capacity(launched.len() + wanted.len());
         let mut progress =
             Progress { device, launched: vec![0; device.streams.len()], done: vec![0; device.streams.len()] };
-        for (time, step) in steps {
+        for step in Timeline::new(self.operations, wanted, launches, Vec::new()) {
             let number = match step {
-                Step::Launch(i) => {
-                    let work = &device.work[i as usize];
-                    let thread =
-                        work.launch.map_or(u32::MAX, |launch| trace.regions.thread[launch as usize].0);
-                    ops.push(Op::Launch { stream: work.stream, place: work.place, thread });
-                    progress.launch(work.stream, work.place);
+                Step::Launch(places) => {
+                    for &(call, i) in &launched[places] {
+                        let work = &device.work[i as usize];
+                        let thread = trace.regions.thread[call as usize].0;
+                        ops.push(Op::Launch { stream: work.stream, place: work.place, thread });
+                        progress.launch(work.stream, work.place);
+                    }
                     continue;
                 }
-                Step::Sync(i) => i,
+                Step::Begin(number) if !self.operations.all[number].effect.blocks() => number,
+                Step::Return(number) => number,
+                Step::Begin(_) | Step::Alone(_) => continue,
             };
-            let operation = &self.operations.all[number as usize];
+            let operation = &self.operations.all[number];
             if self.is_elsewhere(operation) {
                 continue;
             }
@@ -122,23 +105,29 @@ impl Host<'_> {
                 Effect::RecordsEvent => {
                     knowledge.records += 1;
                     if let Some(stream) = self.stream(operation.stream) {
-                        ops.push(Op::Record { stream, mark: number });
+                        ops.push(Op::Record { stream, mark: number as u32 });
                     }
                 }
                 Effect::StreamWaits => {
                     knowledge.waits += 1;
-                    match self.awaited(number as usize) {
-                        Awaited::Mark { stream, mark } => ops.push(Op::Wait { stream, mark }),
-                        Awaited::Stream { stream, other } => {
-                            ops.push(Op::Record { stream: other, mark: number });
-                            ops.push(Op::Wait { stream, mark: number });
+                    let awaited = self.operations.awaited(number, |stream| self.stream(stream).is_some());
+                    let Some(stream) = self.stream(operation.stream) else {
+                        knowledge.unresolved += 1;
+                        continue;
+                    };
+                    match awaited {
+                        Awaited::Record(mark) => ops.push(Op::Wait { stream, mark: mark as u32 }),
+                        Awaited::Stream(other) => {
+                            let mark = number as u32;
+                            ops.extend(self.stream(other).map(|stream| Op::Record { stream, mark }));
+                            ops.push(Op::Wait { stream, mark });
                         }
                         Awaited::Nothing => {}
                         Awaited::Unknown => knowledge.unresolved += 1,
                     }
                 }
                 Effect::HostWaits(_) | Effect::HostMayWait => {
-                    progress.until(time);
+                    progress.until(operation.end);
                     let own = launched_by.get(&operation.region).map(|&i| &device.work[i as usize]);
                     if operation.effect == Effect::HostMayWait && !progress.shows_wait(operation, own) {
                         continue;
@@ -195,23 +184,4 @@ impl Progress<'_> {
         let last = self.device.streams.iter().zip(&self.done).filter_map(last).max();
         !runs_on && last.is_some_and(|last| last > call.start && call.end - last <= wake_up_ns())
     }
-}
-
-/// What a wait waits for.
-enum Awaited {
-    /// A mark that was recorded.
-    Mark { stream: u32, mark: u32 },
-    /// All that is on another stream so far.
-    Stream { stream: u32, other: u32 },
-    /// Nothing of this device in this trace.
-    Nothing,
-    /// The source does not say.
-    Unknown,
-}
-
-/// A step of the host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Step {
-    Launch(u32),
-    Sync(u32),
 }

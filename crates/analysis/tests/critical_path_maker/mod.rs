@@ -152,11 +152,16 @@ impl Maker {
     }
 
     pub fn collective(&mut self, kernel: usize, sequence: i64) {
+        self.collective_of(kernel, Some(sequence));
+    }
+
+    /// A collective that may have no number in its group.
+    pub fn collective_of(&mut self, kernel: usize, sequence: Option<i64>) {
         let group = self.trace.strings.intern("world");
         let operation = self.trace.strings.intern("allreduce");
         let process = self.trace.kernels.process[kernel];
         let row = RowRef::kernel(kernel);
-        let sequence = OptI64::some(sequence);
+        let sequence = OptI64::from(sequence);
         self.trace.collectives.push(Collective {
             group,
             operation,

@@ -13,14 +13,17 @@ use crate::output::OutputArgs;
 #[command(after_help = "Examples:
   rocm-perf critical-path trace.json.gz
   rocm-perf critical-path 4711_results.db --what-if 'gemm=0.5' --what-if 'copy=0'
+  rocm-perf critical-path trace.json.gz --what-if 'op:aten::layer_norm=0'
   rocm-perf critical-path ranks/ --table path --format csv
   rocm-perf critical-path trace.json.gz --out path.pftrace
 
 The path goes from the last event back to whatever made each event as late as it was; its segments add up to the span.
 `slack` is how much later a kernel may start (the least of its dispatches) without the run ending later. `--what-if`
 scales a kind of time (compute, copy, communication, launch, queueing, host, sync), a category (gemm, attention …)
-or the kernels and copies whose name matches a regular expression (`kernel:copy=0.5` is always a name), propagates
-that through all dependencies and predicts the span. docs/critical-path.md says what follows what.")]
+or kernels and copies by name (`kernel:copy=0.5` is always a name), propagates that through all dependencies and
+predicts the span. `op:NAME=FACTOR` scales a host op with its host time, its launches and its kernels together; 0
+removes it, which is what a fusion does. A name is a full name, a part of one in any case, or a regular expression
+between slashes. docs/critical-path.md says what follows what.")]
 pub struct CriticalPathArgs {
     #[command(flatten)]
     input: InputArgs,

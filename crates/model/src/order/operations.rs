@@ -83,6 +83,19 @@ impl Operation {
     }
 }
 
+/// What an operation waits for, as far as rows tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// What a record stands behind, by its number.
+    Record(usize),
+    /// All that is on a stream so far.
+    Stream(StreamId),
+    /// Nothing that is looked at: recorded on another stream, or before the trace began.
+    Nothing,
+    /// The source does not say.
+    Unknown,
+}
+
 /// All such calls in the order of their starts.
 #[derive(Default)]
 pub struct Operations {
@@ -161,6 +174,20 @@ impl Operations {
     /// The record that an operation waits for, where rows tell: the one it names, else the last of its event before it.
     pub fn record_of(&self, operation: usize) -> Option<usize> {
         Some(self.record[operation]).filter(|&record| record != NONE).map(|record| record as usize)
+    }
+
+    /// What an operation waits for; `known` are the streams that are looked at.
+    pub fn awaited(&self, operation: usize, known: impl Fn(StreamId) -> bool) -> Awaited {
+        let wait = &self.all[operation];
+        let record = self.record_of(operation);
+        let stream = record.map(|record| self.all[record].stream);
+        match (record, stream) {
+            (Some(record), Some(stream)) if record < operation && known(stream) => Awaited::Record(record),
+            _ if known(wait.waits_for) => Awaited::Stream(wait.waits_for),
+            (Some(_), Some(stream)) if stream.is_some() && !known(stream) => Awaited::Nothing,
+            (None, _) if wait.is_named() => Awaited::Nothing,
+            _ => Awaited::Unknown,
+        }
     }
 }
 

@@ -16,9 +16,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
 };
 
-/// Functions that do nothing but record and await events.
-const FRAMES: [&str; 3] = [": wait_stream", ": wait_event", ": record_event"];
-
 /// Two streams, and how often each waits for the other.
 #[derive(Default)]
 struct Pair {
@@ -61,16 +58,14 @@ fn judge(facts: &Facts) -> Verdict {
         if !both_ways || percent(together, least) > limits.most_overlap_pct {
             return None;
         }
-        let mut scenario = Scenario::default();
-        pair.rows.iter().for_each(|&row| scenario.without_event_wait(row));
-        skip_event_calls(facts, &mut scenario);
+        let (scenario, way) = better(facts, &pair);
         let label = |stream: StreamId| stream.get().map_or(-1, |stream| trace.streams[stream].id);
         let name = wait_call(facts);
         let draft = Draft {
             id: RULE.id,
             about: format!("{}-{}", label(one), label(two)),
             title: format!(
-                "streams {} and {} wait for each other {} times and never overlap; without the waits the run is {{gain}} shorter",
+                "streams {} and {} wait for each other {} times and never overlap; {way} the run is {{gain}} shorter",
                 label(one),
                 label(two),
                 pair.waits.iter().sum::<usize>()
@@ -79,8 +74,8 @@ fn judge(facts: &Facts) -> Verdict {
             gpu_ns: least,
             total,
             min_pct: limits.min_pct,
-            formula: "gain_ceiling_ns = how much sooner the run ends if neither stream waits for the other",
-            recommendation: "if the work of the two streams is independent, remove the waits (or wait once at the end); if it is not, one stream is simpler"
+            formula: "gain_ceiling_ns = how much sooner the run ends if neither stream waits for the other, or if all is on one stream",
+            recommendation: "if the work of the two streams is independent, remove the waits (or wait once at the end); if it is not, or the host cannot keep two streams busy, use one stream"
                 .into(),
             evidence: vec![
                 ("name", Value::from(name)),
@@ -118,24 +113,45 @@ fn overlap(facts: &Facts, one: StreamId, two: StreamId) -> (i64, i64) {
     (together, total(&one).min(total(&two)))
 }
 
-/// Without the waits their calls are not made either.
-fn skip_event_calls(facts: &Facts, scenario: &mut Scenario) {
-    let (trace, regions) = (facts.trace(), &facts.trace().regions);
-    let calls = &facts.context.calls;
-    for row in 0..regions.len() {
-        let is_call =
-            calls.of_region(trace, row).is_some_and(|call| call.waits_for_event || call.records_event);
-        // torch's own functions around these calls.
-        let is_frame = || FRAMES.iter().any(|frame| trace.strings.get(regions.name[row]).ends_with(frame));
-        if is_call || is_frame() {
-            scenario.host_skips(
-                regions.process[row],
-                regions.thread[row],
-                regions.start[row],
-                regions.end[row],
-            );
-        }
+/// What saves more: two streams that do not wait, or one stream that needs no events and no switching. The second is it where the
+/// host is so slow that the two would take turns anyway.
+fn better(facts: &Facts, pair: &Pair) -> (Scenario, &'static str) {
+    let events = skipping(facts, |row| {
+        let call = facts.context.calls.of_region(facts.trace(), row);
+        call.is_some_and(|call| call.waits_for_event || call.records_event) || switches(facts, row, true)
+    });
+    let mut no_waits = events.clone();
+    pair.rows.iter().for_each(|&row| no_waits.without_event_wait(row));
+    let one_stream = events.and(&skipping(facts, |row| switches(facts, row, false)));
+    let saving = |scenario: &Scenario| facts.engine().map_or(0, |engine| engine.saving(scenario));
+    match saving(&one_stream) > saving(&no_waits) {
+        true => (one_stream, "on one stream"),
+        false => (no_waits, "without the waits"),
     }
+}
+
+/// A run in which the host does not spend the time of these regions.
+fn skipping(facts: &Facts, wanted: impl Fn(usize) -> bool) -> Scenario {
+    let regions = &facts.trace().regions;
+    let mut scenario = Scenario::default();
+    for row in (0..regions.len()).filter(|&row| wanted(row)) {
+        let (process, thread) = (regions.process[row], regions.thread[row]);
+        scenario.host_skips(process, thread, regions.start[row], regions.end[row]);
+    }
+    scenario
+}
+
+/// Whether a region is a function that only handles events, or else one that handles events or changes the stream.
+fn switches(facts: &Facts, row: usize, events_only: bool) -> bool {
+    const EVENTS: [&str; 3] = ["wait_stream", "wait_event", "record_event"];
+    let name = facts.text(facts.trace().regions.name[row]);
+    let Some((place, function)) = name.rsplit_once("): ") else { return false };
+    if events_only {
+        return EVENTS.contains(&function);
+    }
+    let file = place.split('(').next().unwrap_or_default();
+    let known = &facts.limits.serialised_streams.switching;
+    known.iter().any(|own| file.ends_with(&own.file) && own.functions.iter().any(|name| name == function))
 }
 
 /// The name of the call that makes a stream wait.

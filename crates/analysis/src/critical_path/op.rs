@@ -1,0 +1,127 @@
+//! What the run would take if an op took longer or shorter with all that belongs to it: its host time, its launches and the
+//! kernels and copies that it launches. Removing an op is what a fusion does.
+
+use regex::Regex;
+use trace::{Map, Ns, ProcessId, StrId, ThreadId, Trace};
+
+use super::NONE;
+use super::host::Role;
+use super::scenario::{Changes, Engine};
+use super::what_if::WhatIfError;
+
+/// Names that are offered where none fits.
+const OFFERED: usize = 3;
+
+/// Which ops are meant.
+#[derive(Clone, Debug)]
+pub(super) enum OpName {
+    /// A full name; where there is none, part of one in any case; where there is none, a regular expression.
+    Text { text: String, part: Regex, pattern: Option<Regex> },
+    /// What stands between slashes.
+    Pattern(Regex),
+}
+
+impl OpName {
+    /// Those of a run's names that are meant.
+    fn choose(&self, trace: &Trace, names: &[StrId]) -> Vec<StrId> {
+        let those = |wanted: &dyn Fn(&str) -> bool| -> Vec<StrId> {
+            names.iter().copied().filter(|&name| wanted(trace.strings.get(name))).collect()
+        };
+        match self {
+            OpName::Pattern(pattern) => those(&|name| pattern.is_match(name)),
+            OpName::Text { text, part, pattern } => {
+                let mut found = those(&|name| name == text);
+                if found.is_empty() {
+                    found = those(&|name| part.is_match(name));
+                }
+                match pattern {
+                    Some(pattern) if found.is_empty() => those(&|name| pattern.is_match(name)),
+                    _ => found,
+                }
+            }
+        }
+    }
+}
+
+/// How much sooner the run ends if ops take `factor` times as long; less than nothing where they take longer.
+pub(super) fn saving(engine: &Engine, wanted: &OpName, shown: &str, factor: f64) -> Result<Ns, WhatIfError> {
+    let ops = Ops::named(engine, wanted, shown)?;
+    Ok(engine.sooner(&ops.changes(engine, factor)))
+}
+
+/// Where ops run, by thread: in time order, without overlaps.
+struct Ops {
+    times: Map<(ProcessId, ThreadId), Vec<(Ns, Ns)>>,
+}
+
+impl Ops {
+    fn named(engine: &Engine, wanted: &OpName, shown: &str) -> Result<Self, WhatIfError> {
+        let (trace, run) = (engine.trace, &engine.run);
+        let regions = &trace.regions;
+        // Ops, annotations and ranges; calls of the runtime are part of them.
+        let is_op =
+            |row: usize| run.calls.of_region(trace, row).is_none() && run.profiler.is_program(trace, row);
+        let mut names: Vec<StrId> =
+            (0..regions.len()).filter(|&row| is_op(row)).map(|row| regions.name[row]).collect();
+        names.sort_unstable();
+        names.dedup();
+        let meant = wanted.choose(trace, &names);
+        if meant.is_empty() {
+            let texts: Vec<&str> = names.iter().map(|&name| trace.strings.get(name)).collect();
+            let text = shown.trim_start_matches("op:");
+            return Err(WhatIfError::no_op(text, &expr::names::nearest(text, &texts, OFFERED)));
+        }
+        let mut times: Map<(ProcessId, ThreadId), Vec<(Ns, Ns)>> = Map::default();
+        for row in 0..regions.len() {
+            if meant.binary_search(&regions.name[row]).is_ok() && is_op(row) {
+                let thread = (regions.process[row], regions.thread[row]);
+                let times = times.entry(thread).or_default();
+                // Rows are in the order of their starts.
+                match times.last_mut() {
+                    Some(last) if regions.start[row] <= last.1 => last.1 = last.1.max(regions.end[row]),
+                    _ => times.push((regions.start[row], regions.end[row])),
+                }
+            }
+        }
+        Ok(Self { times })
+    }
+
+    /// Whether a call is made in one of them.
+    fn hold(&self, trace: &Trace, call: usize) -> bool {
+        let regions = &trace.regions;
+        let Some(times) = self.times.get(&(regions.process[call], regions.thread[call])) else {
+            return false;
+        };
+        let after = times.partition_point(|time| time.0 <= regions.start[call]);
+        after > 0 && regions.start[call] < times[after - 1].1
+    }
+
+    fn changes(&self, engine: &Engine, factor: f64) -> Changes {
+        let (trace, run) = (engine.trace, &engine.run);
+        let works = &run.works;
+        let launched: Vec<bool> = (0..works.len())
+            .map(|work| works.launch_of(work).is_some_and(|call| self.hold(trace, call)))
+            .collect();
+        let less = |work: usize| (works.duration(work) as f64 * (1.0 - factor)).round() as Ns;
+        let less = (0..works.len()).map(|work| if launched[work] { less(work) } else { 0 }).collect();
+        let host = self.times.iter().flat_map(|(&(process, thread), times)| {
+            times.iter().map(move |&(from, to)| (process, thread, from, to))
+        });
+        let mut changes = Changes::none();
+        changes.less = less;
+        changes.skip(engine, host);
+        changes.skipped_share = 1.0 - factor;
+        changes.launches = Some((launched, factor));
+        // An op that is gone waits for nothing either.
+        if factor == 0.0 {
+            let host = &run.host;
+            let waits = |&place: &usize| {
+                let region = host.region[place];
+                host.role[place] == Role::Return && region != NONE && self.hold(trace, region as usize)
+            };
+            changes.no_wait_in = (0..host.role.len()).filter(waits).map(|place| host.region[place]).collect();
+            changes.no_wait_in.sort_unstable();
+        }
+        changes
+    }
+}
