@@ -44,6 +44,10 @@ pub fn words(remedy: &Remedy) -> String {
         Remedy::OneMarker => {
             "give one of these times with `--start` or `--end`, or choose with `--rank` or `--pid`"
         }
+        Remedy::OneClock => {
+            "give a share (`30%`) or a time from the start (`1.2s`), which count per clock, or choose with `--rank` or \
+             `--pid`"
+        }
         Remedy::Overlapping => "`--overlapping` also keeps what only touches the window",
         Remedy::AllSegments => "`--all-segments` gives each its own",
         Remedy::WhatIf => "write it like `--what-if 'gemm=0.5'`: half the time for all GEMMs",

@@ -36,6 +36,8 @@ pub enum Remedy {
     OtherRank,
     /// Look at one of several markers by its time, rank or process.
     OneMarker,
+    /// Give a share or a time from the start, or look at recordings of one clock.
+    OneClock,
     /// Keep what only touches the window.
     Overlapping,
     /// Give every segment of the path its row.

@@ -68,7 +68,7 @@ pub use strings::Strings;
 pub use sync::{Collective, Collectives, Sync, Syncs};
 pub use thread_trace::{CodeLine, Issued, SlotChange, ThreadTrace, TracedWave};
 pub use trace::Trace;
-pub use window::{BadMoment, Moment, Window};
+pub use window::{BadMoment, Moment, Window, Windows};
 
 /// A point in time or a duration, in nanoseconds.
 pub type Ns = i64;
