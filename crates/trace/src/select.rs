@@ -124,8 +124,9 @@ impl Selection {
             ),
         ];
         host.iter().any(|(start, end, process, rows)| {
-            (0..start.len())
-                .any(|i| self.in_time(process[i], start[i], end[i]) && self.of_process(process[i]) && rows.has(i))
+            (0..start.len()).any(|i| {
+                self.in_time(process[i], start[i], end[i]) && self.of_process(process[i]) && rows.has(i)
+            })
         })
     }
 

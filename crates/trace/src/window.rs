@@ -215,7 +215,12 @@ impl Trace {
         let never = |_: usize| false;
         cover(&self.kernels.start, &self.kernels.end, &self.kernels.process, &never);
         cover(&self.memory_copies.start, &self.memory_copies.end, &self.memory_copies.process, &never);
-        cover(&self.memory_allocations.start, &self.memory_allocations.end, &self.memory_allocations.process, &never);
+        cover(
+            &self.memory_allocations.start,
+            &self.memory_allocations.end,
+            &self.memory_allocations.process,
+            &never,
+        );
         cover(&self.samples.start, &self.samples.end, &self.samples.process, &never);
         cover(&self.syncs.start, &self.syncs.end, &self.syncs.process, &never);
         let is_frame = |row: usize| frames == Some(self.regions.category[row]);

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use rocm_perf_trace::{
     AgentId, Arg, Collective, Counter, Kernel, MemoryAllocation, MemoryCopy, OptI64, Process, ProcessId,
-    Region, RowRef, Sample, Selection, Source, Status, Stream, StreamId, Subset, Sync, Table, Trace, Window, Windows,
+    Region, RowRef, Sample, Selection, Source, Status, Stream, StreamId, Subset, Sync, Table, Trace, Window,
+    Windows,
 };
 
 /// One row of any table, with a name of its own.

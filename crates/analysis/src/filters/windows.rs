@@ -162,7 +162,8 @@ mod tests {
     fn kept(filters: &Filters) -> Vec<usize> {
         let mut trace = two_hosts();
         filters.apply(&mut trace, &Classifier::builtin).expect("a part");
-        let of = |process: u32| trace.kernels.process.iter().filter(|one| **one == ProcessId(process)).count();
+        let of =
+            |process: u32| trace.kernels.process.iter().filter(|one| **one == ProcessId(process)).count();
         vec![of(0), of(1)]
     }
 
@@ -189,6 +190,6 @@ mod tests {
         let one = Filters { pids: vec![7], ..window("5000000000") };
         let selection = one.select(&trace, &Classifier::builtin).expect("one clock is chosen");
         let wanted = |&row: &usize| selection.wants_kernel(&trace, row);
-        assert_eq!((0..trace.kernels.len()).filter(wanted).count(), 4);
+        assert_eq!((0..trace.kernels.len()).filter(wanted).count(), 5);
     }
 }
