@@ -37,7 +37,7 @@ pub struct SummaryRequest {
 /// Kernels, copies, allocations, host regions and domains with their times.
 pub fn summary(request: &SummaryRequest, observer: &dyn Observer) -> Result<Report, Failure> {
     let needs = Needs { python_frames: request.python, ..Needs::summary() };
-    let trace = request.input.read(&needs, observer)?;
+    let trace = request.input.read_run(&needs, observer)?;
     let options =
         SummaryOptions { by_rank: request.by_rank, region_categories: request.region_categories.clone() };
     let mut report = analysis::summary(&trace, &options);
@@ -95,7 +95,7 @@ pub fn stability(input: &Input, observer: &dyn Observer) -> Result<Report, Failu
     let mut runs = Vec::new();
     for path in &input.paths {
         let label = path.display().to_string();
-        let trace = input.with_path(path.clone()).read(&run_needs(), observer)?;
+        let trace = input.with_path(path.clone()).read_run(&run_needs(), observer)?;
         let Some(times) = RunTimes::of(&trace, &label) else {
             let message = format!("`{label}` has no dispatch, so it has no time to compare");
             return Err(Failure::input(message));

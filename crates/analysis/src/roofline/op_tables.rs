@@ -222,7 +222,7 @@ pub(super) fn notes(coverage: &Coverage, joined: Option<&Joined>) -> Vec<String>
     }
     if coverage.replayed.total_ns > 0 {
         notes.push(format!(
-            "{:.3} ms of kernel time ({:.1} %) are not modelled because they were replayed from a graph: one call in the trace stands for many replays",
+            "{:.3} ms of kernel time ({:.1} %) are not modelled because they were replayed from a graph and no capture tells their ops and shapes",
             coverage.replayed.total_ns as f64 / 1e6,
             percent(coverage.replayed.total_ns, whole)
         ));
