@@ -11,6 +11,7 @@
 //! Cost: the idle accounts, one graph of the run, and one propagation per candidate.
 
 mod facts;
+mod next_steps;
 mod overlaps;
 mod rule;
 mod rules;
@@ -92,6 +93,7 @@ pub fn compute(context: &Run, only: &[String]) -> Explained {
     without_shared_time(&mut findings);
     rank(&mut findings);
     let (accounts, scenarios) = facts.finish();
+    next_steps::add(&mut findings, &scenarios, context.trace);
     Explained { judgements, findings, scenarios, accounts }
 }
 
@@ -156,8 +158,8 @@ fn rules_in_a_line(judgements: &[Judgement]) -> String {
 }
 
 /// [`compute`] and [`present`] in one.
-pub fn explain(context: &Run, only: &[String]) -> Report {
-    present(context, &compute(context, only), &VerdictOptions::default())
+pub fn explain(context: &Run, only: &[String], options: &VerdictOptions) -> Report {
+    present(context, &compute(context, only), options)
 }
 
 /// Name of the table of rules.

@@ -187,6 +187,7 @@ impl Row {
             gain_host_ns: Some(one.sum(|saving| saving.host_ns)),
             key: format!("{id}:{}:{}", one.fusion.id, one.stage.name()),
             recommendation,
+            next_step: Some(report::NextStep::Explain),
             ..Finding::default()
         }
     }

@@ -111,6 +111,7 @@ fn finding(context: &Run, devices: &[Analysed], found: &Opportunity) -> Finding 
         evidence,
         gain_ceiling_ns: Some(found.gain),
         recommendation: format!("{}: {reason}", found.decision().recommendation),
+        next_step: Some(report::NextStep::CriticalPath),
         ..Finding::default()
     }
 }

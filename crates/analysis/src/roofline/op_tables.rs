@@ -172,6 +172,7 @@ pub(super) fn findings(modelled: &Modelled, joined: &Joined, ceilings: &Peaks) -
                 // Only what is bound by it becomes faster with less of it.
                 gain_ceiling_ns: binds.then(|| (op.total_ns as f64 * (1.0 - 1.0 / ratio)) as i64),
                 recommendation: advice.into(),
+                next_step: Some(report::NextStep::Bottleneck(op.kernel.clone())),
                 ..Finding::default()
             });
         }

@@ -81,7 +81,7 @@ fn facts(trace: &Trace, options: &VerdictOptions) -> Verdict {
     Verdict {
         architecture: architecture.observed.clone(),
         product: product(trace),
-        arch_match: report::ArchMatch { status: matched.name().into(), reason },
+        arch_match: report::ArchMatch { status: matched.name().into(), target: target.into(), reason },
         why_not: failed.map(|check| check.message.clone()).collect(),
         ..Verdict::default()
     }

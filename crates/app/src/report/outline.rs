@@ -10,6 +10,7 @@ use report::{Document, Figure, Note, Part, Remedy, Report, Section, Table, Unit,
 use trace::{Needs, RowRef, Trace};
 
 use super::{panels, roofline};
+use crate::causes::for_target;
 use crate::failure::Failure;
 use crate::input::{Input, keep_run, one_run, read_mapping};
 use crate::observer::Observer;
@@ -64,7 +65,12 @@ pub struct Run {
 
 impl Run {
     /// Reads a run once and asks every analysis.
-    pub fn read(input: &Input, mapping: Option<&PathBuf>, observer: &dyn Observer) -> Result<Self, Failure> {
+    pub fn read(
+        input: &Input,
+        mapping: Option<&PathBuf>,
+        target_arch: &Option<String>,
+        observer: &dyn Observer,
+    ) -> Result<Self, Failure> {
         let counters = Needs { shapes: true, counters: true, counter_columns: true, ..explain_needs() };
         let needs = Needs { memory_allocations: true, ..counters };
         let trace = input.read(&needs, observer)?;
@@ -78,7 +84,7 @@ impl Run {
             .map_err(|error| Failure::input(error.to_string()))?
             .with_stage_patterns(&input.filters.stage_patterns);
         let staged = add_gpu_time(&mut report, &context);
-        let explained = explain(&context, &[]);
+        let explained = explain(&context, &[], &for_target(target_arch));
         add(&mut report, explained);
         for more in [roofline::report(&trace), panels::report(&trace)].into_iter().flatten() {
             add(&mut report, more);
