@@ -62,6 +62,11 @@ pub struct ProfileFactsArgs {
     #[arg(long, value_name = "FILE")]
     pub benchmark_config: Option<PathBuf>,
 
+    /// What `rocm-perf doctor --format json` said of the machine: preflight, clocks and image [default: as recorded beside
+    /// the trace]
+    #[arg(long, value_name = "FILE")]
+    pub doctor: Option<PathBuf>,
+
     /// The trace was made on this machine: take ROCm's version from here where nothing else tells
     #[arg(long)]
     pub this_machine: bool,
@@ -85,6 +90,7 @@ impl ProfileFactsArgs {
             rocm_version: own.rocm_version,
             server_args: own.server_args,
             benchmark_config: own.benchmark_config,
+            doctor: own.doctor,
             this_machine: own.this_machine,
         }
     }

@@ -31,6 +31,7 @@ pub fn words(remedy: &Remedy) -> String {
             );
         }
         Remedy::ReadFolder(folder) => return format!("read it with `rocm-perf summary {folder}`"),
+        Remedy::DoctorFile => "`rocm-perf doctor --format json > doctor.json` writes such a file",
         Remedy::NameInput => "name a trace file or a folder, or try `rocm-perf demo` to see an example",
         Remedy::OtherPlace => "choose another place with `--out`",
         Remedy::OtherPackage => "choose another place with `--package`",

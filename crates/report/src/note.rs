@@ -25,6 +25,8 @@ pub enum Remedy {
         /// The trace, or the folder that holds all of it.
         trace: String,
     },
+    /// Write what the doctor says of the machine to a file.
+    DoctorFile,
     /// Name a trace to read.
     NameInput,
     /// Choose another place for the output.
