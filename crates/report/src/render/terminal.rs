@@ -190,3 +190,40 @@ fn wrapped(note: &str, width: usize) -> Vec<String> {
 fn paint(text: &str, code: &str, color: bool) -> String {
     if color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_and_checks_are_no_longer_wider_than_the_screen() {
+        let long = "some words that go on ".repeat(10);
+        let report = Report {
+            notes: vec![long.as_str().into(), "  $ rocm-perf kept whole".into()],
+            health: vec![HealthCheck {
+                id: "coverage".into(),
+                status: HealthStatus::Warn,
+                value: None,
+                message: long.clone(),
+            }],
+            ..Report::default()
+        };
+        let text = terminal(&report, &TerminalOptions { width: 60, ..TerminalOptions::default() });
+        assert!(text.lines().all(|line| line.width() <= 60), "{text}");
+        assert!(text.contains("\n  $ rocm-perf kept whole\n"), "{text}");
+    }
+
+    #[test]
+    fn a_finding_no_longer_ends_without_the_command_that_looks_closer() {
+        let next = "rocm-perf critical-path trace.json.gz --what-if finding:launch-bound=0";
+        let finding = Finding {
+            title: "the host launches too slowly".into(),
+            recommendation: "use graphs".into(),
+            next: next.into(),
+            ..Finding::default()
+        };
+        let report = Report { findings: vec![finding], ..Report::default() };
+        let text = terminal(&report, &TerminalOptions { width: 80, ..TerminalOptions::default() });
+        assert!(text.contains(&format!("    use graphs\n    $ {next}\n")), "{text}");
+    }
+}
