@@ -4,7 +4,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{files, json, run, synth};
+use common::{files, json, run, shared_data, synth};
 use rusqlite::Connection;
 use serde_json::Value;
 
@@ -22,14 +22,15 @@ fn two_hosts(folder: &Path) -> Vec<PathBuf> {
         names.map(|name| name.expect("a name")).collect()
     };
     let change = |sql: String| db.execute_batch(&sql).expect("a change");
-    for table in &tables {
-        let timed =
-            ["rocpd_region_", "rocpd_kernel_dispatch_", "rocpd_memory_copy_", "rocpd_memory_allocate_"];
-        if timed.iter().any(|begins| table.starts_with(begins)) {
-            change(format!("UPDATE {table} SET start = start + {APART_NS}, \"end\" = \"end\" + {APART_NS}"));
-        } else if table.starts_with("rocpd_sample_") {
-            change(format!("UPDATE {table} SET timestamp = timestamp + {APART_NS}"));
-        } else if table.starts_with("rocpd_info_node_") {
+    for table in tables.iter().filter(|table| !table.starts_with("rocpd_info_process")) {
+        let has = |column: &str| {
+            let sql = format!("SELECT count(*) FROM pragma_table_info('{table}') WHERE name = '{column}'");
+            db.query_row(&sql, [], |row| row.get::<_, i64>(0)).expect("a count") > 0
+        };
+        for column in ["start", "end", "timestamp"].into_iter().filter(|column| has(column)) {
+            change(format!("UPDATE {table} SET \"{column}\" = \"{column}\" + {APART_NS}"));
+        }
+        if table.starts_with("rocpd_info_node_") {
             change(format!("UPDATE {table} SET hostname = 'node2', machine_id = 'machine2'"));
         }
     }
@@ -39,7 +40,8 @@ fn two_hosts(folder: &Path) -> Vec<PathBuf> {
 fn calls_by_rank(report: &Value) -> [i64; 2] {
     let mut calls = [0; 2];
     for row in report["tables"]["kernels"].as_array().expect("kernels") {
-        calls[row["rank"].as_u64().expect("a rank") as usize] += row["calls"].as_i64().expect("calls");
+        let rank: usize = row["rank"].as_str().expect("a rank").parse().expect("a number");
+        calls[rank] += row["calls"].as_i64().expect("calls");
     }
     calls
 }
@@ -116,35 +118,32 @@ fn captures_beside_a_run_are_not_added_to_it() {
     let folder = tempfile::tempdir().expect("a folder");
     synth(&folder.path().join("run"), &["--scenario", "serving", "--seed", "3", "--steps", "4"]);
     let (run, alone) = (folder.path().join("run"), folder.path().join("run/serving.rank0.json"));
-    // A capture that also recorded kernels, as some profilers do.
-    let capture = files(&run.join("capture_traces"), ".json").remove(0);
-    std::fs::copy(&alone, capture.with_file_name("serving.capture.rank1.json")).expect("a capture");
     let kernels = |path: &Path| json("summary", &[path], &[])["tables"]["kernels"].clone();
     assert_eq!(kernels(&run), kernels(&alone), "summary");
-    let calls = |path: &Path| -> i64 {
-        let report = json("roofline", &[path], &[]);
-        let rows = report["tables"]["kernels"].as_array().expect("kernels").clone();
-        rows.iter().filter_map(|row| row["dispatches"].as_i64()).sum()
-    };
-    assert_eq!(calls(&run), calls(&alone), "roofline");
 }
 
 #[test]
 fn roofline_no_longer_leaves_out_replayed_kernels_whose_shapes_a_capture_has() {
-    let folder = tempfile::tempdir().expect("a folder");
-    synth(&folder.path().join("run"), &["--scenario", "serving", "--seed", "3", "--steps", "4"]);
-    let trace = folder.path().join("run/serving.rank0.json");
-    let capture = folder.path().join("run/capture_traces");
-    let replayed = |more: &[&str]| -> i64 {
-        let report = json("roofline", &[&trace], &[&["--product", "MI300X"], more].concat());
+    let Some(data) = shared_data() else { return };
+    let folder = data.join("traces/sglang_decode");
+    let (trace, captures) = (folder.join("sglang_Qwen3-8B_decode.json.gz"), folder.join("capture_traces"));
+    let share = |input: &Path, more: &[&str], part: &str| -> f64 {
+        let report = json("roofline", &[input], more);
         let rows = report["tables"]["coverage"].as_array().expect("coverage").clone();
-        rows.iter()
-            .filter(|row| row["part"] == "replayed from a graph")
-            .filter_map(|row| row["total_ns"].as_i64())
-            .sum()
+        let row = rows.iter().find(|row| row["part"] == part);
+        row.and_then(|row| row["share_pct"].as_f64()).unwrap_or(0.0)
     };
-    let mapped = replayed(&["--mapping", capture.to_str().unwrap()]);
-    assert!(mapped < replayed(&[]), "a capture tells shapes: {mapped} ns are still only replayed");
+    let mapping = ["--mapping", captures.to_str().expect("a path")];
+    assert!(share(&trace, &[], "modelled") < 10.0, "a replay alone tells no shapes");
+    assert!(share(&trace, &mapping, "modelled") > 75.0, "the capture tells them");
+    assert_eq!(share(&folder, &[], "modelled"), share(&trace, &mapping, "modelled"), "found in the folder");
+    // The capture's own kernels are no part of the run.
+    let dispatches = |input: &Path| -> i64 {
+        let report = json("roofline", &[input], &[]);
+        let rows = report["tables"]["kernels"].as_array().expect("kernels").clone();
+        rows.iter().filter_map(|row| row["dispatches"].as_i64()).sum()
+    };
+    assert_eq!(dispatches(&folder), dispatches(&trace));
 }
 
 #[test]
