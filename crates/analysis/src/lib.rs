@@ -43,6 +43,6 @@ pub use occupancy::{
 pub use overlap::{Overlap, OverlapOpportunity, overlap, overlap_needs, overlap_report};
 pub use roofline::{
     PeakSource, RooflineOptions, counted_sources, roofline, roofline_counter_report, roofline_counters,
-    roofline_needs,
+    roofline_needs, roofline_with_mapping,
 };
 pub use summary::{SummaryOptions, summary};

@@ -13,9 +13,14 @@ use crate::input::{Input, classifier, mark, one_run, processes_and_rest, read_ma
 use crate::observer::Observer;
 
 /// The verdict on a run, with the findings that are known of it.
-pub(crate) fn verdict_of(run: &Run, findings: &[Finding]) -> Verdict {
+pub(crate) fn verdict_of(run: &Run, findings: &[Finding], target_arch: &Option<String>) -> Verdict {
     let accounts = analysis::idle::compute(run.trace, &run.classes);
-    analysis::verdict::compute(run, &accounts, findings, &VerdictOptions::default())
+    analysis::verdict::compute(run, &accounts, findings, &for_target(target_arch))
+}
+
+/// What an answer is for.
+pub(crate) fn for_target(target_arch: &Option<String>) -> VerdictOptions {
+    VerdictOptions { target_arch: target_arch.clone() }
 }
 
 /// Where to look for overlap.
@@ -29,6 +34,8 @@ pub struct OverlapRequest {
     pub min_share: f64,
     /// Rules for kernel names, tried before the built-in ones.
     pub rules: Option<PathBuf>,
+    /// The architecture that the answer is for.
+    pub target_arch: Option<String>,
 }
 
 /// What runs alone that could overlap, and what that could win.
@@ -44,7 +51,7 @@ pub fn overlap(request: &OverlapRequest, observer: &dyn Observer) -> Result<Repo
     let mut context = Run::new(&trace, mapping.as_ref(), &classifier, request.min_share)
         .map_err(|error| Failure::input(error.to_string()))?
         .with_stage_patterns(&request.input.filters.stage_patterns);
-    let verdict = verdict_of(&context, &[]);
+    let verdict = verdict_of(&context, &[], &request.target_arch);
     // The rest of the trace still tells where the part comes from.
     if let Some(part) = &part {
         context.rows.retain(|&row| part.wants_work(&trace, row));
@@ -69,6 +76,8 @@ pub struct CriticalPathRequest {
     pub out: Option<PathBuf>,
     /// Rules for kernel names, tried before the built-in ones.
     pub rules: Option<PathBuf>,
+    /// The architecture that the answer is for.
+    pub target_arch: Option<String>,
 }
 
 /// What determines the run time, and what it would save to make something faster.
@@ -103,7 +112,7 @@ pub fn critical_path(request: &CriticalPathRequest, observer: &dyn Observer) -> 
         };
         let mut found = found.map_err(failed)?;
         found.report.verdict =
-            Some(analysis::verdict::compute(&run, &accounts, &[], &VerdictOptions::default()));
+            Some(analysis::verdict::compute(&run, &accounts, &[], &for_target(&request.target_arch)));
         found
     };
     if let Some(target) = &request.out {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use convert::rocpd::part::Part;
 use convert::{merge, otf2, parquet, pftrace, rocpd, rocprofv3::csv, torch};
+use model::recordings::Recordings;
 use report::{Column, Note, Remedy, Report, Table, Unit, Value};
 use trace::{Needs, Trace};
 
@@ -91,6 +92,10 @@ pub fn convert(request: &ConvertRequest, observer: &dyn Observer) -> Result<Repo
         rename_kernels(&mut trace);
     }
     let (mut files, mut notes) = (Vec::new(), Vec::new());
+    let drawn = match jobs.iter().any(|job| job.target.is_timeline()) {
+        true => side_by_side(&trace, &mut notes),
+        false => None,
+    };
     for job in &jobs {
         let copied = match &databases {
             Some(databases) if job.target == Target::Rocpd => job.copy(databases, &part, &mut notes)?,
@@ -98,10 +103,22 @@ pub fn convert(request: &ConvertRequest, observer: &dyn Observer) -> Result<Repo
         };
         match copied {
             Some(file) => files.push(file),
-            None => files.extend(job.write(&trace, &mut notes)?),
+            None => {
+                let drawn = drawn.as_ref().filter(|_| job.target.is_timeline());
+                files.extend(job.write(drawn.unwrap_or(&trace), &mut notes)?);
+            }
         }
     }
     Ok(report(&trace, &files, notes))
+}
+
+/// The trace as a timeline shows it, where its clocks are not aligned: all start together.
+fn side_by_side(trace: &Trace, notes: &mut Vec<Note>) -> Option<Trace> {
+    let clocks = Recordings::of(trace).side_by_side(trace)?;
+    notes.push(clocks.note().into());
+    let mut drawn = trace.clone();
+    drawn.shift(&clocks.shift);
+    Some(drawn)
 }
 
 impl ConvertRequest {
@@ -161,6 +178,11 @@ impl Target {
             Target::Chrome => Some("_results.json"),
             Target::Rocpd => Some("_results.db"),
         }
+    }
+
+    /// Whether it puts all rows on one time line.
+    fn is_timeline(self) -> bool {
+        matches!(self, Target::Pftrace | Target::Chrome | Target::Otf2)
     }
 
     fn can_gzip(self) -> bool {

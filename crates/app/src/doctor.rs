@@ -20,5 +20,7 @@ pub fn doctor(out: &Path, root: Option<&PathBuf>) -> Answer {
     let failed: Vec<&str> = failed.map(|check| check.title).collect();
     let failure = (!failed.is_empty())
         .then(|| Failure::gate(format!("this machine cannot profile yet: {}", failed.join(", "))));
-    Answer { report: collect::doctor::report(&checks), failure }
+    let mut report = collect::doctor::report(&checks);
+    report.result = Some(collect::doctor::facts(&machine, &checks).into());
+    Answer { report, failure }
 }

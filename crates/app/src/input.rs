@@ -8,9 +8,10 @@ use analysis::triage::{NoRun, OneRun};
 use convert::merge::{files_of_package, is_package};
 use convert::rocpd::part::{Part, TimedRows};
 use model::classify::Classifier;
+use model::recordings::{Recording, Recordings};
 use model::stages::Stage;
 use report::{InputFact, Remedy};
-use trace::{Needs, Selection, Source, Trace};
+use trace::{Needs, ProcessId, Selection, Source, Subset, Trace};
 
 use crate::failure::Failure;
 use crate::observer::{Observer, watched};
@@ -52,6 +53,15 @@ impl Input {
         Ok(trace)
     }
 
+    /// The same of the run alone: captures, merged traces and helper processes beside it tell about it and are no part of
+    /// it.
+    pub fn read_run(&self, needs: &Needs, observer: &dyn Observer) -> Result<Trace, Failure> {
+        let mut trace = self.read_all(needs, observer)?;
+        keep_run(&mut trace);
+        self.filters.apply(&mut trace, &Classifier::builtin)?;
+        Ok(trace)
+    }
+
     /// The files of all inputs, if each is a rocpd database.
     pub fn only_databases(&self) -> Result<Option<Vec<PathBuf>>, Failure> {
         if self.paths.iter().any(|path| path.as_os_str() == "-") {
@@ -86,6 +96,26 @@ impl Input {
         observer.detail(&format!("read {inputs} inputs, {:.1} MB, in {seconds:.2} s", bytes as f64 / 1e6));
         Ok(trace)
     }
+}
+
+/// Leaves out what does not count as a rank; see [`Recordings::counts`]. The health says so.
+pub(crate) fn keep_run(trace: &mut Trace) -> bool {
+    let recordings = Recordings::of(trace);
+    let left_out: Vec<&Recording> = recordings.all.iter().filter(|recording| !recording.is_rank).collect();
+    if left_out.is_empty() {
+        return false;
+    }
+    let role = |recording: &&Recording| trace.sources.get(recording.source.get()?)?.role.as_deref();
+    let mut roles: Vec<&str> = left_out.iter().filter_map(role).collect();
+    roles.dedup();
+    let traces = if left_out.len() == 1 { "trace" } else { "traces" };
+    let selection = Selection {
+        label: format!("without {} {} {traces}", left_out.len(), roles.join(" and ")),
+        processes: Subset::of(trace.processes.len(), |process| recordings.counts(ProcessId::at(process))),
+        ..Selection::default()
+    };
+    trace.restrict(&selection);
+    true
 }
 
 /// The files behind paths: the list inside a package stands for the databases that it names.

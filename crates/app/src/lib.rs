@@ -70,7 +70,7 @@ pub use self::stalls::{att, bottleneck};
 pub use self::synth::{demo, synth};
 pub use self::timeline::{breakdown, info, stability, summary};
 pub use self::triage::triage;
-pub use ::report::{Remedy, Report};
+pub use ::report::{NextStep, Remedy, Report};
 pub use analysis::filters::{Edge, Filters, kernel_pattern};
 
 pub use ingest::Progress;

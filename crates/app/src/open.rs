@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use convert::pftrace;
 use files::TemporaryFolder;
+use model::recordings::Recordings;
 use report::Report;
 use trace::Needs;
 
@@ -31,7 +32,11 @@ pub fn perfetto_file(
     observer: &dyn Observer,
 ) -> Result<PerfettoFile, Failure> {
     let name = format!("{}.pftrace", base_name(&input.paths));
-    let trace = input.read(&Needs::everything(), observer)?;
+    let mut trace = input.read(&Needs::everything(), observer)?;
+    let clocks = Recordings::of(&trace).side_by_side(&trace);
+    if let Some(clocks) = &clocks {
+        trace.shift(&clocks.shift);
+    }
     // Goes away with the program, interrupted or not.
     let folder = std::env::temp_dir().join("rocm-perf-open");
     let cannot = |path: &std::path::Path, error: std::io::Error| {
@@ -42,11 +47,12 @@ pub fn perfetto_file(
     let path = folder.path().join(&name);
     let options = pftrace::Options { gzip: false, by_queue };
     let written = pftrace::write(&trace, &path, &options).map_err(|error| cannot(&path, error))?;
+    let remarks = written.remarks.iter().map(|remark| format!("pftrace: {remark}").into());
     let report = Report {
         command: "open".into(),
         inputs: input_facts(&trace),
         health: analysis::health(&trace.health),
-        notes: written.remarks.iter().map(|remark| format!("pftrace: {remark}").into()).collect(),
+        notes: clocks.iter().map(|clocks| clocks.note().into()).chain(remarks).collect(),
         ..Report::default()
     };
     Ok(PerfettoFile { path, name, bytes: written.bytes, report, _folder: folder })

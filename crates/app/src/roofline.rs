@@ -8,7 +8,7 @@ use report::{Remedy, Report, render};
 use trace::{Aggregate, Source, Trace};
 
 use crate::failure::Failure;
-use crate::input::{Input, one_run, write};
+use crate::input::{Input, one_run, read_mapping, write};
 use crate::observer::Observer;
 use crate::occupancy::known_arch;
 
@@ -29,6 +29,8 @@ pub enum Peaks {
 pub struct RooflineRequest {
     /// The trace.
     pub input: Input,
+    /// The trace that tells the ops and shapes of replayed graphs.
+    pub mapping: Option<PathBuf>,
     /// What is made of the instances of a counter, if not sums.
     pub aggregate: Option<Aggregate>,
     /// Where peaks come from.
@@ -88,7 +90,12 @@ pub fn roofline(request: &RooflineRequest, observer: &dyn Observer) -> Result<Re
     if trace.kernels.is_empty() {
         return Err(Failure::input("there are no kernels in this part of the trace"));
     }
-    let report = analysis::roofline(&trace, &options);
+    let mapping = read_mapping(request.mapping.as_ref(), &analysis::roofline_needs(), observer)?;
+    let report = match &mapping {
+        Some(mapping) => analysis::roofline_with_mapping(&trace, mapping, &options)
+            .map_err(|error| Failure::input(error.to_string()))?,
+        None => analysis::roofline(&trace, &options),
+    };
     let counted = !trace.counters.is_empty() || !trace.counter_columns.is_empty();
     if !counted && report.table("ops").is_none() {
         return Err(Failure::input("there are neither counters nor ops with shapes in the input")

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use analysis::SummaryOptions;
 use analysis::profile::{Profiled, profile_report, timing_needs, typical_run};
 use analysis::stability::RunTimes;
+use analysis::verdict::VerdictOptions;
 use report::{Column, Note, Remedy, Report, Table, Unit, Value};
 use synth::Generated;
 use trace::Needs;
@@ -71,7 +72,7 @@ pub fn demo_profile(folder: &Path, observer: &dyn Observer) -> Result<Report, Fa
         traced: false,
         code: None,
     };
-    let mut report = profile_report(&profiled);
+    let mut report = profile_report(&profiled, &VerdictOptions::default());
     let simulated = format!(
         "SIMULATED: these are {RUNS} runs of a made-up program on a made-up MI300X, not measurements; the traces are in `{}`",
         folder.display()

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use analysis::stability::{RunTimes, run_needs, stability_report};
-use analysis::verdict::VerdictOptions;
 use analysis::{BreakdownOptions, SummaryOptions};
 use model::Run;
 use model::classify::{Classes, Classifier};
@@ -11,6 +10,7 @@ use model::stages::Stage;
 use report::Report;
 use trace::{ArgNeeds, Needs, RowRef, Trace};
 
+use crate::causes::for_target;
 use crate::failure::Failure;
 use crate::input::{Input, classifier, one_run};
 use crate::observer::Observer;
@@ -32,17 +32,19 @@ pub struct SummaryRequest {
     pub region_categories: Option<Vec<String>>,
     /// Whether to read Python frames.
     pub python: bool,
+    /// The architecture that the answer is for.
+    pub target_arch: Option<String>,
 }
 
 /// Kernels, copies, allocations, host regions and domains with their times.
 pub fn summary(request: &SummaryRequest, observer: &dyn Observer) -> Result<Report, Failure> {
     let needs = Needs { python_frames: request.python, ..Needs::summary() };
-    let trace = request.input.read(&needs, observer)?;
+    let trace = request.input.read_run(&needs, observer)?;
     let options =
         SummaryOptions { by_rank: request.by_rank, region_categories: request.region_categories.clone() };
     let mut report = analysis::summary(&trace, &options);
     let classes = Classes::of(&trace, &Classifier::builtin());
-    report.verdict = Some(analysis::verdict::of_tables(&trace, &classes, &VerdictOptions::default()));
+    report.verdict = Some(analysis::verdict::of_tables(&trace, &classes, &for_target(&request.target_arch)));
     Ok(report)
 }
 
@@ -57,6 +59,8 @@ pub struct BreakdownRequest {
     pub by_rank: bool,
     /// Rules for kernel names, tried before the built-in ones.
     pub rules: Option<PathBuf>,
+    /// The architecture that the answer is for.
+    pub target_arch: Option<String>,
 }
 
 /// How the GPUs spent their time: timeline, categories, what ran together.
@@ -84,7 +88,8 @@ pub fn breakdown(request: &BreakdownRequest, observer: &dyn Observer) -> Result<
     };
     let mut report = analysis::breakdown(&trace, &run.classes, &options);
     let accounts = analysis::idle::compute(&trace, &run.classes);
-    report.verdict = Some(analysis::verdict::compute(&run, &accounts, &[], &VerdictOptions::default()));
+    report.verdict =
+        Some(analysis::verdict::compute(&run, &accounts, &[], &for_target(&request.target_arch)));
     report.tables.push(analysis::idle::table(&trace, &accounts));
     Ok(report)
 }
@@ -95,7 +100,7 @@ pub fn stability(input: &Input, observer: &dyn Observer) -> Result<Report, Failu
     let mut runs = Vec::new();
     for path in &input.paths {
         let label = path.display().to_string();
-        let trace = input.with_path(path.clone()).read(&run_needs(), observer)?;
+        let trace = input.with_path(path.clone()).read_run(&run_needs(), observer)?;
         let Some(times) = RunTimes::of(&trace, &label) else {
             let message = format!("`{label}` has no dispatch, so it has no time to compare");
             return Err(Failure::input(message));

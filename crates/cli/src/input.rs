@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use app::triage::TARGET_ARCH;
 use app::{Input, Remedy};
 use clap::Args;
 
@@ -81,6 +82,21 @@ impl MappingArgs {
     /// Its file.
     pub fn path(&self) -> Option<PathBuf> {
         self.mapping.clone()
+    }
+}
+
+/// The architecture that the answer is for.
+#[derive(Args, Clone, Debug, Default)]
+pub struct TargetArgs {
+    /// The architecture that the answer is for: `arch_match` compares the trace with it
+    #[arg(long = "target-arch", value_name = "GFX", default_value = TARGET_ARCH)]
+    name: Option<String>,
+}
+
+impl TargetArgs {
+    /// Its name.
+    pub fn arch(&self) -> Option<String> {
+        self.name.clone()
     }
 }
 

@@ -2,16 +2,17 @@
 
 use std::path::PathBuf;
 
-use app::triage::{ProfileFacts, TARGET_ARCH};
+use app::triage::ProfileFacts;
 use clap::Args;
+
+use crate::input::TargetArgs;
 
 /// What is known of the profile.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Profile metadata")]
 pub struct ProfileFactsArgs {
-    /// The architecture that is wanted
-    #[arg(long, value_name = "GFX", default_value = TARGET_ARCH)]
-    pub target_arch: Option<String>,
+    #[command(flatten)]
+    target: TargetArgs,
 
     /// JSON file with fields of profile_metadata.json; options win over it
     #[arg(long, value_name = "FILE")]
@@ -61,6 +62,11 @@ pub struct ProfileFactsArgs {
     #[arg(long, value_name = "FILE")]
     pub benchmark_config: Option<PathBuf>,
 
+    /// What `rocm-perf doctor --format json` said of the machine: preflight, clocks and image [default: as recorded beside
+    /// the trace]
+    #[arg(long, value_name = "FILE")]
+    pub doctor: Option<PathBuf>,
+
     /// The trace was made on this machine: take ROCm's version from here where nothing else tells
     #[arg(long)]
     pub this_machine: bool,
@@ -71,7 +77,7 @@ impl ProfileFactsArgs {
     pub fn facts(&self) -> ProfileFacts {
         let own = self.clone();
         ProfileFacts {
-            target_arch: own.target_arch,
+            target_arch: own.target.arch(),
             metadata: own.metadata,
             experiment_id: own.experiment_id,
             trial_id: own.trial_id,
@@ -84,6 +90,7 @@ impl ProfileFactsArgs {
             rocm_version: own.rocm_version,
             server_args: own.server_args,
             benchmark_config: own.benchmark_config,
+            doctor: own.doctor,
             this_machine: own.this_machine,
         }
     }

@@ -1,11 +1,12 @@
 //! What to type: the one table that turns a remedy into an option of the command line.
 
-use app::Remedy;
+use app::{NextStep, Remedy};
 
 /// A remedy as a line of help, or as the end of a note.
 pub fn words(remedy: &Remedy) -> String {
     let text = match remedy {
         Remedy::Advice(text) => return text.clone(),
+        Remedy::LookCloser { step, trace } => return look_closer(step, trace),
         Remedy::GpuFact(key) => return format!("give it with `--specs {key}=MHZ`"),
         Remedy::PanelCounters(block) => {
             return format!("`--preset panels --block {block}` collects what that panel needs");
@@ -30,6 +31,7 @@ pub fn words(remedy: &Remedy) -> String {
             );
         }
         Remedy::ReadFolder(folder) => return format!("read it with `rocm-perf summary {folder}`"),
+        Remedy::DoctorFile => "`rocm-perf doctor --format json > doctor.json` writes such a file",
         Remedy::NameInput => "name a trace file or a folder, or try `rocm-perf demo` to see an example",
         Remedy::OtherPlace => "choose another place with `--out`",
         Remedy::OtherPackage => "choose another place with `--package`",
@@ -43,6 +45,10 @@ pub fn words(remedy: &Remedy) -> String {
         Remedy::OtherRank => "`--rank N` looks at another",
         Remedy::OneMarker => {
             "give one of these times with `--start` or `--end`, or choose with `--rank` or `--pid`"
+        }
+        Remedy::OneClock => {
+            "give a share (`30%`) or a time from the start (`1.2s`), which count per clock, or choose with `--rank` or \
+             `--pid`"
         }
         Remedy::Overlapping => "`--overlapping` also keeps what only touches the window",
         Remedy::AllSegments => "`--all-segments` gives each its own",
@@ -126,4 +132,65 @@ pub fn words(remedy: &Remedy) -> String {
         Remedy::ShowPreset => "`rocm-perf presets show NAME --arch gfx942` prints what one runs",
     };
     text.into()
+}
+
+/// The command that looks closer at a finding.
+fn look_closer(step: &NextStep, trace: &str) -> String {
+    let trace = quoted(trace);
+    let of_kernel = |name: &str| quoted(&format!("^{}$", regex_escaped(name)));
+    let (command, options) = match step {
+        NextStep::Without(key) => {
+            ("critical-path", format!(" --what-if {}", quoted(&format!("finding:{key}=0"))))
+        }
+        NextStep::CriticalPath => ("critical-path", String::new()),
+        NextStep::Overlap => ("overlap", String::new()),
+        NextStep::Ranks => ("breakdown", " --by-rank".into()),
+        NextStep::Copies => ("summary", " --table memory_copies".into()),
+        NextStep::Triage => ("triage", String::new()),
+        NextStep::Explain => ("explain", String::new()),
+        NextStep::Roofline(kernel) => ("roofline", format!(" --kernel {}", of_kernel(kernel))),
+        NextStep::Bottleneck(kernel) => ("bottleneck", format!(" --kernel {}", of_kernel(kernel))),
+        NextStep::Kernel(kernel) => ("summary", format!(" --kernel {}", of_kernel(kernel))),
+    };
+    format!("rocm-perf {command} {trace}{options}")
+}
+
+/// A word as a shell takes it for one.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:=,@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_string();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// A name as a regular expression that matches it alone.
+fn regex_escaped(name: &str) -> String {
+    let mut escaped = String::with_capacity(name.len());
+    for c in name.chars() {
+        if "\\.+*?()|[]{}^$".contains(c) {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_no_longer_end_without_the_command_to_type() {
+        let command = |step: NextStep| look_closer(&step, "my runs/t.json");
+        assert_eq!(
+            command(NextStep::Without("launch-bound:decode step".into())),
+            "rocm-perf critical-path 'my runs/t.json' --what-if 'finding:launch-bound:decode step=0'"
+        );
+        assert_eq!(
+            command(NextStep::Roofline("void f<float>(int*)".into())),
+            "rocm-perf roofline 'my runs/t.json' --kernel '^void f<float>\\(int\\*\\)$'"
+        );
+        assert_eq!(look_closer(&NextStep::Overlap, "runs/t.json"), "rocm-perf overlap runs/t.json");
+    }
 }

@@ -52,3 +52,43 @@ fn warnings_alone_are_exit_code_0() {
     assert_eq!(output.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&output.stderr));
     assert!(text.contains("ready to profile, with"), "{text}");
 }
+
+#[test]
+fn the_doctor_no_longer_keeps_preflight_clocks_and_image_from_the_artifacts() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("root");
+    let node = "simd_count 1216\nsimd_per_cu 4\ngfx_target_version 90402\ndrm_render_minor 128\n\
+                max_engine_clk_fcompute 2100\n";
+    write(&root, "sys/class/kfd/kfd/topology/nodes/0/properties", node);
+    let doctor = rocm_perf().args(["doctor", "--format", "json", "--root"]).arg(&root).output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&doctor.stdout).unwrap();
+    assert_eq!(report["result"]["preflight_passed"], false, "there is no /dev/kfd");
+    assert_eq!(report["result"]["gpu_clocks_mhz"], serde_json::json!({"0": 2100}));
+
+    common::synth(&folder.path().join("run"), &["--scenario", "serving", "--seed", "3", "--steps", "4"]);
+    let metadata = |more: &[&str]| -> serde_json::Value {
+        let out = folder.path().join("artifacts");
+        let mut triage = rocm_perf();
+        triage.arg("triage").arg(folder.path().join("run")).arg("--out").arg(&out).args(more);
+        let output = triage.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = std::fs::read_to_string(out.join("profile_metadata.json")).unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    assert!(metadata(&[])["preflight_passed"].is_null());
+    let elsewhere = folder.path().join("checks.json");
+    std::fs::write(&elsewhere, &doctor.stdout).unwrap();
+    let told = metadata(&["--doctor", elsewhere.to_str().unwrap()]);
+    assert_eq!(told["preflight_passed"], false);
+    assert_eq!(told["gpu_clocks_mhz"], serde_json::json!({"0": 2100}));
+    assert_eq!(told["field_sources"]["preflight_passed"], "`checks.json`");
+    // What a collection recorded beside its traces is found without being named.
+    let run = serde_json::json!({
+        "preflight_passed": true, "gpu_clocks_mhz": {"0": 1900}, "base_image": "rocm/vllm:1"
+    });
+    write(folder.path(), "run/run.json", &run.to_string());
+    let found = metadata(&[]);
+    assert_eq!(found["preflight_passed"], true);
+    assert_eq!(found["base_image"], "rocm/vllm:1");
+    assert_eq!(metadata(&["--gpu-clocks=0=2000"])["gpu_clocks_mhz"], serde_json::json!({"0": 2000}));
+}

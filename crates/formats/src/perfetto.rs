@@ -6,6 +6,29 @@ pub const COUNTER_OF_DISPATCHES: &str = "PMC ";
 /// Our own track of the sizes of allocations.
 pub const MEMORY_IN_USE: &str = "Memory in use";
 
+/// The name of a process: what tells it from others, and its program. The reader takes the rank from it.
+pub fn process_name(label: &str, program: &str) -> String {
+    if label.is_empty() { program.to_string() } else { format!("{label}: {program}") }
+}
+
+/// The rank and the program of such a name; nothing where the name is not of this kind.
+pub fn parse_process_name(name: &str) -> Option<(Option<u32>, &str)> {
+    let (label, program) = name.split_once(": ")?;
+    let mut rank = None;
+    let parts: Vec<&str> = label.split(" · ").collect();
+    for (place, part) in parts.iter().enumerate() {
+        let number = |word: &str| part.strip_prefix(word).and_then(|number| number.parse::<u32>().ok());
+        match (number("rank "), number("pid ").or(number("recording "))) {
+            (Some(number), _) => rank = Some(number),
+            (None, Some(_)) => {}
+            // Only a host comes without a word before it, and never alone.
+            (None, None) if place == 0 && parts.len() > 1 => {}
+            (None, None) => return None,
+        }
+    }
+    Some((rank, program))
+}
+
 /// `Trace`
 pub mod trace_file {
     /// Field `packet`.
@@ -188,4 +211,19 @@ pub mod defaults {
 pub mod event_defaults {
     /// Field `track_uuid`.
     pub const TRACK: u32 = 11;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_processes_are_read_as_they_are_written() {
+        for (label, rank) in [("rank 3", Some(3)), ("node1 · pid 7 · rank 0", Some(0)), ("pid 7", None)] {
+            assert_eq!(parse_process_name(&process_name(label, "python")), Some((rank, "python")), "{label}");
+        }
+        for name in ["python", "torch: worker", "C: drive"] {
+            assert_eq!(parse_process_name(name), None, "{name}");
+        }
+    }
 }

@@ -4,6 +4,8 @@
 pub const RUN_FILE: &str = "run.json";
 /// Arguments of a server whose trace lies beside.
 pub const SERVER_ARGS_FILE: &str = "server_args.json";
+/// What `doctor` says of the machine that the traces beside it were made on, as JSON.
+pub const DOCTOR_FILE: &str = "doctor.json";
 /// What a profile is of, among the artifacts of triage.
 pub const PROFILE_METADATA_FILE: &str = "profile_metadata.json";
 

@@ -77,6 +77,8 @@ pub struct Lane {
     pub agent: AgentId,
     /// `rank 3, agent 1`, as far as known.
     pub label: String,
+    /// The recording, as a place in [`Recordings::all`].
+    pub recording: Option<usize>,
     /// Its work in time order.
     pub rows: Vec<GpuRow>,
 }
@@ -104,6 +106,7 @@ pub fn lanes_of(work: &GpuWork) -> Vec<Lane> {
         rank: gpu.rank,
         agent: gpu.agent,
         label: gpu.label.clone(),
+        recording: gpu.recording,
         rows: gpu.work.iter().map(row).collect(),
     };
     work.gpus.iter().filter(|gpu| gpu.is_rank).map(lane).collect()

@@ -3,7 +3,11 @@
 //! A recording's identity is its guid, or its input where there is none. Host, pid, rank and node are labels of it: two
 //! recordings may share all of them.
 
+mod clocks;
+
 use trace::{Map, Process, ProcessId, SourceId, StrId, Trace};
+
+pub use clocks::SideBySide;
 
 /// What one profiler process wrote.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +50,8 @@ pub struct ClockDomain {
     pub host: StrId,
     /// Why they agree.
     pub agreement: Agreement,
+    /// Whether it counts the time of day, as torch does; ROCm's profilers count from the host's boot.
+    pub is_time_of_day: bool,
 }
 
 /// The recordings of a trace.
@@ -110,6 +116,7 @@ impl Recordings {
                     recordings: Vec::new(),
                     host: recording.host,
                     agreement: Agreement::OneRecording,
+                    is_time_of_day: is_torch,
                 });
             }
             let found = &mut self.domains[domain];

@@ -130,7 +130,7 @@ impl<'a> Run<'a> {
 
     /// Its category and backend.
     pub fn class(&self, row: RowRef) -> Option<&Class> {
-        self.classes.at(self.trace, &self.attribution, row)
+        self.classes.of_row(self.trace, row)
     }
 
     /// Its category.

@@ -3,7 +3,8 @@
 //! Cost: one pass over the tables and the links; columns, and a look-up per row only for its GPU and stream.
 
 use trace::{
-    AgentId, AgentKind, CopyKind, Graph, Map, Ns, ProcessId, QueueId, RowRef, StrId, StreamId, Table, Trace,
+    AgentId, AgentKind, CopyKind, Graph, LABEL_SEPARATOR, Map, Ns, ProcessId, QueueId, RowRef,
+    StrId, StreamId, Table, Trace,
 };
 
 use crate::classify::{Category, Classes, Kind};
@@ -41,7 +42,7 @@ pub struct Gpu {
     pub agent: AgentId,
     /// Whether its work counts as that of a rank; see [`Recordings::counts`].
     pub is_rank: bool,
-    /// `rank 3, agent 1`, as far as known.
+    /// `agent 1`; `node1 · rank 3 · agent 1` where there are several recordings, as far as they differ.
     pub label: String,
     /// Its work in time order.
     pub work: Vec<u32>,
@@ -400,8 +401,11 @@ impl<'a> Builder<'a> {
                 self.work.gpus[gpu as usize].work.push(place as u32);
             }
         }
+        let labels = trace.process_labels();
         for gpu in &mut self.work.gpus {
-            gpu.label = gpu_label(trace, gpu);
+            let recording = gpu.recording.and_then(|recording| self.recordings.all.get(recording));
+            let process = recording.and_then(|recording| recording.processes[0].get());
+            gpu.label = gpu_label(trace, gpu, process.map_or("", |process| labels[process].as_str()));
         }
         self.work
     }
@@ -414,7 +418,13 @@ impl Gpu {
     }
 }
 
-fn gpu_label(trace: &Trace, gpu: &Gpu) -> String {
+/// What tells a GPU from those of other recordings, or its rank, and its number.
+fn gpu_label(trace: &Trace, gpu: &Gpu, recording: &str) -> String {
+    if !recording.is_empty() {
+        let agent = gpu.agent_index(trace).map(|agent| format!("agent {agent}"));
+        let parts = [Some(recording.to_string()), agent];
+        return parts.into_iter().flatten().collect::<Vec<_>>().join(LABEL_SEPARATOR);
+    }
     let rank = gpu.rank.map(|rank| format!("rank {rank}"));
     let agent = gpu.agent_index(trace).map(|agent| format!("agent {agent}"));
     let parts: Vec<String> = [rank, agent].into_iter().flatten().collect();

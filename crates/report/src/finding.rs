@@ -23,6 +23,31 @@ impl Severity {
     }
 }
 
+/// What looks closer at a finding, on the same trace. A door words it in its own way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NextStep {
+    /// Predict the run without what the finding of this key is about.
+    Without(String),
+    /// The critical path of the run.
+    CriticalPath,
+    /// What could run at the same time.
+    Overlap,
+    /// Where idle time goes, by rank.
+    Ranks,
+    /// Sizes and rates of copies.
+    Copies,
+    /// Kernels with their sites, fusions and overlaps.
+    Triage,
+    /// What is wrong with the run as a whole.
+    Explain,
+    /// The kernel of this name under the roofs of the GPU.
+    Roofline(String),
+    /// What bounds the kernel of this name.
+    Bottleneck(String),
+    /// The times of the kernel of this name.
+    Kernel(String),
+}
+
 /// Something an analysis found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Finding {
@@ -44,6 +69,8 @@ pub struct Finding {
     pub gain_host_ns: Option<i64>,
     /// What to do.
     pub recommendation: String,
-    /// The command that looks closer; empty where there is none.
+    /// What looks closer.
+    pub next_step: Option<NextStep>,
+    /// The same as the command to type; empty until a door words it.
     pub next: String,
 }

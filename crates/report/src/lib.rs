@@ -31,7 +31,7 @@ mod verdict;
 
 pub use chart::Chart;
 pub use document::{Document, Figure, Found, Part, Section};
-pub use finding::{Finding, Severity};
+pub use finding::{Finding, NextStep, Severity};
 pub use note::{Note, Remedy};
 pub use number::show;
 pub use table::{Column, Importance, Table, Unit, Value};
@@ -113,16 +113,38 @@ pub struct Report {
     pub result: Option<serde_json::Value>,
 }
 
+/// The path that stands for all inputs: that of the only one, or the folder that holds them all.
+fn common_path(inputs: &[InputFact]) -> String {
+    let Some((first, others)) = inputs.split_first() else { return String::new() };
+    let mut common = std::path::Path::new(&first.path);
+    while let Some(other) = others.iter().find(|other| !std::path::Path::new(&other.path).starts_with(common))
+    {
+        match common.parent() {
+            Some(parent) => common = parent,
+            None => return other.path.clone(),
+        }
+    }
+    // Files of this folder have no common beginning.
+    if common.as_os_str().is_empty() { ".".into() } else { common.display().to_string() }
+}
+
 impl Report {
     /// The worst of all checks.
     pub fn health_status(&self) -> HealthStatus {
         self.health.iter().map(|check| check.status).max().unwrap_or_default()
     }
 
-    /// Puts each note's remedy into words, as a door says it.
+    /// Puts each note's remedy and each finding's next step into words, as a door says it.
     pub fn speak(&mut self, words: &dyn Fn(&Remedy) -> Option<String>) {
         for note in &mut self.notes {
             *note = std::mem::take(note).spoken(words);
+        }
+        let trace = common_path(&self.inputs);
+        for finding in self.findings.iter_mut().filter(|finding| finding.next.is_empty()) {
+            if let Some(step) = &finding.next_step {
+                let step = Remedy::LookCloser { step: step.clone(), trace: trace.clone() };
+                finding.next = words(&step).unwrap_or_default();
+            }
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::NextStep;
+
 /// A remark for a person: what was left out or is missing, and what to ask for to get it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Note {
@@ -16,6 +18,15 @@ pub struct Note {
 pub enum Remedy {
     /// Advice in words that are right at every door.
     Advice(String),
+    /// Look closer at what a finding is about.
+    LookCloser {
+        /// How.
+        step: NextStep,
+        /// The trace, or the folder that holds all of it.
+        trace: String,
+    },
+    /// Write what the doctor says of the machine to a file.
+    DoctorFile,
     /// Name a trace to read.
     NameInput,
     /// Choose another place for the output.
@@ -36,6 +47,8 @@ pub enum Remedy {
     OtherRank,
     /// Look at one of several markers by its time, rank or process.
     OneMarker,
+    /// Give a share or a time from the start, or look at recordings of one clock.
+    OneClock,
     /// Keep what only touches the window.
     Overlapping,
     /// Give every segment of the path its row.

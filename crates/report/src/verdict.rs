@@ -55,6 +55,8 @@ pub struct Cost {
 pub struct ArchMatch {
     /// `exact`, `compatible` or `unknown`.
     pub status: String,
+    /// The architecture that the answer is for.
+    pub target: String,
     /// Why.
     pub reason: String,
 }
@@ -96,6 +98,13 @@ impl Verdict {
     /// Whether the trace is complete enough to act on.
     pub fn trusted(&self) -> bool {
         self.why_not.is_empty()
+    }
+
+    /// Architecture and match in a line: `gfx942, target gfx950: compatible`.
+    pub fn hardware(&self) -> String {
+        let observed = self.architecture.as_deref().unwrap_or("architecture unknown");
+        let ArchMatch { status, target, .. } = &self.arch_match;
+        format!("{observed}, target {target}: arch_match {status}")
     }
 
     /// As the JSON contract has it.

@@ -31,6 +31,7 @@ mod health;
 mod identity;
 mod ids;
 mod kernels;
+mod labels;
 mod launches;
 mod links;
 mod memory;
@@ -39,6 +40,7 @@ mod regions;
 mod samples;
 mod select;
 mod shapes;
+mod shift;
 mod strings;
 mod sync;
 mod thread_trace;
@@ -57,6 +59,7 @@ pub use ids::{
     AgentId, CounterId, OptI64, ProcessId, QueueId, ShapeId, SourceId, StrId, StreamId, SymbolId, ThreadId,
 };
 pub use kernels::{Graph, Kernel, Kernels};
+pub use labels::LABEL_SEPARATOR;
 pub use links::{Link, LinkKind, Links, RowRef, Table};
 pub use memory::{CopyKind, MemoryAllocation, MemoryAllocations, MemoryCopies, MemoryCopy};
 pub use needs::{ArgNeeds, Needs};
@@ -68,7 +71,7 @@ pub use strings::Strings;
 pub use sync::{Collective, Collectives, Sync, Syncs};
 pub use thread_trace::{CodeLine, Issued, SlotChange, ThreadTrace, TracedWave};
 pub use trace::Trace;
-pub use window::{BadMoment, Moment, Window};
+pub use window::{BadMoment, Moment, Window, Windows};
 
 /// A point in time or a duration, in nanoseconds.
 pub type Ns = i64;

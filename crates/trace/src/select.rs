@@ -3,7 +3,7 @@
 use crate::ids::{AgentId, ProcessId, StreamId};
 use crate::links::{LinkKind, RowRef, Table};
 use crate::trace::Trace;
-use crate::window::Window;
+use crate::window::Windows;
 use crate::{Map, Ns, Status};
 
 /// Some of a numbered list, or all of it.
@@ -59,7 +59,7 @@ pub struct Selection {
     /// What was asked for, in words.
     pub label: String,
     /// In this time.
-    pub window: Option<Window>,
+    pub windows: Windows,
     /// Of these processes.
     pub processes: Subset,
     /// On these agents.
@@ -78,7 +78,7 @@ impl Selection {
     /// Whether a kernel is wanted.
     pub fn wants_kernel(&self, trace: &Trace, row: usize) -> bool {
         let table = &trace.kernels;
-        self.in_time(table.start[row], table.end[row])
+        self.in_time(table.process[row], table.start[row], table.end[row])
             && self.of_process(table.process[row])
             && self.wants_kernel_itself(trace, row)
     }
@@ -94,7 +94,7 @@ impl Selection {
     /// Whether a copy or fill is wanted: on an agent is what comes from it or goes to it.
     pub fn wants_copy(&self, trace: &Trace, row: usize) -> bool {
         let table = &trace.memory_copies;
-        self.in_time(table.start[row], table.end[row])
+        self.in_time(table.process[row], table.start[row], table.end[row])
             && self.of_process(table.process[row])
             && [table.src[row], table.dst[row]].iter().any(|agent| self.agents.has_known(agent.get()))
             && self.streams.has_known(table.stream[row].get())
@@ -124,13 +124,14 @@ impl Selection {
             ),
         ];
         host.iter().any(|(start, end, process, rows)| {
-            (0..start.len())
-                .any(|i| self.in_time(start[i], end[i]) && self.of_process(process[i]) && rows.has(i))
+            (0..start.len()).any(|i| {
+                self.in_time(process[i], start[i], end[i]) && self.of_process(process[i]) && rows.has(i)
+            })
         })
     }
 
-    fn in_time(&self, start: Ns, end: Ns) -> bool {
-        self.window.is_none_or(|window| window.holds(start, end))
+    fn in_time(&self, process: ProcessId, start: Ns, end: Ns) -> bool {
+        self.windows.hold(process, start, end)
     }
 
     fn of_process(&self, process: ProcessId) -> bool {
@@ -229,24 +230,24 @@ impl Trace {
             renumber(self.kernels.len(), |i| selection.wants_kernel(self, i)),
             renumber(self.memory_copies.len(), |i| selection.wants_copy(self, i)),
             renumber(allocations.len(), |i| {
-                selection.in_time(allocations.start[i], allocations.end[i])
+                selection.in_time(allocations.process[i], allocations.start[i], allocations.end[i])
                     && selection.of_process(allocations.process[i])
                     && selection.on_lane(allocations.agent[i], allocations.stream[i])
             }),
             renumber(self.regions.len(), |i| {
-                selection.in_time(self.regions.start[i], self.regions.end[i])
+                selection.in_time(self.regions.process[i], self.regions.start[i], self.regions.end[i])
                     && selection.of_process(self.regions.process[i])
                     && selection.regions.has(i)
             }),
             renumber(samples.len(), |i| {
                 let dispatch = samples.dispatch[i].get().map(|dispatch| (samples.process[i], dispatch));
-                selection.in_time(samples.start[i], samples.end[i])
+                selection.in_time(samples.process[i], samples.start[i], samples.end[i])
                     && selection.of_process(samples.process[i])
                     && selection.on_lane(samples.agent[i], no_stream)
                     && dispatch.is_none_or(|dispatch| !other_dispatches.contains_key(&dispatch))
             }),
             renumber(syncs.len(), |i| {
-                selection.in_time(syncs.start[i], syncs.end[i])
+                selection.in_time(syncs.process[i], syncs.start[i], syncs.end[i])
                     && selection.of_process(syncs.process[i])
                     && (selection.streams.has_or_none(syncs.stream[i].get())
                         || (syncs.waits_for[i].is_some()

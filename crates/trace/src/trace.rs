@@ -200,7 +200,8 @@ impl Trace {
         assess::assess(self);
     }
 
-    fn sort(&mut self) {
+    /// Puts every table in the order of time, carrying references along.
+    pub(crate) fn sort(&mut self) {
         macro_rules! by_time {
             ($table:ident, $kind:expr) => {
                 if let Some(order) = time_order(&self.$table.start, &self.$table.end) {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::Ns;
+use crate::ids::ProcessId;
 use crate::trace::Trace;
 
 /// A point in time as a person gives it.
@@ -166,28 +167,64 @@ impl Window {
     }
 }
 
+/// The time that is wanted of each process: recordings on different clocks have windows of their own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Windows {
+    /// All time.
+    #[default]
+    All,
+    /// The same window for all.
+    One(Window),
+    /// One per process, by its number; a row of no process belongs to whichever window holds it.
+    PerProcess(Vec<Window>),
+}
+
+impl Windows {
+    /// Whether a row of a process belongs to its window.
+    pub fn hold(&self, process: ProcessId, start: Ns, end: Ns) -> bool {
+        match self {
+            Windows::All => true,
+            Windows::One(window) => window.holds(start, end),
+            Windows::PerProcess(windows) => match process.get().and_then(|process| windows.get(process)) {
+                Some(window) => window.holds(start, end),
+                None => windows.iter().any(|window| window.holds(start, end)),
+            },
+        }
+    }
+}
+
 impl Trace {
     /// First and last nanosecond that shares and times of a window count from: of all rows but Python frames,
     /// which most commands do not read, so that one window means the same to every command.
     pub fn bounds(&self) -> Option<(Ns, Ns)> {
+        self.bounds_of(|_| true)
+    }
+
+    /// The same, of the rows of some processes.
+    pub fn bounds_of(&self, wanted: impl Fn(ProcessId) -> bool) -> Option<(Ns, Ns)> {
         let frames = self.strings.find("python_function");
         let mut bounds: Option<(Ns, Ns)> = None;
-        let mut cover = |start: &[Ns], end: &[Ns], skip: &dyn Fn(usize) -> bool| {
+        let mut cover = |start: &[Ns], end: &[Ns], process: &[ProcessId], skip: &dyn Fn(usize) -> bool| {
             for (row, (&start, &end)) in start.iter().zip(end).enumerate() {
-                if !skip(row) {
+                if wanted(process[row]) && !skip(row) {
                     let (first, last) = bounds.unwrap_or((start.min(end), start.max(end)));
                     bounds = Some((first.min(start).min(end), last.max(start).max(end)));
                 }
             }
         };
         let never = |_: usize| false;
-        cover(&self.kernels.start, &self.kernels.end, &never);
-        cover(&self.memory_copies.start, &self.memory_copies.end, &never);
-        cover(&self.memory_allocations.start, &self.memory_allocations.end, &never);
-        cover(&self.samples.start, &self.samples.end, &never);
-        cover(&self.syncs.start, &self.syncs.end, &never);
+        cover(&self.kernels.start, &self.kernels.end, &self.kernels.process, &never);
+        cover(&self.memory_copies.start, &self.memory_copies.end, &self.memory_copies.process, &never);
+        cover(
+            &self.memory_allocations.start,
+            &self.memory_allocations.end,
+            &self.memory_allocations.process,
+            &never,
+        );
+        cover(&self.samples.start, &self.samples.end, &self.samples.process, &never);
+        cover(&self.syncs.start, &self.syncs.end, &self.syncs.process, &never);
         let is_frame = |row: usize| frames == Some(self.regions.category[row]);
-        cover(&self.regions.start, &self.regions.end, &is_frame);
+        cover(&self.regions.start, &self.regions.end, &self.regions.process, &is_frame);
         bounds
     }
 }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use rocm_perf_trace::{
     AgentId, Arg, Collective, Counter, Kernel, MemoryAllocation, MemoryCopy, OptI64, Process, ProcessId,
     Region, RowRef, Sample, Selection, Source, Status, Stream, StreamId, Subset, Sync, Table, Trace, Window,
+    Windows,
 };
 
 /// One row of any table, with a name of its own.
@@ -194,10 +195,11 @@ fn choice() -> impl Strategy<Value = Choice> {
 
 impl Choice {
     fn selection(&self) -> Selection {
-        let window = self.window.map(|(start, end, overlapping)| Window { start, end, overlapping });
+        let one = |(start, end, overlapping)| Windows::One(Window { start, end, overlapping });
+        let windows = self.window.map_or(Windows::All, one);
         Selection {
             label: "a part".into(),
-            window,
+            windows,
             processes: chosen(&self.processes),
             agents: chosen(&self.agents),
             streams: chosen(&self.streams),
@@ -271,7 +273,7 @@ fn the_share_and_lost_launches_are_said() {
     let mut trace = trace(&[call, kernel_row(10, 10, 1), kernel_row(40, 30, 0)]);
     let selection = Selection {
         label: "window 10 ns–30 ns".into(),
-        window: Some(Window { start: 10, end: 30, overlapping: false }),
+        windows: Windows::One(Window { start: 10, end: 30, overlapping: false }),
         ..Selection::default()
     };
     let kept = trace.restrict(&selection);

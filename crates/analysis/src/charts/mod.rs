@@ -13,7 +13,9 @@ use report::Chart;
 use trace::{RowRef, Trace};
 
 use model::classify::Classes;
-use model::lanes::{Lane, lanes};
+use model::lanes::{Lane, lanes_of};
+use model::recordings::{Recordings, SideBySide};
+use model::work::GpuWork;
 
 use palette::Palette;
 
@@ -23,6 +25,9 @@ struct Gpu<'a> {
     classes: &'a Classes,
     lanes: Vec<Lane>,
     palette: Palette,
+    /// How recordings on several clocks are drawn together.
+    clocks: Option<SideBySide>,
+    recordings: Recordings,
     stage_of: Option<&'a dyn Fn(RowRef) -> &'static str>,
 }
 
@@ -32,9 +37,11 @@ pub fn charts(
     classes: &Classes,
     stage_of: Option<&dyn Fn(RowRef) -> &'static str>,
 ) -> Vec<Chart> {
-    let lanes = lanes(trace, classes);
+    let recordings = Recordings::of(trace);
+    let lanes = lanes_of(&GpuWork::of_ranks(trace, classes, &recordings));
+    let clocks = recordings.side_by_side(trace);
     let palette = Palette::of(trace, classes, &lanes);
-    let gpu = Gpu { trace, classes, lanes, palette, stage_of };
+    let gpu = Gpu { trace, classes, lanes, palette, clocks, recordings, stage_of };
     let charts = [
         timeline::chart(&gpu),
         kernels::chart(&gpu),
@@ -52,6 +59,14 @@ impl Gpu<'_> {
         self.classes
             .of_row(self.trace, row)
             .map_or(self.palette.rest(), |class| self.palette.kind(class.category))
+    }
+
+    /// The start of a lane's clock: of the first GPU work of all on that clock.
+    fn clock_start(&self, lane: &Lane) -> Option<i64> {
+        let domain = |lane: &Lane| lane.recording.map(|recording| self.recordings.domain_of(recording));
+        let on_clock = |other: &&Lane| self.clocks.is_none() || domain(other) == domain(lane);
+        let rows = self.lanes.iter().filter(on_clock).flat_map(|lane| &lane.rows);
+        rows.map(|row| row.work.start).min()
     }
 
     /// Time of all GPU work.

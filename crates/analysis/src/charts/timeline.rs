@@ -17,18 +17,17 @@ const EXACT: usize = 400;
 const SLOTS: (usize, usize) = (360, 180);
 
 pub fn chart(gpu: &Gpu) -> Option<Chart> {
-    let times = || gpu.lanes.iter().flat_map(|lane| &lane.rows).map(|row| row.work);
-    let (start, end) = (times().map(|work| work.start).min()?, times().map(|work| work.end).max()?);
-    if end <= start {
-        return None;
-    }
+    // Each clock is drawn from its own start, all as long as the longest.
+    let starts: Vec<i64> = gpu.lanes.iter().map(|lane| gpu.clock_start(lane)).collect::<Option<_>>()?;
+    let length = |(lane, start): (&Lane, &i64)| lane.rows.iter().map(|row| row.work.end - start).max();
+    let length = gpu.lanes.iter().zip(&starts).filter_map(length).max().filter(|length| *length > 0)?;
     let shown = &gpu.lanes[..gpu.lanes.len().min(STRIPS)];
     let slots = if shown.len() > 2 { SLOTS.1 } else { SLOTS.0 };
     let mut summed_up = false;
-    let strips = shown.iter().map(|lane| {
+    let strips = shown.iter().zip(&starts).map(|(lane, &start)| {
         let spans = exact(gpu, lane, start).unwrap_or_else(|| {
             summed_up = true;
-            summed(gpu, lane, (start, end), slots)
+            summed(gpu, lane, (start, start + length), slots)
         });
         Strip { label: lane.label.clone(), spans }
     });
@@ -48,8 +47,11 @@ pub fn chart(gpu: &Gpu) -> Option<Chart> {
     if gpu.lanes.len() > STRIPS {
         description.push_str(&format!(" The first {STRIPS} of {} GPUs.", gpu.lanes.len()));
     }
+    if let Some(clocks) = &gpu.clocks {
+        description.push_str(&format!(" {}.", clocks.note()));
+    }
     let chart = Chart::new("timeline", "GPU timeline", Mark::Lanes(Lanes { series, lanes }));
-    let x = Axis::of(Unit::Ns).labelled("time since the first GPU work").between(0.0, (end - start) as f64);
+    let x = Axis::of(Unit::Ns).labelled("time since the first GPU work").between(0.0, length as f64);
     Some(chart.with_description(description).with_x(x))
 }
 

@@ -11,6 +11,7 @@
 //! Cost: the idle accounts, one graph of the run, and one propagation per candidate.
 
 mod facts;
+mod next_steps;
 mod overlaps;
 mod propagated;
 mod rule;
@@ -98,6 +99,7 @@ pub fn compute_with_graph<'a>(context: &'a Run<'a>, only: &[String]) -> (Explain
     without_shared_time(&mut findings);
     rank(&mut findings);
     let (accounts, scenarios, engine) = facts.finish();
+    next_steps::add(&mut findings, &scenarios, context.trace);
     (Explained { judgements, findings, scenarios, accounts }, engine)
 }
 
@@ -167,8 +169,8 @@ fn rules_in_a_line(judgements: &[Judgement]) -> String {
 }
 
 /// [`compute`] and [`present`] in one.
-pub fn explain(context: &Run, only: &[String]) -> Report {
-    present(context, &compute(context, only), &VerdictOptions::default())
+pub fn explain(context: &Run, only: &[String], options: &VerdictOptions) -> Report {
+    present(context, &compute(context, only), options)
 }
 
 /// Name of the table of rules.

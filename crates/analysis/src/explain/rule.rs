@@ -82,7 +82,7 @@ impl Draft {
             gain_gpu_ns: Some(gpu),
             gain_host_ns: Some(gain - gpu),
             recommendation: worded(&self.recommendation),
-            next: String::new(),
+            ..Finding::default()
         })
     }
 }

@@ -27,6 +27,19 @@ pub enum FilterError {
         /// Of the trace.
         bounds: (Ns, Ns),
     },
+    /// A moment of the clock, of recordings that have several.
+    #[error(
+        "{at} ns is a moment of one clock, and these recordings have {clocks} that are not aligned ({})",
+        listed_clocks(recordings, *clocks)
+    )]
+    SeveralClocks {
+        /// Asked for.
+        at: Ns,
+        /// How many clocks there are.
+        clocks: usize,
+        /// One recording of each of the first clocks.
+        recordings: Vec<String>,
+    },
     /// No region or sample of that name.
     #[error("there is no region or sample named `{name}`")]
     NoMarker {
@@ -85,6 +98,11 @@ fn listed_ns(starts: &[Ns]) -> String {
     starts.iter().map(|ns| format!("{ns} ns")).collect::<Vec<_>>().join(", ")
 }
 
+fn listed_clocks(recordings: &[String], clocks: usize) -> String {
+    let more = if recordings.len() < clocks { ", …" } else { "" };
+    format!("{}{more}", recordings.join(", "))
+}
+
 fn quoted(names: &[String]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
@@ -96,6 +114,7 @@ impl FilterError {
             FilterError::NoMarker { near, .. } if !near.is_empty() => {
                 Some(format!("the nearest names are {}", quoted(near)).into())
             }
+            FilterError::SeveralClocks { .. } => Some(Remedy::OneClock),
             FilterError::SeveralMarkers { .. } => Some(Remedy::OneMarker),
             FilterError::NoKernel { pattern, other_case, .. } if !other_case.is_empty() => {
                 Some(format!("`(?i){pattern}` matches {}", quoted(other_case)).into())

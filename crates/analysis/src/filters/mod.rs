@@ -13,11 +13,12 @@ mod choices;
 mod error;
 mod frequent;
 mod markers;
+mod windows;
 
 pub use error::FilterError;
 
 use regex::Regex;
-use trace::{Kept, Moment, Needs, Ns, Selection, Subset, Trace, Window};
+use trace::{Kept, Moment, Needs, Selection, Trace};
 
 use model::classify::Classifier;
 use model::stages::{Stage, StagePatterns};
@@ -119,10 +120,10 @@ impl Filters {
         classifier: &dyn Fn() -> Classifier,
     ) -> Result<Selection, FilterError> {
         let processes = choices::processes(self, trace)?;
-        let window = self.window(trace, &processes)?;
+        let (windows, clocks) = windows::find(self, trace, &processes)?;
         let mut selection = Selection {
-            label: self.label(),
-            window,
+            label: self.label(clocks),
+            windows,
             processes,
             agents: choices::agents(self, trace)?,
             streams: choices::streams(self, trace)?,
@@ -133,31 +134,6 @@ impl Filters {
         choices::stages(self, trace, &mut selection)?;
         self.check_something_left(trace, &selection)?;
         Ok(selection)
-    }
-
-    fn window(&self, trace: &Trace, processes: &Subset) -> Result<Option<Window>, FilterError> {
-        if !self.has_window() {
-            return Ok(None);
-        }
-        let bounds = trace.bounds().ok_or(FilterError::NoTime)?;
-        let resolve = |edge: &Option<Edge>, whole: Ns, of_marker: fn((Ns, Ns)) -> Ns| match edge {
-            None => Ok(whole),
-            Some(Edge::At(moment)) => Ok(moment.resolve(bounds)),
-            Some(Edge::Marker(name)) => markers::find(trace, name, processes).map(of_marker),
-        };
-        let start = resolve(&self.start, bounds.0, |marker| marker.0)?;
-        let end = resolve(&self.end, bounds.1, |marker| marker.1)?;
-        if end < start && self.start.is_some() && self.end.is_some() {
-            return Err(FilterError::EndBeforeStart { start, end });
-        }
-        let outside = |edge, at| FilterError::OutsideTrace { edge, at, bounds };
-        if start > bounds.1 {
-            return Err(outside("starts", start));
-        }
-        if end < bounds.0 {
-            return Err(outside("ends", end));
-        }
-        Ok(Some(Window { start, end, overlapping: self.overlapping }))
     }
 
     /// Each filter alone matches something by now; together they may not.
@@ -173,7 +149,7 @@ impl Filters {
     }
 
     /// What was asked for, in words.
-    fn label(&self) -> String {
+    fn label(&self, clocks: usize) -> String {
         let mut parts = Vec::new();
         if self.has_window() {
             let shown = |edge: &Option<Edge>, whole: &str| match edge {
@@ -182,8 +158,9 @@ impl Filters {
                 Some(Edge::Marker(name)) => format!("`{name}`"),
             };
             let touching = if self.overlapping { " (with what overlaps it)" } else { "" };
+            let each = if clocks > 1 { format!(" of each of {clocks} clocks") } else { String::new() };
             parts.push(format!(
-                "window {}–{}{touching}",
+                "window {}–{}{each}{touching}",
                 shown(&self.start, "start"),
                 shown(&self.end, "end")
             ));

@@ -134,6 +134,7 @@ impl FuseOpportunity {
             gain_host_ns: Some(self.gain_host_ns),
             key: format!("{}:{}:{}", self.rule, self.pattern, self.stage.name()),
             recommendation: format!("use {}; {}", self.fused_path, self.switch),
+            next_step: Some(report::NextStep::Explain),
             ..Finding::default()
         }
     }

@@ -142,6 +142,7 @@ impl OverlapOpportunity {
             evidence,
             gain_ceiling_ns: Some(self.gain_ceiling_ns),
             recommendation: format!("{}: {}", self.recommendation, self.risk_reason),
+            next_step: Some(report::NextStep::CriticalPath),
             ..Finding::default()
         })
     }

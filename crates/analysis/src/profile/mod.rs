@@ -13,9 +13,12 @@ use crate::att;
 use crate::base;
 use crate::bottleneck::{Figures, KernelFigures, bottlenecks, kernel_figures, put_workgroups};
 use crate::critical_path::{CriticalPathOptions, critical_path, critical_path_needs};
+use crate::idle;
 use crate::occupancy::{OccupancyOptions, occupancy, occupancy_needs, resources};
 use crate::roofline::{RooflineOptions, roofline, roofline_needs};
 use crate::stability::{RunTimes, Stability, stability_tables};
+use crate::verdict::{self, VerdictOptions};
+use model::Run;
 use model::classify::Classifier;
 use stats::percent;
 
@@ -67,9 +70,10 @@ fn union(mut needs: Needs, other: &Needs) -> Needs {
 const ATT_TABLES: [&str; 2] = ["stalls", "instructions"];
 
 /// Everything about a program in one report.
-pub fn profile_report(profiled: &Profiled) -> Report {
+pub fn profile_report(profiled: &Profiled, options: &VerdictOptions) -> Report {
     let Profiled { runs, timing, counters, thread_traces, traced, code } = *profiled;
     let mut report = base::report("profile", timing);
+    report.verdict = verdict_on(timing, options);
     let mut kernels = figures(timing, counters, thread_traces);
     let totals: Vec<f64> = runs.iter().map(|run| run.kernels_ns as f64).collect();
     let stability = Stability::of(&totals);
@@ -122,6 +126,13 @@ pub fn profile_report(profiled: &Profiled) -> Report {
     };
     report.result = Some(result::result(&parts));
     report
+}
+
+/// The verdict on the timing run that stands for all.
+fn verdict_on(timing: &Trace, options: &VerdictOptions) -> Option<report::Verdict> {
+    let run = Run::new(timing, None, &Classifier::builtin(), 0.0).ok()?;
+    let accounts = idle::compute(timing, &run.classes);
+    Some(verdict::compute(&run, &accounts, &[], options))
 }
 
 /// Whether two sources mean the same kernel: one may have its name mangled.

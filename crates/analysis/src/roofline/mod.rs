@@ -27,6 +27,8 @@ use trace::{ArgNeeds, Needs, Trace};
 
 use crate::base;
 use crate::bottleneck::kernel_figures_where;
+use model::recordings::Recordings;
+use modelled::Modelled;
 
 pub use device::{BadPeaks, PeakSource, RooflineOptions};
 pub use formulas::roofline_counters;
@@ -58,13 +60,42 @@ pub fn roofline_counter_report(arch: &Arch) -> Report {
 
 /// Where the kernels of a trace stand under the roofs of its GPU.
 pub fn roofline(trace: &Trace, options: &RooflineOptions) -> Report {
+    // Without a mapping trace nothing can fail to fit.
+    placed(trace, options, modelled_ops(trace, None).unwrap_or_default())
+}
+
+/// The same, where a capture or graph-off trace tells the ops and shapes of replayed graphs.
+pub fn roofline_with_mapping(
+    trace: &Trace,
+    mapping: &Trace,
+    options: &RooflineOptions,
+) -> Result<Report, model::attribution::Error> {
+    Ok(placed(trace, options, modelled_ops(trace, Some(mapping))?))
+}
+
+/// A run with counters beside one without tells what was measured, not what is modelled.
+fn modelled_ops(trace: &Trace, mapping: Option<&Trace>) -> Result<Modelled, model::attribution::Error> {
+    let counted = counted_sources(trace);
+    let beside = counted.contains(&true) && counted.contains(&false);
+    // Kernels of captures tell where those of the run come from; they are not part of it.
+    let recordings = Recordings::of(trace);
+    modelled::modelled(trace, mapping, |row| {
+        recordings.counts(trace.kernels.process[row])
+            && (!beside || joined::source_of(trace, row).is_none_or(|source| !counted[source]))
+    })
+}
+
+fn placed(trace: &Trace, options: &RooflineOptions, models: Modelled) -> Report {
     let mut report = base::report("roofline", trace);
     let device = device::of(trace, options);
     let counted = counted_sources(trace);
     let any_counted = counted.contains(&true);
     // Beside a run with counters, kernels of one without would add time and no counts.
-    let measured =
-        |row: usize| !any_counted || joined::source_of(trace, row).is_none_or(|source| counted[source]);
+    let recordings = Recordings::of(trace);
+    let measured = |row: usize| {
+        recordings.counts(trace.kernels.process[row])
+            && (!any_counted || joined::source_of(trace, row).is_none_or(|source| counted[source]))
+    };
     let kernels: Vec<tables::Row> = kernel_figures_where(trace, measured)
         .into_iter()
         .map(|kernel| {
@@ -74,11 +105,6 @@ pub fn roofline(trace: &Trace, options: &RooflineOptions) -> Report {
             tables::Row { name: kernel.name, dispatches, total_ns: kernel.total_ns, work, placed }
         })
         .collect();
-    // A run with counters beside one without tells what was measured, not what is modelled.
-    let beside = any_counted && counted.contains(&false);
-    let models = modelled::modelled(trace, |row| {
-        !beside || joined::source_of(trace, row).is_none_or(|source| !counted[source])
-    });
     let joined = (any_counted && !models.ops.is_empty()).then(|| joined::join(trace, &models, &device.arch));
     report.tables = vec![
         tables::kernels(&kernels),

@@ -7,7 +7,7 @@ use trace::{Map, RowRef, StrId, Table, Trace};
 
 use super::op_model::{Model, Unmodelled, model};
 use super::place::Work;
-use model::attribution::{Attribution, Forest, GpuRows, IdIndex, Source, attribute};
+use model::attribution::{Attribution, Error, Forest, GpuRows, IdIndex, Site, Source, attribute};
 
 /// One op with inputs of one shape.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +37,7 @@ pub(super) struct Coverage {
     pub no_model: Part,
     /// Shapes, types or values that its model takes are not recorded.
     pub not_recorded: Part,
-    /// Replayed from a graph: one call in the trace stands for many replays.
+    /// Replayed from a graph, and no capture tells its op and shapes.
     pub replayed: Part,
     /// Not linked to an op.
     pub no_op: Part,
@@ -59,21 +59,29 @@ pub(super) struct Modelled {
     pub of_kernel: Vec<Option<usize>>,
 }
 
-/// Models the ops behind those kernels that are wanted.
-pub(super) fn modelled(trace: &Trace, wanted: impl Fn(usize) -> bool) -> Modelled {
-    let shapes = trace.strings.find("Input Dims");
-    if trace.args.is_empty() || shapes.is_none() {
-        return Modelled::default();
+/// Models the ops behind those kernels that are wanted; a capture tells the ops and shapes of replayed graphs.
+pub(super) fn modelled(
+    trace: &Trace,
+    mapping: Option<&Trace>,
+    wanted: impl Fn(usize) -> bool,
+) -> Result<Modelled, Error> {
+    let has_shapes = |trace: &Trace| !trace.args.is_empty() && trace.strings.find("Input Dims").is_some();
+    if !has_shapes(trace) && !mapping.is_some_and(has_shapes) {
+        return Ok(Modelled::default());
     }
-    let Ok(attribution) = attribute(trace, None) else { return Modelled::default() };
-    let mut judge = Judge::new(trace);
-    let mut owners = judge.owners(&attribution);
+    let attribution = match (attribute(trace, mapping), mapping) {
+        (Ok(attribution), _) => attribution,
+        (Err(error), Some(_)) => return Err(error),
+        (Err(_), None) => return Ok(Modelled::default()),
+    };
+    let mut judge = Judge::new(trace, &attribution);
+    let mut owners = judge.owners();
     owners
         .iter_mut()
         .enumerate()
         .filter(|(row, _)| !wanted(*row))
         .for_each(|(_, owner)| *owner = Owner::Unwanted);
-    gather(trace, &judge, &owners)
+    Ok(gather(trace, &judge, &owners))
 }
 
 /// Whose a kernel is.
@@ -83,6 +91,10 @@ enum Owner {
     Model(usize, usize),
     /// The op at this row has none.
     Without(Unmodelled, usize),
+    /// The model with this number, of an op of a replayed graph.
+    Replay(usize),
+    /// The captured op of this name (a text of the attribution) has none.
+    ReplayWithout(Unmodelled, StrId),
     Replayed,
     NoOp,
     Unwanted,
@@ -91,41 +103,46 @@ enum Owner {
 /// Models by op, each distinct combination of inputs judged once.
 struct Judge<'a> {
     trace: &'a Trace,
+    attribution: &'a Attribution,
     forest: Forest,
     ops: IdIndex,
     category: Option<StrId>,
     keys: [Option<StrId>; 3],
     judged: Map<[StrId; 4], Result<usize, Unmodelled>>,
-    models: Vec<(StrId, Model)>,
+    /// The same for ops of captures, whose texts are the attribution's.
+    judged_captured: Map<[StrId; 3], Result<usize, Unmodelled>>,
+    models: Vec<(String, Model)>,
 }
 
 impl<'a> Judge<'a> {
-    fn new(trace: &'a Trace) -> Self {
+    fn new(trace: &'a Trace, attribution: &'a Attribution) -> Self {
         let category = trace.strings.find("cpu_op");
         let categories = trace.regions.category.iter().enumerate();
         let ops: Vec<u32> =
             categories.filter(|(_, c)| Some(**c) == category).map(|(row, _)| row as u32).collect();
         Self {
             trace,
+            attribution,
             forest: Forest::of(&trace.regions, &trace.strings),
             ops: IdIndex::of(trace, &ops),
             category,
             keys: ["Input Dims", "Input type", "Concrete Inputs"].map(|key| trace.strings.find(key)),
             judged: Map::default(),
+            judged_captured: Map::default(),
             models: Vec::new(),
         }
     }
 
     /// The owner of each kernel: the innermost op that has a model, and whose parts have none of their own.
-    fn owners(&mut self, attribution: &Attribution) -> Vec<Owner> {
-        let trace = self.trace;
+    fn owners(&mut self) -> Vec<Owner> {
+        let (trace, attribution) = (self.trace, self.attribution);
         let rows = GpuRows::of(trace);
         let mut owners = Vec::with_capacity(trace.kernels.len());
         // Ops around one that is modelled already: their models would count its work again.
         let mut around: HashSet<usize> = HashSet::new();
         for kernel in 0..trace.kernels.len() {
-            let source = attribution.site(RowRef::new(Table::Kernels, kernel)).source;
-            let owner = match source {
+            let site = *attribution.site(RowRef::new(Table::Kernels, kernel));
+            let owner = match site.source {
                 Source::Eager => match self.op_of(kernel, &rows) {
                     Some(op) => match self.judge(op) {
                         Ok(model) => {
@@ -137,6 +154,12 @@ impl<'a> Judge<'a> {
                     None => Owner::NoOp,
                 },
                 Source::None => Owner::NoOp,
+                Source::CaptureJoin | Source::MappingTrace if !site.cpu_op.is_empty() => {
+                    match self.judge_captured(&site) {
+                        Ok(model) => Owner::Replay(model),
+                        Err(why) => Owner::ReplayWithout(why, site.cpu_op),
+                    }
+                }
                 Source::GraphLaunch | Source::CaptureJoin | Source::MappingTrace => Owner::Replayed,
             };
             owners.push(owner);
@@ -186,60 +209,95 @@ impl<'a> Judge<'a> {
         *self.judged.entry([name, dims, types, values]).or_insert_with(|| {
             let text = |id| trace.strings.get(id);
             let found = model(text(name), text(dims), text(types), text(values))?;
-            // Inputs that differ in what does not matter give one model.
-            let known = models.iter().position(|(op, model)| *op == name && *model == found);
-            Ok(known.unwrap_or_else(|| {
-                models.push((name, found));
-                models.len() - 1
-            }))
+            Ok(number_of(models, text(name), found))
         })
     }
+
+    /// The model of an op that a capture tells of.
+    fn judge_captured(&mut self, site: &Site) -> Result<usize, Unmodelled> {
+        let (attribution, models) = (self.attribution, &mut self.models);
+        let key = [site.cpu_op, site.input_dims, site.input_types];
+        *self.judged_captured.entry(key).or_insert_with(|| {
+            let [name, dims, types] = key.map(|id| attribution.text(id));
+            Ok(number_of(models, name, model(name, dims, types, "")?))
+        })
+    }
+}
+
+/// The number of a model. Inputs that differ in what does not matter give one.
+fn number_of(models: &mut Vec<(String, Model)>, name: &str, found: Model) -> usize {
+    let known = models.iter().position(|(op, model)| op == name && *model == found);
+    known.unwrap_or_else(|| {
+        models.push((name.to_string(), found));
+        models.len() - 1
+    })
 }
 
 /// What belongs to one model.
 #[derive(Default)]
 struct Tally {
     calls: HashSet<usize>,
+    /// Replayed kernels by name. An op may launch several: it ran as often as the one that ran most often.
+    replayed: Map<StrId, usize>,
     total_ns: i64,
     kernels: Map<StrId, i64>,
+}
+
+impl Tally {
+    fn calls(&self) -> usize {
+        self.calls.len() + self.replayed.values().copied().max().unwrap_or(0)
+    }
+
+    fn add(&mut self, kernel: StrId, time: i64) {
+        self.total_ns += time;
+        *self.kernels.entry(kernel).or_default() += time;
+    }
 }
 
 fn gather(trace: &Trace, judge: &Judge, owners: &[Owner]) -> Modelled {
     let mut tallies: Vec<Tally> = Vec::new();
     tallies.resize_with(judge.models.len(), Tally::default);
     let mut coverage = Coverage::default();
-    let mut examples: [BTreeMap<StrId, i64>; 4] = Default::default();
+    let mut examples: [BTreeMap<&str, i64>; 4] = Default::default();
     for (kernel, owner) in owners.iter().enumerate() {
         let time = trace.kernels.end[kernel] - trace.kernels.start[kernel];
         let name = trace.kernels.name[kernel];
-        let (part, at, example) = match *owner {
+        let text = |name: StrId| trace.strings.get(name);
+        let (why, example) = match *owner {
             Owner::Model(model, call) => {
-                let tally = &mut tallies[model];
-                tally.calls.insert(call);
-                tally.total_ns += time;
-                *tally.kernels.entry(name).or_default() += time;
+                tallies[model].calls.insert(call);
+                tallies[model].add(name, time);
                 coverage.modelled.total_ns += time;
                 continue;
             }
-            Owner::Without(Unmodelled::NoRule, op) => (&mut coverage.no_model, 0, trace.regions.name[op]),
-            Owner::Without(Unmodelled::NotRecorded, op) => {
-                (&mut coverage.not_recorded, 1, trace.regions.name[op])
+            Owner::Replay(model) => {
+                *tallies[model].replayed.entry(name).or_default() += 1;
+                tallies[model].add(name, time);
+                coverage.modelled.total_ns += time;
+                continue;
             }
-            Owner::Replayed => (&mut coverage.replayed, 2, name),
-            Owner::NoOp => (&mut coverage.no_op, 3, name),
+            Owner::Without(why, op) => (Some(why), text(trace.regions.name[op])),
+            Owner::ReplayWithout(why, op) => (Some(why), judge.attribution.text(op)),
+            Owner::Replayed | Owner::NoOp => (None, text(name)),
             Owner::Unwanted => continue,
+        };
+        let (part, at) = match why {
+            Some(Unmodelled::NoRule) => (&mut coverage.no_model, 0),
+            Some(Unmodelled::NotRecorded) => (&mut coverage.not_recorded, 1),
+            None if *owner == Owner::Replayed => (&mut coverage.replayed, 2),
+            None => (&mut coverage.no_op, 3),
         };
         part.total_ns += time;
         *examples[at].entry(example).or_default() += time;
     }
-    let [no_model, not_recorded, replayed, no_op] = examples.map(|names| most(trace, names));
+    let [no_model, not_recorded, replayed, no_op] = examples.map(most);
     coverage.no_model.examples = no_model;
     coverage.not_recorded.examples = not_recorded;
     coverage.replayed.examples = replayed;
     coverage.no_op.examples = no_op;
 
-    let mut order: Vec<usize> = (0..tallies.len()).filter(|&at| !tallies[at].calls.is_empty()).collect();
-    let key = |at: usize| (trace.strings.get(judge.models[at].0), &judge.models[at].1.shapes);
+    let mut order: Vec<usize> = (0..tallies.len()).filter(|&at| tallies[at].calls() > 0).collect();
+    let key = |at: usize| (&judge.models[at].0, &judge.models[at].1.shapes);
     order.sort_by(|&a, &b| tallies[b].total_ns.cmp(&tallies[a].total_ns).then_with(|| key(a).cmp(&key(b))));
     let mut place = vec![None; tallies.len()];
     let mut ops = Vec::new();
@@ -249,16 +307,16 @@ fn gather(trace: &Trace, judge: &Judge, owners: &[Owner]) -> Modelled {
         let by_time = |&(&name, &time): &(&StrId, &i64)| (time, std::cmp::Reverse(name));
         let kernel = tally.kernels.iter().max_by_key(by_time).map(|(&name, _)| name);
         ops.push(Op {
-            name: trace.strings.get(*name).to_owned(),
+            name: name.clone(),
             model: model.clone(),
-            calls: tally.calls.len() as i64,
+            calls: tally.calls() as i64,
             total_ns: tally.total_ns,
             kernel: kernel.map_or(String::new(), |name| trace.strings.get(name).to_owned()),
-            work: model.work(tally.calls.len() as f64),
+            work: model.work(tally.calls() as f64),
         });
     }
     let of = |owner: &Owner| match owner {
-        Owner::Model(model, _) => place[*model],
+        Owner::Model(model, _) | Owner::Replay(model) => place[*model],
         _ => None,
     };
     Modelled { ops, coverage, of_kernel: owners.iter().map(of).collect() }
@@ -267,9 +325,8 @@ fn gather(trace: &Trace, judge: &Judge, owners: &[Owner]) -> Modelled {
 /// Names that are shown of a part that is not modelled.
 const EXAMPLES: usize = 3;
 
-fn most(trace: &Trace, names: BTreeMap<StrId, i64>) -> Vec<String> {
-    let mut names: Vec<(&str, i64)> =
-        names.into_iter().map(|(name, time)| (trace.strings.get(name), time)).collect();
+fn most(names: BTreeMap<&str, i64>) -> Vec<String> {
+    let mut names: Vec<(&str, i64)> = names.into_iter().collect();
     names.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
     names.into_iter().take(EXAMPLES).map(|(name, _)| model::names::display_name(name)).collect()
 }

@@ -172,6 +172,7 @@ pub(super) fn findings(modelled: &Modelled, joined: &Joined, ceilings: &Peaks) -
                 // Only what is bound by it becomes faster with less of it.
                 gain_ceiling_ns: binds.then(|| (op.total_ns as f64 * (1.0 - 1.0 / ratio)) as i64),
                 recommendation: advice.into(),
+                next_step: Some(report::NextStep::Bottleneck(op.kernel.clone())),
                 ..Finding::default()
             });
         }
@@ -222,7 +223,7 @@ pub(super) fn notes(coverage: &Coverage, joined: Option<&Joined>) -> Vec<String>
     }
     if coverage.replayed.total_ns > 0 {
         notes.push(format!(
-            "{:.3} ms of kernel time ({:.1} %) are not modelled because they were replayed from a graph: one call in the trace stands for many replays",
+            "{:.3} ms of kernel time ({:.1} %) are not modelled because they were replayed from a graph and no capture tells their ops and shapes",
             coverage.replayed.total_ns as f64 / 1e6,
             percent(coverage.replayed.total_ns, whole)
         ));

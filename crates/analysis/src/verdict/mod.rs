@@ -13,7 +13,7 @@ use crate::fuse::Program;
 use crate::idle::{Cause, GpuAccount, IdleAccounts, Piece};
 use crate::triage::{Architecture, TARGET_ARCH};
 use model::Run;
-use model::classify::{Category, Classes, Kind};
+use model::classify::{Category, Classes};
 use model::lanes::{Bucket, lanes};
 use model::names;
 use stats::percent;
@@ -87,7 +87,7 @@ fn facts(trace: &Trace, options: &VerdictOptions) -> Verdict {
     Verdict {
         architecture: architecture.observed.clone(),
         product: product(trace),
-        arch_match: report::ArchMatch { status: matched.name().into(), reason },
+        arch_match: report::ArchMatch { status: matched.name().into(), target: target.into(), reason },
         why_not: failed.map(|check| check.message.clone()).collect(),
         ..Verdict::default()
     }
@@ -201,11 +201,15 @@ fn missing(trace: &Trace, accounts: &IdleAccounts) -> i64 {
 /// What has most of the time: kernels of a category, copies, or a cause of idle time.
 fn largest_cost(trace: &Trace, classes: &Classes, accounts: &IdleAccounts, total: i64) -> Option<Cost> {
     let mut costs: Map<String, i64> = Map::default();
-    let mut by_name: Map<(trace::StrId, bool), i64> = Map::default();
+    // A kernel's name may be of several categories.
+    let mut by_name: Map<(trace::StrId, Option<Category>), i64> = Map::default();
     for row in accounts.gpus.iter().flat_map(|gpu| &gpu.rows) {
         let key = match row.row.get() {
-            Some((trace::Table::Kernels, kernel)) => (trace.kernels.name[kernel], false),
-            Some((_, copy)) => (trace.memory_copies.name[copy], true),
+            Some((trace::Table::Kernels, kernel)) => {
+                let category = classes.of_row(trace, row.row).map(|class| class.category);
+                (trace.kernels.name[kernel], Some(category.unwrap_or(Category::Other)))
+            }
+            Some((_, copy)) => (trace.memory_copies.name[copy], None),
             None => continue,
         };
         *by_name.entry(key).or_default() += row.work.end - row.work.start;
@@ -214,14 +218,10 @@ fn largest_cost(trace: &Trace, classes: &Classes, accounts: &IdleAccounts, total
     let work: i64 = by_name.values().sum();
     let busy: i64 = accounts.gpus.iter().map(|gpu| gpu.busy).sum();
     let on_clock = |ns: i64| (i128::from(ns) * i128::from(busy) / i128::from(work.max(1))) as i64;
-    for ((name, is_copy), ns) in by_name {
-        let category = match is_copy {
-            true => None,
-            false => classes.get(name, Kind::Kernel).map(|class| class.category),
-        };
+    for ((name, category), ns) in by_name {
         let what = match category {
-            None if is_copy => format!("copies `{}`", trace.strings.get(name)),
-            None | Some(Category::Other) => {
+            None => format!("copies `{}`", trace.strings.get(name)),
+            Some(Category::Other) => {
                 format!("kernel `{}`", names::display_name(trace.strings.get(name)))
             }
             Some(category) => format!("{} kernels", category.name()),

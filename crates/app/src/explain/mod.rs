@@ -12,6 +12,7 @@ use report::Report;
 use trace::Needs;
 
 use self::sql_rules::SqlRule;
+use crate::causes::for_target;
 use crate::failure::Failure;
 use crate::input::{Input, one_run, read_mapping};
 use crate::observer::Observer;
@@ -27,6 +28,8 @@ pub struct ExplainRequest {
     pub rules: Vec<String>,
     /// The trace that tells where replayed kernels come from.
     pub mapping: Option<PathBuf>,
+    /// The architecture that the answer is for.
+    pub target_arch: Option<String>,
 }
 
 /// What is wrong with a run and what it could win.
@@ -46,7 +49,7 @@ pub fn explain(request: &ExplainRequest, observer: &dyn Observer) -> Result<Repo
         let context = Run::new(&trace, mapping.as_ref(), &Classifier::builtin(), 0.0)
             .map_err(|error| Failure::input(error.to_string()))?
             .with_stage_patterns(&request.input.filters.stage_patterns);
-        analysis::explain::explain(&context, &request.rules)
+        analysis::explain::explain(&context, &request.rules, &for_target(&request.target_arch))
     };
     if !asked.is_empty() {
         let session = Session::of_trace(trace).map_err(|error| Failure::input(error.to_string()))?;

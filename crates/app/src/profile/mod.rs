@@ -15,6 +15,7 @@ use files::process::{self, How, Job};
 use report::{Column, Note, Remedy, Report, Table, Unit, Value};
 use trace::{Needs, ThreadTrace, Trace};
 
+use crate::causes::for_target;
 use crate::failure::Failure;
 use crate::observer::{Observer, Told};
 use crate::stalls::thread_traces;
@@ -49,6 +50,8 @@ pub struct ProfileRequest {
     pub folder: Option<PathBuf>,
     /// Longest run.
     pub timeout: Option<Duration>,
+    /// The architecture that the answer is for.
+    pub target_arch: Option<String>,
 }
 
 impl ProfileRequest {
@@ -144,7 +147,7 @@ impl ProfileRequest {
             traced: self.thread_trace,
             code: Some(&code.contents).filter(|code| !code.kernels.is_empty()),
         };
-        let mut report = profile_report(&profiled);
+        let mut report = profile_report(&profiled, &for_target(&self.target_arch));
         if let Some(serde_json::Value::Object(result)) = &mut report.result {
             let paths: Vec<String> = run.traces.iter().map(|path| path.display().to_string()).collect();
             result.insert("databases".into(), serde_json::json!(paths));

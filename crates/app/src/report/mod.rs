@@ -14,7 +14,7 @@ use self::outline::Run;
 use crate::failure::Failure;
 use crate::input::{Input, only_rank, only_stage, without_rank_and_stage};
 use crate::observer::Observer;
-use crate::triage::{TriageRequest, triage};
+use crate::triage::{ProfileFacts, TriageRequest, triage};
 
 pub use self::files::{Look, Target, Theme};
 
@@ -33,6 +33,8 @@ pub struct ReportRequest {
     pub look: Look,
     /// The trace that tells where replayed kernels come from.
     pub mapping: Option<PathBuf>,
+    /// The architecture that the answer is for.
+    pub target_arch: Option<String>,
     /// Whether to replace files that are there.
     pub replace: bool,
 }
@@ -50,7 +52,7 @@ pub fn report(request: &ReportRequest, observer: &dyn Observer) -> Result<Writte
     let input = &request.input;
     let place = Place::new(&request.to, request.out.as_deref(), &input.paths, request.replace)?;
     place.check()?;
-    let run = Run::read(input, request.mapping.as_ref(), observer)?;
+    let run = Run::read(input, request.mapping.as_ref(), &request.target_arch, observer)?;
     let triage = match run.staged {
         true => {
             let request = TriageRequest {
@@ -58,6 +60,7 @@ pub fn report(request: &ReportRequest, observer: &dyn Observer) -> Result<Writte
                 rank: only_rank(&input.filters)?,
                 stage: only_stage(&input.filters)?,
                 part: without_rank_and_stage(&input.filters),
+                profile: ProfileFacts { target_arch: request.target_arch.clone(), ..ProfileFacts::default() },
                 ..TriageRequest::new(input.paths.clone())
             };
             Some(triage(&request, observer)?)

@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 use analysis::explain::{explain, explain_needs};
 use analysis::{BreakdownOptions, SummaryOptions};
-use model::classify::{Classes, Classifier};
-use model::stages::{Stage, Stages};
+use model::classify::Classifier;
+use model::stages::Stage;
 use report::{Document, Figure, Note, Part, Remedy, Report, Section, Table, Unit, Value, show};
 use trace::{Needs, RowRef, Trace};
 
 use super::{panels, roofline};
+use crate::causes::for_target;
 use crate::failure::Failure;
-use crate::input::{Input, one_run, read_mapping};
+use crate::input::{Input, keep_run, one_run, read_mapping};
 use crate::observer::Observer;
 
 /// (id, heading, what is seen there, charts, tables) in the order of reading.
@@ -64,21 +65,26 @@ pub struct Run {
 
 impl Run {
     /// Reads a run once and asks every analysis.
-    pub fn read(input: &Input, mapping: Option<&PathBuf>, observer: &dyn Observer) -> Result<Self, Failure> {
+    pub fn read(
+        input: &Input,
+        mapping: Option<&PathBuf>,
+        target_arch: &Option<String>,
+        observer: &dyn Observer,
+    ) -> Result<Self, Failure> {
         let counters = Needs { shapes: true, counters: true, counter_columns: true, ..explain_needs() };
         let needs = Needs { memory_allocations: true, ..counters };
         let trace = input.read(&needs, observer)?;
         one_run(&trace.sources, "report")?;
         let mapping = read_mapping(mapping, &needs, observer)?;
         let classifier = Classifier::builtin();
-        let mut report = analysis::summary(&trace, &SummaryOptions::default());
+        let mut report = summary_of_run(&trace);
         report.command = "report".into();
         report.tables.extend(analysis::info(&trace).tables.into_iter().filter(|table| table.name == "gpus"));
-        let staged = add_gpu_time(&mut report, &trace, &classifier);
         let context = model::Run::new(&trace, mapping.as_ref(), &classifier, 0.0)
             .map_err(|error| Failure::input(error.to_string()))?
             .with_stage_patterns(&input.filters.stage_patterns);
-        let explained = explain(&context, &[]);
+        let staged = add_gpu_time(&mut report, &context);
+        let explained = explain(&context, &[], &for_target(target_arch));
         add(&mut report, explained);
         for more in [roofline::report(&trace), panels::report(&trace)].into_iter().flatten() {
             add(&mut report, more);
@@ -134,16 +140,24 @@ fn section((id, title, text, charts, tables): &Outline) -> Section {
     Section::new(id, title, text, parts)
 }
 
+/// The summary of the run without the captures beside it, which the other analyses leave out themselves.
+fn summary_of_run(trace: &Trace) -> Report {
+    if trace.sources.iter().all(|source| source.role.is_none()) {
+        return analysis::summary(trace, &SummaryOptions::default());
+    }
+    let mut run = trace.clone();
+    keep_run(&mut run);
+    analysis::summary(&run, &SummaryOptions::default())
+}
+
 /// Adds the breakdown and the charts; tells whether the run has stages.
-fn add_gpu_time(report: &mut Report, trace: &Trace, classifier: &Classifier) -> bool {
-    let classes = Classes::of(trace, classifier);
-    let stages = Stages::of(trace, None);
-    let stage_of = |row: RowRef| stages.stage(row).name();
-    let staged = stages.present().iter().any(|&stage| stage != Stage::Other);
+fn add_gpu_time(report: &mut Report, run: &model::Run) -> bool {
+    let stage_of = |row: RowRef| run.stage(row).name();
+    let staged = run.stages.present().iter().any(|&stage| stage != Stage::Other);
     let stage_of = staged.then_some(&stage_of as &dyn Fn(RowRef) -> &'static str);
     let options = BreakdownOptions { stage_of, ..BreakdownOptions::default() };
-    add(report, analysis::breakdown(trace, &classes, &options));
-    report.charts = analysis::charts(trace, &classes, stage_of);
+    add(report, analysis::breakdown(run.trace, &run.classes, &options));
+    report.charts = analysis::charts(run.trace, &run.classes, stage_of);
     staged
 }
 

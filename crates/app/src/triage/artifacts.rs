@@ -63,6 +63,9 @@ pub struct ProfileFacts {
     /// The benchmark's configuration: its SHA-256 is kept.
     pub benchmark_config: Option<PathBuf>,
 
+    /// What `doctor` said of the machine, as JSON [default: what was recorded beside the trace].
+    pub doctor: Option<PathBuf>,
+
     /// The trace was made on this machine: take ROCm's version from here where nothing else tells.
     pub this_machine: bool,
 }
@@ -101,11 +104,23 @@ impl ProfileFacts {
             flags: self.flags()?,
             file: self.metadata.as_ref().map(|path| object(path)).transpose()?.unwrap_or_default(),
             server_args,
-            machine: if self.this_machine { machine() } else { Vec::new() },
+            machine: self.machine(traces)?,
             target_arch: self.target_arch.clone(),
             source_paths: traces.iter().map(|path| relative(path, &folder.path)).collect(),
             stage,
         })
+    }
+
+    /// What is known of the machine: by the doctor, by what was recorded beside the traces, by a look at this one.
+    fn machine(&self, traces: &[PathBuf]) -> Result<Vec<MachineFact>, Failure> {
+        let mut facts = match &self.doctor {
+            Some(path) => doctor_facts(&object(path)?, path).ok_or_else(|| not_of_doctor(path))?,
+            None => recorded_facts(traces).unwrap_or_default(),
+        };
+        if self.this_machine {
+            facts.extend(this_machine());
+        }
+        Ok(facts)
     }
 
     fn flags(&self) -> Result<Map<String, Value>, Failure> {
@@ -229,8 +244,47 @@ fn sha256(path: &Path) -> Result<String, Failure> {
     Ok(format!("sha256:{hex}"))
 }
 
+/// A field of the metadata, its value, and where it stands.
+type MachineFact = (String, Value, String);
+
+/// Fields that the doctor or a run's record tells.
+const RECORDED: [&str; 5] =
+    ["preflight_passed", "gpu_clocks_mhz", "base_image", "rocm_version", "gpu_device_ids"];
+
+/// The facts in the output of `doctor`, or in the record of a run; nothing where it is neither.
+fn doctor_facts(object: &Map<String, Value>, path: &Path) -> Option<Vec<MachineFact>> {
+    // The doctor's are below `result`, those of a run stand at the top.
+    let fields = match object.get("result") {
+        Some(Value::Object(result)) => result,
+        _ => object,
+    };
+    fields.get("preflight_passed")?;
+    let fact = |name: &&str| {
+        let value = fields.get(*name).filter(|value| !value.is_null())?;
+        Some((name.to_string(), value.clone(), format!("`{}`", file_name(path))))
+    };
+    Some(RECORDED.iter().filter_map(fact).collect())
+}
+
+/// The same from the files beside the first trace, or in one of the folders above it.
+fn recorded_facts(traces: &[PathBuf]) -> Option<Vec<MachineFact>> {
+    const ABOVE: usize = 4;
+    let trace = std::path::absolute(traces.first()?).ok()?;
+    trace.ancestors().skip(1).take(ABOVE).find_map(|folder| {
+        [formats::run::DOCTOR_FILE, formats::run::RUN_FILE].iter().find_map(|name| {
+            let path = folder.join(name);
+            doctor_facts(&object(&path).ok()?, &path)
+        })
+    })
+}
+
+fn not_of_doctor(path: &Path) -> Failure {
+    Failure::input(format!("`{}` is not the JSON of a doctor's checks", path.display()))
+        .with_help(Remedy::DoctorFile)
+}
+
 /// What this machine tells.
-fn machine() -> Vec<(String, Value, String)> {
+fn this_machine() -> Vec<MachineFact> {
     let root = std::env::var_os("ROCM_PATH").map_or_else(|| PathBuf::from("/opt/rocm"), PathBuf::from);
     let path = root.join(".info/version");
     let version = std::fs::read_to_string(&path).ok();

@@ -79,7 +79,7 @@ impl TriageRequest {
         context.program = self.profile.program(self.framework, server_args.as_ref());
         let notes = context.select(&selection).map_err(|nothing| nothing_left(&nothing, &run))?;
         let mut report = analysis::triage::triage(&context);
-        report.verdict = Some(verdict_of(&context, &report.findings));
+        report.verdict = Some(verdict_of(&context, &report.findings, &self.profile.target_arch));
         report.notes.splice(0..0, run.notes.iter().cloned().chain(notes.into_iter().map(Note::from)));
         if let Some(mapping) = &mapping {
             report.inputs.extend(input_facts(mapping));

@@ -4,7 +4,7 @@ use app::timeline::BreakdownRequest;
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::input::{InputArgs, RulesArgs};
+use crate::input::{InputArgs, RulesArgs, TargetArgs};
 use crate::output::OutputArgs;
 
 #[derive(Args, Debug)]
@@ -20,6 +20,9 @@ A rules file has [[rule]] entries with `pattern`, `category` and `backend`; they
 pub struct BreakdownArgs {
     #[command(flatten)]
     input: InputArgs,
+
+    #[command(flatten)]
+    target: TargetArgs,
 
     /// Count only GPU work whose launch was recorded, as TraceLens does
     #[arg(long)]
@@ -37,6 +40,7 @@ impl BreakdownArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         let request = BreakdownRequest {
             input: self.input.request()?,
+            target_arch: self.target.arch(),
             linked: self.linked,
             by_rank: self.by_rank,
             rules: self.rules.path(),

@@ -6,7 +6,7 @@ use app::causes::CriticalPathRequest;
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::input::{InputArgs, RulesArgs};
+use crate::input::{InputArgs, RulesArgs, TargetArgs};
 use crate::output::OutputArgs;
 
 #[derive(Args, Debug)]
@@ -27,6 +27,9 @@ between slashes. docs/critical-path.md says what follows what.")]
 pub struct CriticalPathArgs {
     #[command(flatten)]
     input: InputArgs,
+
+    #[command(flatten)]
+    target: TargetArgs,
 
     /// Predict the span with the time of NAME multiplied by FACTOR; may be repeated
     #[arg(long, value_name = "NAME=FACTOR")]
@@ -52,6 +55,7 @@ impl CriticalPathArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         let request = CriticalPathRequest {
             input: self.input.request()?,
+            target_arch: self.target.arch(),
             what_if: self.what_if.clone(),
             infer: self.infer,
             all_segments: self.all_segments,

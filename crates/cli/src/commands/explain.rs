@@ -6,7 +6,7 @@ use app::explain::ExplainRequest;
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::input::{InputArgs, MappingArgs};
+use crate::input::{InputArgs, MappingArgs, TargetArgs};
 use crate::output::OutputArgs;
 
 #[derive(Args, Debug)]
@@ -28,6 +28,9 @@ pub struct ExplainArgs {
     #[command(flatten)]
     input: InputArgs,
 
+    #[command(flatten)]
+    target: TargetArgs,
+
     /// Folder of your own rules, one `*.sql` file each
     #[arg(long, alias = "rules", value_name = "DIR")]
     sql_rules: Option<PathBuf>,
@@ -44,6 +47,7 @@ impl ExplainArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         let request = ExplainRequest {
             input: self.input.request()?,
+            target_arch: self.target.arch(),
             sql_rules: self.sql_rules.clone(),
             rules: self.rule.clone(),
             mapping: self.mapping.path(),

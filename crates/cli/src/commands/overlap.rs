@@ -4,7 +4,7 @@ use app::causes::OverlapRequest;
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::input::{InputArgs, MappingArgs, MinShareArgs, RulesArgs};
+use crate::input::{InputArgs, MappingArgs, MinShareArgs, RulesArgs, TargetArgs};
 use crate::output::OutputArgs;
 
 #[derive(Args, Debug)]
@@ -23,6 +23,9 @@ pub struct OverlapArgs {
     input: InputArgs,
 
     #[command(flatten)]
+    target: TargetArgs,
+
+    #[command(flatten)]
     mapping: MappingArgs,
 
     #[command(flatten)]
@@ -36,6 +39,7 @@ impl OverlapArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         let request = OverlapRequest {
             input: self.input.request()?,
+            target_arch: self.target.arch(),
             mapping: self.mapping.path(),
             min_share: self.min_share.percent,
             rules: self.rules.path(),

@@ -7,6 +7,7 @@ use app::profile::ProfileRequest;
 use clap::Args;
 
 use crate::failure::Failure;
+use crate::input::TargetArgs;
 use crate::output::OutputArgs;
 
 #[derive(Args, Debug)]
@@ -64,6 +65,9 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
 
+    #[command(flatten)]
+    target: TargetArgs,
+
     /// The program, when it has no arguments
     #[arg(value_name = "BINARY", conflicts_with = "application")]
     binary: Option<String>,
@@ -86,6 +90,7 @@ impl ProfileArgs {
             debug: self.debug,
             folder: self.out.clone(),
             timeout: self.timeout.map(Duration::from_secs),
+            target_arch: self.target.arch(),
         };
         output.show(app::profile(&request, output)?)
     }

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
-use crate::input::{InputArgs, MappingArgs};
+use crate::input::{InputArgs, MappingArgs, TargetArgs};
 use crate::output::OutputArgs;
 use crate::values::choices;
 
@@ -25,6 +25,9 @@ charts tell numbers under the pointer. Charts are NAME_CHART.svg, .png or .jpeg;
 pub struct ReportArgs {
     #[command(flatten)]
     input: InputArgs,
+
+    #[command(flatten)]
+    target: TargetArgs,
 
     /// What to write, separated by commas [default: what `--out` ends in, else html]
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', value_parser = targets())]
@@ -69,6 +72,7 @@ impl ReportArgs {
         };
         let request = ReportRequest {
             input: self.input.request()?,
+            target_arch: self.target.arch(),
             to: self.to.clone(),
             out: self.out.clone(),
             title: self.title.clone(),

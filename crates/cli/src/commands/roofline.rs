@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::aggregate::AggregateArgs;
 use crate::failure::Failure;
-use crate::input::InputArgs;
+use crate::input::{InputArgs, MappingArgs};
 use crate::output::OutputArgs;
 
 /// Heading of the options that describe the GPU.
@@ -19,6 +19,7 @@ const GPU: &str = "The GPU, where the input does not tell";
   rocm-perf roofline 4711_results.db --product MI300X
   rocm-perf roofline workloads/vcopy/MI200 --measured --format json
   rocm-perf roofline trace.json.gz --product MI300X
+  rocm-perf roofline decode.json.gz --mapping capture.json.gz
   rocm-perf roofline trace.json.gz counters.db      (both in one row)
   rocm-perf roofline run.db --peaks peaks.json -o roofline.svg
   rocm-perf roofline --list-counters --arch gfx942
@@ -31,6 +32,9 @@ measured stands beside what they must do.")]
 pub struct RooflineArgs {
     #[command(flatten)]
     input: InputArgs,
+
+    #[command(flatten)]
+    mapping: MappingArgs,
 
     #[command(flatten)]
     aggregate: AggregateArgs,
@@ -87,6 +91,7 @@ impl RooflineArgs {
         }
         let request = RooflineRequest {
             input: self.input.request()?,
+            mapping: self.mapping.path(),
             aggregate: self.aggregate.request(),
             peaks: match &self.peaks {
                 Some(path) => Peaks::File(path.clone()),

@@ -4,7 +4,7 @@ use app::timeline::SummaryRequest;
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::input::InputArgs;
+use crate::input::{InputArgs, TargetArgs};
 use crate::output::OutputArgs;
 
 #[derive(Args, Debug)]
@@ -18,6 +18,9 @@ without the regions inside it on its thread.")]
 pub struct SummaryArgs {
     #[command(flatten)]
     input: InputArgs,
+
+    #[command(flatten)]
+    target: TargetArgs,
 
     /// One row per rank and name
     #[arg(long, visible_alias = "summary-by-rank")]
@@ -40,6 +43,7 @@ impl SummaryArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         let request = SummaryRequest {
             input: self.input.request()?,
+            target_arch: self.target.arch(),
             by_rank: self.by_rank,
             region_categories: self.region_categories.clone(),
             python: self.python,

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use files::OutputFile;
+use serde_json::json;
 
 use super::server::{Facts, Server};
 use super::{Error, Options, Site, Stage, complete};
+use crate::doctor::{self, Machine};
 
 /// Folders below a trace folder that hold something else: our own results, and graph captures.
 const OTHER_FOLDERS: [&str; 5] = ["prefill", "decode", "mapping", "capture_traces", "graph_capture_profile"];
@@ -207,6 +209,29 @@ pub(super) fn rank_of(path: &Path) -> Option<u32> {
 pub(super) fn create(folder: &Path) -> Result<(), Error> {
     fs::create_dir_all(folder)
         .map_err(|e| Error::Folder { path: folder.into(), why: e.to_string().to_lowercase() })
+}
+
+/// Keeps what the doctor says of this machine beside the traces; of another machine nothing is known.
+pub(super) fn write_doctor(folder: &Path, url: &str) -> Result<(), Error> {
+    if !is_local(url) {
+        return Ok(());
+    }
+    let machine = Machine::this(folder);
+    let facts = doctor::facts(&machine, &doctor::preflight(&machine));
+    let path = folder.join(formats::run::DOCTOR_FILE);
+    let text = serde_json::to_string_pretty(&json!({ "tool": formats::run::TOOL, "result": facts }));
+    let write = || -> io::Result<()> {
+        let mut file = OutputFile::create(&path)?;
+        file.write_all(text.unwrap_or_default().as_bytes())?;
+        file.commit()
+    };
+    write().map_err(|e| Error::Folder { path: path.clone(), why: e.to_string().to_lowercase() })
+}
+
+/// Whether a server runs on this machine.
+fn is_local(url: &str) -> bool {
+    let host = url.split_once("://").map_or(url, |(_, host)| host);
+    ["localhost", "127.", "[::1]"].iter().any(|local| host.starts_with(local))
 }
 
 /// Keeps what the server says of itself beside its traces.

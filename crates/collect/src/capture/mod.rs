@@ -94,6 +94,7 @@ impl Capture<'_> {
     fn all_workloads(&mut self) -> Result<(), Error> {
         files::create(&self.site.output_dir)?;
         files::write_server_args(&self.site.output_dir, self.server.facts())?;
+        files::write_doctor(&self.site.output_dir, &self.site.url)?;
         if self.options.stop_first {
             self.events.step("stopping the profile that runs");
             self.server.stop(self.options.timeout)?;

@@ -57,6 +57,16 @@ impl Machine {
         }
     }
 
+    /// This user on the machine whose files are below `root`, which is `/` unless tests say otherwise.
+    pub fn at(root: &Path, out_dir: &Path) -> Self {
+        let this = Self::this(out_dir);
+        if root == Path::new("/") {
+            return this;
+        }
+        let (path, environment, identity) = (this.path, this.environment, this.identity);
+        Self { path, environment, identity, ..Self::below(root, out_dir) }
+    }
+
     /// A machine whose files are below `root`; with no programs, no environment and nobody logged in.
     pub fn below(root: &Path, out_dir: &Path) -> Self {
         Self {

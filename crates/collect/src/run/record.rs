@@ -13,6 +13,7 @@ use super::error::CollectError;
 use super::files::{FileFact, folder_error};
 use super::request::{CollectRequest, Prepared};
 use super::{PassRecord, machine, time};
+use crate::doctor::{self, Machine};
 use crate::environment;
 use crate::monitor::Recorded;
 use crate::passes::Agreement;
@@ -42,7 +43,7 @@ impl Record<'_> {
     /// Writes it into the run's folder, whole or not at all.
     pub fn write(&self, folder: &Path) -> Result<(), CollectError> {
         let path = folder.join(FILE);
-        let text = serde_json::to_string_pretty(&self.json()).unwrap_or_default() + "\n";
+        let text = serde_json::to_string_pretty(&self.json(folder)).unwrap_or_default() + "\n";
         let write = || {
             let mut file = OutputFile::create(&path)?;
             file.write_all(text.as_bytes())?;
@@ -51,7 +52,7 @@ impl Record<'_> {
         write().map_err(|error| folder_error(&path, &error))
     }
 
-    fn json(&self) -> Value {
+    fn json(&self, folder: &Path) -> Value {
         let Self { request, prepared, .. } = self;
         let profiler = &prepared.profiler;
         let variables = std::env::vars_os()
@@ -91,6 +92,11 @@ impl Record<'_> {
         put("observed_arch", json!(prepared.arch));
         put("gpu_device_ids", machine::device_ids(&gpus));
         put("base_image", json!(image));
+        let machine = Machine::at(&request.root, folder);
+        let known = doctor::facts(&machine, &doctor::preflight(&machine));
+        for (name, value) in known.into_iter().filter(|(name, _)| name != "base_image") {
+            put(&name, value);
+        }
         for unknown in ["resource_class", "server_flags", "benchmark_config_hash", "profile_stage"] {
             put(unknown, Value::Null);
         }

@@ -2,24 +2,26 @@
 
 use std::path::Path;
 
+use formats::perfetto::process_name;
 use trace::{AgentId, AgentKind, ProcessId, ThreadId, Trace};
 
 use super::{Lane, Place};
 
 /// Names from a trace's facts.
-#[derive(Clone, Copy)]
 pub(crate) struct Names<'a> {
     trace: &'a Trace,
+    /// What tells each process from those of other recordings.
+    labels: Vec<String>,
 }
 
 impl<'a> Names<'a> {
     /// Names of things of this trace.
     pub fn of(trace: &'a Trace) -> Self {
-        Self { trace }
+        Self { trace, labels: trace.process_labels() }
     }
 
     /// The program's file name, `python` of `/usr/bin/python train.py`.
-    fn program(self, process: ProcessId) -> &'a str {
+    fn program(&self, process: ProcessId) -> &'a str {
         let command = process.get().map_or("", |p| self.trace.strings.get(self.trace.processes[p].command));
         // Variables may stand before it, secrets among them.
         let word = command.split_whitespace().find(|word| !word.contains('=')).unwrap_or("");
@@ -27,19 +29,19 @@ impl<'a> Names<'a> {
     }
 
     /// A process: its rank and its program.
-    pub fn process(self, process: ProcessId) -> String {
+    pub fn process(&self, process: ProcessId) -> String {
         let program = match self.program(process) {
             "" => "process",
             program => program,
         };
-        match self.trace.rank_of(process) {
-            Some(rank) => format!("rank {rank}: {program}"),
-            None => program.to_string(),
-        }
+        let label =
+            process.get().and_then(|process| self.labels.get(process)).filter(|label| !label.is_empty());
+        let rank = || self.trace.rank_of(process).map(|rank| format!("rank {rank}"));
+        process_name(&label.cloned().or_else(rank).unwrap_or_default(), program)
     }
 
     /// A thread: its name, the program for the main thread, its number among the process's threads.
-    pub fn thread(self, process: ProcessId, thread: ThreadId) -> String {
+    pub fn thread(&self, process: ProcessId, thread: ThreadId) -> String {
         let Some(row) = thread.get() else { return "no thread".into() };
         let about = &self.trace.threads[row];
         let name = self.trace.strings.get(about.name);
@@ -55,7 +57,7 @@ impl<'a> Names<'a> {
     }
 
     /// A device: `GPU 0 AMD Instinct MI300X [Agent 1]`.
-    pub fn agent(self, agent: AgentId) -> String {
+    pub fn agent(&self, agent: AgentId) -> String {
         let Some(about) = agent.get().map(|a| &self.trace.agents[a]) else { return "no device".into() };
         let kind = if about.kind == AgentKind::Unknown { "Agent" } else { about.kind.name() };
         let index = about.type_index.get().or(about.absolute_index.get());
@@ -68,7 +70,7 @@ impl<'a> Names<'a> {
     }
 
     /// What else is known of a device: `gfx942, 304 compute units, 206158430208 bytes`.
-    pub fn agent_facts(self, agent: AgentId) -> String {
+    pub fn agent_facts(&self, agent: AgentId) -> String {
         let Some(about) = agent.get().map(|a| &self.trace.agents[a]) else { return String::new() };
         let counted = |number: Option<i64>, of: &str| number.map(|number| format!("{number} {of}"));
         let facts = [
@@ -80,7 +82,7 @@ impl<'a> Names<'a> {
     }
 
     /// A lane; its device and process have tracks of their own.
-    pub fn lane(self, lane: &Lane) -> String {
+    pub fn lane(&self, lane: &Lane) -> String {
         let strings = &self.trace.strings;
         let given = |name, id: i64, what: &str| match strings.get(name) {
             "" => format!("{what} {id}"),

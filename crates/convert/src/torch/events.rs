@@ -237,11 +237,14 @@ fn triple(out: &mut Vec<u8>, values: [u32; 3]) {
 impl<W: Write> Writer<W> {
     /// Names of processes, threads, devices and streams.
     pub(super) fn names(&mut self, trace: &Trace) -> io::Result<()> {
-        // Several processes are told apart by their ranks.
+        // Several processes are told apart by their recordings, or by their ranks.
         let several = trace.processes.len() > 1;
-        let whose = |id: ProcessId| match trace.rank_of(id).filter(|_| several) {
-            Some(rank) => format!(" rank {rank}"),
-            None => String::new(),
+        let labels = trace.process_labels();
+        let label_of = |id: ProcessId| id.get().map_or("", |id| labels[id].as_str());
+        let whose = |id: ProcessId| match (label_of(id), trace.rank_of(id).filter(|_| several)) {
+            ("", Some(rank)) => format!(" rank {rank}"),
+            ("", None) => String::new(),
+            (label, _) => format!(" {label}"),
         };
         for (i, process) in trace.processes.iter().enumerate() {
             let label = if process.command.is_empty() {
@@ -251,7 +254,8 @@ impl<W: Write> Writer<W> {
             };
             let id = ProcessId::at(i);
             let pid = self.lanes.process(id);
-            let own = if pid == process.pid { String::new() } else { format!(" pid {}", process.pid) };
+            let told = pid == process.pid || label_of(id).contains("pid ");
+            let own = if told { String::new() } else { format!(" pid {}", process.pid) };
             self.meta("process_name", pid, 0, "name", &format!("{label}{}{own}", whose(id)))?;
             self.meta("process_labels", pid, 0, "labels", "CPU")?;
         }

@@ -1,7 +1,8 @@
 //! Tracks: processes, threads, streams, queues, devices and series of numbers, told by descriptors and names.
 
 use formats::perfetto::{
-    COUNTER_OF_DISPATCHES, MEMORY_IN_USE, counter as series, process as fields, thread, track,
+    COUNTER_OF_DISPATCHES, MEMORY_IN_USE, counter as series, parse_process_name, process as fields, thread,
+    track,
 };
 use trace::{Agent, AgentId, AgentKind, Map, Process, ProcessId, SourceId, StrId, Thread, ThreadId, Trace};
 
@@ -326,13 +327,13 @@ fn process(bytes: &[u8], trace: &mut Trace) -> Process {
         }
     }
     // Our own files tell the rank before the program's name.
-    let rank = name.strip_prefix("rank ").and_then(|rest| rest.split_once(": "));
-    if let Some((rank, program)) = rank.and_then(|(rank, program)| Some((rank.parse().ok()?, program))) {
-        process.rank = Some(rank);
-        name = program.to_string();
+    let is_own = parse_process_name(&name).map(|(rank, program)| (rank, program.to_string()));
+    if let Some((rank, program)) = is_own.clone() {
+        process.rank = rank;
+        name = program;
     }
     let command = match words.is_empty() {
-        true if process.rank.is_some() && name == "process" => String::new(),
+        true if is_own.is_some() && name == "process" => String::new(),
         true => name,
         false => words.join(" "),
     };

@@ -28,8 +28,8 @@ pub struct Classes {
     classes: Vec<Class>,
     /// What a site may still say, by class.
     open: Vec<Open>,
-    /// Classes of kernels where name and site together say more than the name.
-    at_site: Map<(StrId, SiteId), u32>,
+    /// By row of `kernels`, where sites say more than names; empty where none does.
+    of_kernel: Vec<u32>,
     /// By kind of row, then by string id.
     of_name: [Vec<u32>; 3],
 }
@@ -69,40 +69,33 @@ impl Classes {
         if self.open.iter().all(|&open| open == Open::Nothing) {
             return;
         }
+        let by_name = self.classes.len() as u32;
+        let mut at_site: Map<(StrId, SiteId), u32> = Map::default();
+        let mut of_kernel = Vec::with_capacity(trace.kernels.len());
         for (row, &name) in trace.kernels.name.iter().enumerate() {
             let number = self.of_name[Kind::Kernel as usize][name.0 as usize];
             let open = self.open[number as usize];
             if open == Open::Nothing {
+                of_kernel.push(number);
                 continue;
             }
             let row = RowRef::kernel(row);
-            let place = (name, attribution.site_of(row));
-            if self.at_site.contains_key(&place) {
-                continue;
-            }
-            let class = &self.classes[number as usize];
-            let refined = Evidence::built_in().refine(class, open, attribution, attribution.site(row));
-            let decided = match refined {
-                Some(class) => {
-                    self.classes.push(class);
-                    self.open.push(Open::Nothing);
-                    self.classes.len() as u32 - 1
+            let decided = *at_site.entry((name, attribution.site_of(row))).or_insert_with(|| {
+                let class = &self.classes[number as usize];
+                match Evidence::built_in().refine(class, open, attribution, attribution.site(row)) {
+                    Some(class) => {
+                        self.classes.push(class);
+                        self.open.push(Open::Nothing);
+                        self.classes.len() as u32 - 1
+                    }
+                    None => number,
                 }
-                None => number,
-            };
-            self.at_site.insert(place, decided);
+            });
+            of_kernel.push(decided);
         }
-    }
-
-    /// The class of a row, with what its site says about it.
-    pub fn at(&self, trace: &Trace, attribution: &Attribution, row: RowRef) -> Option<&Class> {
-        if let Some((Table::Kernels, at)) = row.get().filter(|_| !self.at_site.is_empty()) {
-            let place = (*trace.kernels.name.get(at)?, attribution.site_of(row));
-            if let Some(&number) = self.at_site.get(&place) {
-                return self.classes.get(number as usize);
-            }
+        if of_kernel.iter().any(|&number| number >= by_name) {
+            self.of_kernel = of_kernel;
         }
-        self.of_row(trace, row)
     }
 
     /// The class of a name on rows of that kind, when the trace has such rows.
@@ -111,9 +104,12 @@ impl Classes {
         self.classes.get(number as usize)
     }
 
-    /// The class of a row of `kernels` or `memory_copies`.
+    /// The class of a row of `kernels` or `memory_copies`: by its name and, after [`Classes::refine`], by its site.
     pub fn of_row(&self, trace: &Trace, row: RowRef) -> Option<&Class> {
         match row.get()? {
+            (Table::Kernels, row) if !self.of_kernel.is_empty() => {
+                self.classes.get(*self.of_kernel.get(row)? as usize)
+            }
             (Table::Kernels, row) => self.get(*trace.kernels.name.get(row)?, Kind::Kernel),
             (Table::MemoryCopies, row) => {
                 let copies = &trace.memory_copies;

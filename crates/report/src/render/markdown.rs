@@ -9,7 +9,7 @@ pub fn markdown(report: &Report) -> String {
     let mut text = String::new();
     _ = writeln!(text, "# rocm-perf {}\n", report.command);
     if let Some(verdict) = &report.verdict {
-        _ = writeln!(text, "**{}**\n", verdict.text);
+        _ = writeln!(text, "**{}**\n\n{}\n", verdict.text, verdict.hardware());
     }
     for input in &report.inputs {
         _ = writeln!(text, "- {} ({})", code(&input.path), input.format);

@@ -14,7 +14,7 @@ pub fn markdown_document(
 ) -> String {
     let mut text = format!("# {}\n\n{}\n", escaped(&document.title), escaped(&document.subtitle));
     if let Some(verdict) = &document.report.verdict {
-        _ = write!(text, "\n**{}**\n", escaped(&verdict.text));
+        _ = write!(text, "\n**{}**\n\n{}\n", escaped(&verdict.text), escaped(&verdict.hardware()));
     }
     if !document.figures.is_empty() {
         text.push_str("\n| figure | value | |\n| --- | ---: | --- |\n");
@@ -77,6 +77,9 @@ fn finding(text: &mut String, finding: &Finding) {
     _ = write!(text, "\n- **{}** ({}{gain})", escaped(&finding.title), finding.severity.name());
     if !finding.recommendation.is_empty() {
         _ = write!(text, "  \n  {}", escaped(&finding.recommendation));
+    }
+    if !finding.next.is_empty() {
+        _ = write!(text, "  \n  {}", code(&finding.next));
     }
     text.push('\n');
 }

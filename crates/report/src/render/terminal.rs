@@ -56,7 +56,9 @@ pub fn terminal(report: &Report, options: &TerminalOptions) -> String {
     }
     draw_health(&mut text, &report.health, options);
     for note in &report.notes {
-        _ = writeln!(text, "{}", paint(note, DIM, options.color));
+        for line in wrapped(note, options.width) {
+            _ = writeln!(text, "{}", paint(&line, DIM, options.color));
+        }
     }
     text
 }
@@ -65,6 +67,7 @@ fn draw_verdict(text: &mut String, verdict: &Verdict, options: &TerminalOptions)
     for line in layout::wrap(&verdict.text, options.width) {
         _ = writeln!(text, "{}", paint(&line, BOLD, options.color));
     }
+    _ = writeln!(text, "{}", paint(&verdict.hardware(), DIM, options.color));
     for why in &verdict.why_not {
         for line in layout::wrap(&format!("do not trust this: {why}"), options.width) {
             _ = writeln!(text, "{}", paint(&line, YELLOW, options.color));
@@ -130,7 +133,12 @@ fn draw_health(text: &mut String, checks: &[HealthCheck], options: &TerminalOpti
         let color = if check.status == HealthStatus::Fail { RED } else { YELLOW };
         let label = paint(check.status.name(), color, options.color);
         if before < SHOWN {
-            _ = writeln!(text, "{label} {}: {}", check.id, check.message);
+            let words = check.status.name().len() + 1;
+            let lines = layout::wrap(
+                &format!("{}: {}", check.id, check.message),
+                options.width.saturating_sub(words),
+            );
+            _ = writeln!(text, "{label} {}", lines.join(&format!("\n{}", " ".repeat(words))));
         } else if before == SHOWN {
             let more = problems[place..].iter().filter(alike).count();
             let how = aside(options.all_checks);
@@ -153,8 +161,7 @@ fn draw_finding(text: &mut String, finding: &Finding, options: &TerminalOptions)
         };
         _ = writeln!(text, "    saves up to {}{parts}", shown(gain));
     }
-    let lines = [&finding.recommendation, &finding.next].into_iter().flat_map(|text| text.lines());
-    for line in lines.map(str::trim).filter(|line| !line.is_empty()) {
+    for line in finding.recommendation.lines().map(str::trim).filter(|line| !line.is_empty()) {
         // A command is copied whole.
         if line.starts_with('$') {
             _ = writeln!(text, "    {line}");
@@ -164,9 +171,59 @@ fn draw_finding(text: &mut String, finding: &Finding, options: &TerminalOptions)
             _ = writeln!(text, "    {line}");
         }
     }
+    if !finding.next.is_empty() {
+        _ = writeln!(text, "    {}", paint(&format!("$ {}", finding.next), DIM, options.color));
+    }
     text.push('\n');
+}
+
+/// A note in lines; a line that starts with spaces or names a command is copied whole.
+fn wrapped(note: &str, width: usize) -> Vec<String> {
+    let is_whole = |line: &str| line.starts_with(' ') || line.trim_start().starts_with('$');
+    let lines = note.lines().flat_map(|line| match is_whole(line) {
+        true => vec![line.to_string()],
+        false => layout::wrap(line, width),
+    });
+    lines.collect()
 }
 
 fn paint(text: &str, code: &str, color: bool) -> String {
     if color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_and_checks_are_no_longer_wider_than_the_screen() {
+        let long = "some words that go on ".repeat(10);
+        let report = Report {
+            notes: vec![long.as_str().into(), "  $ rocm-perf kept whole".into()],
+            health: vec![HealthCheck {
+                id: "coverage".into(),
+                status: HealthStatus::Warn,
+                value: None,
+                message: long.clone(),
+            }],
+            ..Report::default()
+        };
+        let text = terminal(&report, &TerminalOptions { width: 60, ..TerminalOptions::default() });
+        assert!(text.lines().all(|line| line.width() <= 60), "{text}");
+        assert!(text.contains("\n  $ rocm-perf kept whole\n"), "{text}");
+    }
+
+    #[test]
+    fn a_finding_no_longer_ends_without_the_command_that_looks_closer() {
+        let next = "rocm-perf critical-path trace.json.gz --what-if finding:launch-bound=0";
+        let finding = Finding {
+            title: "the host launches too slowly".into(),
+            recommendation: "use graphs".into(),
+            next: next.into(),
+            ..Finding::default()
+        };
+        let report = Report { findings: vec![finding], ..Report::default() };
+        let text = terminal(&report, &TerminalOptions { width: 80, ..TerminalOptions::default() });
+        assert!(text.contains(&format!("    use graphs\n    $ {next}\n")), "{text}");
+    }
 }

@@ -72,6 +72,7 @@ pub fn problems(page: &mut String, checks: &[HealthCheck]) {
 
 pub fn verdict(page: &mut String, verdict: &Verdict) {
     _ = writeln!(page, "<p class=\"verdict\">{}</p>", prose(&verdict.text));
+    _ = writeln!(page, "<p class=\"lead\">{}</p>", prose(&verdict.hardware()));
     for why in &verdict.why_not {
         _ = writeln!(page, "<p class=\"lead\">Do not trust this: {}</p>", prose(why));
     }
@@ -92,6 +93,9 @@ pub fn findings(page: &mut String, report: &Report) {
         }
         if !finding.recommendation.is_empty() {
             _ = write!(page, "<p>{}</p>", prose(&finding.recommendation));
+        }
+        if !finding.next.is_empty() {
+            _ = write!(page, "<p><code>{}</code></p>", escape(&finding.next));
         }
         if !finding.evidence.is_empty() {
             page.push_str("<details><summary>evidence</summary><dl>");

@@ -22,6 +22,7 @@ pub fn flow(document: &Document, rows: usize) -> Sheets {
     if let Some(verdict) = &document.report.verdict {
         sheets.space(8.0);
         sheets.paragraph(&verdict.text, Type::new(11.0, Ink::Text).bold(), LEFT);
+        sheets.paragraph(&verdict.hardware(), Type::new(BODY, Ink::Text), LEFT);
     }
     for (section, parts) in document.outline() {
         sheets.space(22.0);
