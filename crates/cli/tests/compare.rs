@@ -210,7 +210,7 @@ fn other_gpus_and_models_are_refused_unless_forced() {
         errors.contains("different GPU (MI300X → NVIDIA B300)") && errors.contains("--force"),
         "{errors}"
     );
-    trace_of(&candidate, "AMD Instinct MI300X", "Qwen3ForCausalLM", 50, 10.0);
+    trace_of(&candidate, "AMD Instinct MI300X", "Qwen3ForCausalLM", 50, 11.0);
     let errors = refused(&["compare", paths[0], paths[1]]);
     assert!(errors.contains("model (LlamaForCausalLM → Qwen3ForCausalLM)"), "{errors}");
     let report = json("compare", &[&base, &candidate], &["--force"]);

@@ -27,6 +27,9 @@ pub(super) struct Waits {
     pub idle_pct: Map<AgentId, f64>,
 }
 
+/// A usual gap that is longer is not a launch, but something that the host does each time.
+const LAUNCH_NS: f64 = 20_000.0;
+
 /// Causes that are the host's, but for launching.
 const HOST: [Cause; 4] = [Cause::BlockingCall, Cause::Allocating, Cause::HostCode, Cause::FirstCall];
 
@@ -84,7 +87,7 @@ impl Waits {
             let usual = if gaps.is_empty() { 0.0 } else { median(&gaps) };
             let total: f64 = gaps.iter().sum();
             let longest = gaps.iter().copied().fold(0.0, f64::max);
-            let launch_ns = usual * dispatches;
+            let launch_ns = if usual <= LAUNCH_NS { usual * dispatches } else { 0.0 };
             // What one gap makes up tells nothing of the rest.
             let host_ns = (total - longest - launch_ns).max(0.0);
             self.by_name.insert(name, Wait { launch_ns, host_ns });
@@ -134,5 +137,7 @@ mod tests {
     fn many_gaps_are_launching() {
         let (wait, _) = waits(&[20_000; 150]);
         assert_eq!(wait.launch_ns, 20_000.0 * 149.0);
+        let (wait, _) = waits(&[500_000; 150]);
+        assert_eq!(wait, Wait { launch_ns: 0.0, host_ns: 500_000.0 * 148.0 });
     }
 }
