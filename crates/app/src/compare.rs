@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use analysis::compare::comparability::{FILES, Facts, comparability};
-use analysis::compare::{CompareOptions, Comparison, Gate, GateError, MeasuredRun, repeats};
+use analysis::compare::{
+    CompareOptions, Comparison, Gate, GateError, GateOptions, GateOutcome, GateStatus, MeasuredRun, repeats,
+};
 use analysis::filters::Filters;
 use model::classify::Classifier;
-use report::{HealthCheck, HealthStatus, Remedy};
+use report::{HealthCheck, HealthStatus, Note, Remedy};
 use trace::Needs;
 
 use crate::Answer;
@@ -40,8 +42,10 @@ pub struct CompareRequest {
     pub gates: Vec<String>,
     /// Whether the change itself decides a gate, not its lower bound.
     pub gate_on_change: bool,
-    /// Whether to compare runs that were made differently.
+    /// Whether to compare runs that were made differently, or are of different things.
     pub anyway: bool,
+    /// Whether gates take runs for comparable that do not show it.
+    pub assume_comparable: bool,
     /// Rules for kernel names, tried before the built-in ones.
     pub rules: Option<PathBuf>,
 }
@@ -61,6 +65,7 @@ impl CompareRequest {
             gates: Vec::new(),
             gate_on_change: false,
             anyway: false,
+            assume_comparable: false,
             rules: None,
         }
     }
@@ -82,14 +87,21 @@ impl CompareRequest {
         classifier: &Classifier,
         observer: &dyn Observer,
     ) -> Result<MeasuredRun, Failure> {
-        let needs = Needs { kernels: true, memory_copies: true, regions: true, ..Needs::nothing() };
+        // Python frames tell the framework and the model.
+        let needs = Needs {
+            kernels: true,
+            memory_copies: true,
+            regions: true,
+            python_frames: true,
+            ..Needs::nothing()
+        };
         let mut trace = read(&run.files, &self.filters.widen(&needs), observer)?;
         self.filters.apply(&mut trace, &|| classifier.clone())?;
         Ok(MeasuredRun::of(&trace, classifier))
     }
 }
 
-/// What got slower or faster, beyond noise; fails when a gate does.
+/// What got slower or faster, beyond noise; fails when a gate does, or cannot be judged.
 pub fn compare(request: &CompareRequest, observer: &dyn Observer) -> Result<Answer, Failure> {
     let gates = request.gates.iter().map(|text| Gate::parse(text)).collect::<Result<Vec<_>, _>>()?;
     let (before, after) = (find(&request.base, observer)?, find(&request.candidate, observer)?);
@@ -104,6 +116,14 @@ pub fn compare(request: &CompareRequest, observer: &dyn Observer) -> Result<Answ
         runs.iter().map(|run| request.measure(run, &classifier, observer)).collect()
     };
     let mut comparison = Comparison::of(measure(&before)?, measure(&after)?, &request.options());
+    let differences = comparison.ground.differences();
+    if !differences.is_empty() && !request.anyway {
+        let list = differences.join(", ");
+        return Err(Failure::input(format!(
+            "the runs are not comparable, their traces show different {list}"
+        ))
+        .with_help(Remedy::CompareAnyway));
+    }
     let mut warn = |id: &str, message: String| {
         let (status, value) = (HealthStatus::Warn, None);
         comparison.report.health.push(HealthCheck { id: id.into(), status, value, message });
@@ -118,14 +138,26 @@ pub fn compare(request: &CompareRequest, observer: &dyn Observer) -> Result<Answ
         let list = comparable.unknown.join(", ");
         warn("comparability", format!("no {} beside the runs tells {list}", FILES.join(" or ")));
     }
-    let failed: Vec<String> = comparison
-        .check(&gates, request.gate_on_change)?
-        .iter()
-        .filter(|outcome| outcome.failed)
-        .map(|outcome| outcome.to_string())
-        .collect();
-    let failure = (!failed.is_empty()).then(|| Failure::gate(failed.join("; ")));
-    Ok(Answer { report: comparison.report, failure })
+    let options =
+        GateOptions { on_point: request.gate_on_change, assume_comparable: request.assume_comparable };
+    let outcomes = comparison.check(&gates, &options);
+    for outcome in &outcomes {
+        if let GateStatus::CannotJudge(why) = &outcome.status {
+            comparison.report.notes.push(Note::new(outcome.to_string(), why.remedy()));
+        }
+    }
+    Ok(Answer { report: comparison.report, failure: gate_failure(&outcomes) })
+}
+
+/// What did not pass, and what would make it judgeable.
+fn gate_failure(outcomes: &[GateOutcome]) -> Option<Failure> {
+    let failed: Vec<String> =
+        outcomes.iter().filter(|outcome| !outcome.passed()).map(ToString::to_string).collect();
+    let remedy = outcomes.iter().find_map(|outcome| match &outcome.status {
+        GateStatus::CannotJudge(why) => Some(why.remedy()),
+        _ => None,
+    });
+    (!failed.is_empty()).then(|| Failure::gate(failed.join("; ")).with_remedy(remedy))
 }
 
 /// The files of one run, and the path by which it was given.
@@ -190,12 +222,8 @@ fn facts_of(run: &Found) -> Result<Facts, Failure> {
 
 impl From<GateError> for Failure {
     fn from(error: GateError) -> Self {
-        let failure = Failure::input(error.to_string());
-        match error {
-            GateError::Malformed { .. } => failure.with_help(
-                "a gate is WHAT>+N%, such as 'total>+3%', 'kernel:gemm>+5%' or 'category:communication>+2%'",
-            ),
-            GateError::Nothing { .. } => failure.with_help("a gate that looks at nothing could never fail"),
-        }
+        Failure::input(error.to_string()).with_help(
+            "a gate is WHAT>+N%, such as 'total>+3%', 'kernel:gemm>+5%' or 'category:communication>+2%'",
+        )
     }
 }

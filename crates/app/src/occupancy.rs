@@ -47,7 +47,8 @@ pub fn occupancy(request: &OccupancyRequest, observer: &dyn Observer) -> Result<
     }
     let registers = [request.vgpr, request.agpr, request.sgpr, request.wave_size];
     if registers.iter().any(Option::is_some) || request.cu_mode {
-        return Err(Failure::input("registers and wave size are the input's; give them without an input"));
+        return Err(Failure::input("registers and wave size are given, and an input that has its own")
+            .with_help(Remedy::NoRegisters));
     }
     let with_code = given.iter().filter(|path| code::is_code(path)).count();
     match (with_code, given.len()) {
@@ -59,8 +60,19 @@ pub fn occupancy(request: &OccupancyRequest, observer: &dyn Observer) -> Result<
 
 impl OccupancyRequest {
     fn of_numbers(&self, arch: Option<&'static Arch>) -> Result<Report, Failure> {
-        let (Some(arch), Some(vgpr)) = (arch, self.vgpr) else {
-            return Err(Failure::input("no input given").with_help(Remedy::ArchAndRegisters));
+        let (arch, vgpr) = match (arch, self.vgpr) {
+            (Some(arch), Some(vgpr)) => (arch, vgpr),
+            (Some(arch), None) => {
+                let message =
+                    format!("no input given, and the registers of the {} kernel are missing", arch.name);
+                return Err(Failure::input(message).with_help(Remedy::Registers));
+            }
+            (None, Some(_)) => {
+                return Err(
+                    Failure::input("no input given, and the architecture is missing").with_help(Remedy::Arch)
+                );
+            }
+            (None, None) => return Err(Failure::input("no input given").with_help(Remedy::ArchAndRegisters)),
         };
         if let Some(size) = self.wave_size.filter(|size| !arch.facts.wave_sizes.contains(size)) {
             return Err(Failure::input(format!("{} has no waves of {size} lanes", arch.name)));
@@ -79,9 +91,8 @@ impl OccupancyRequest {
 
     fn of_trace(&self, arch: Option<&'static Arch>, observer: &dyn Observer) -> Result<Report, Failure> {
         if self.lds.is_some() {
-            return Err(Failure::input(
-                "a trace has the LDS of each launch; it can be given for code objects only",
-            ));
+            let message = "an amount of LDS is given, and a trace has that of each launch";
+            return Err(Failure::input(message).with_help(Remedy::NoLds));
         }
         let code = code::read_all(&self.code_objects)?;
         let trace = self.input.read(&analysis::occupancy_needs(), observer)?;
@@ -129,7 +140,8 @@ impl OccupancyRequest {
 fn only_kernel(filters: &Filters) -> Result<impl Fn(&str) -> bool + use<>, Failure> {
     let rest = Filters { kernel: None, ..filters.clone() };
     if !rest.is_empty() {
-        return Err(Failure::input("code objects can be filtered by the names of kernels only"));
+        let message = "code objects have kernel names and nothing else to select by";
+        return Err(Failure::input(message).with_help(Remedy::KernelNameOnly));
     }
     let pattern = filters.kernel.clone();
     Ok(move |name: &str| pattern.as_ref().is_none_or(|pattern| pattern.is_match(name)))

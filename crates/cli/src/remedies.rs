@@ -57,6 +57,13 @@ pub fn words(remedy: &Remedy) -> String {
         Remedy::Repeats => "name several runs: `--base RUN RUN … --candidate RUN RUN …`",
         Remedy::CompareCalls => "`--value mean` compares single calls",
         Remedy::CompareAnyway => "`--force` compares them all the same",
+        Remedy::AssumeComparable => {
+            "if you know that the runs are comparable, say so with `--assume-comparable`"
+        }
+        Remedy::GateInterval => {
+            "name several runs: `--base RUN RUN … --candidate RUN RUN …`; or let the change itself decide with \
+             `--fail-on-point`"
+        }
         Remedy::RooflineCounters => {
             "`rocm-perf roofline --list-counters --arch gfx942` lists the counters to collect"
         }
@@ -64,6 +71,12 @@ pub fn words(remedy: &Remedy) -> String {
         Remedy::ArchAndRegisters => {
             "name a trace, a code object or a program, or give `--arch gfx942 --vgpr 128`"
         }
+        Remedy::Registers => "give them with `--vgpr 128`, or name a trace, a code object or a program",
+        Remedy::NoRegisters => {
+            "`--vgpr`, `--agpr`, `--sgpr`, `--wave-size` and `--cu-mode` describe a kernel without an input: drop them"
+        }
+        Remedy::NoLds => "`--lds` is for code objects and for a kernel given by its numbers: drop it",
+        Remedy::KernelNameOnly => "only `--kernel` applies to code objects: drop the other selections",
         Remedy::CodeObject => "the code objects of a trace go to `--code-object`",
         Remedy::ListKernels => "`--list-stats` lists kernels with their ids, and dispatches",
         Remedy::ListPanels => "`rocm-perf panels --list-metrics gfx942` lists panels and metrics",

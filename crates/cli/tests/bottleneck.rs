@@ -110,3 +110,28 @@ fn measured_peaks_are_ceilings_and_lost_times_are_named() {
     assert!(row["missing_facts"].as_array().unwrap().contains(&"duration_ns".into()), "{row}");
     assert!(report["notes"].to_string().contains("no duration"), "{}", report["notes"]);
 }
+
+/// Cycles of 21 GHz once passed, and each report made another occupancy of them.
+#[test]
+fn cycles_of_an_impossible_clock_fail_health_and_give_one_occupancy() {
+    let Some(folder) = testing::data("rocprof_compute/no_roof_MI300X_A1") else { return };
+    for command in ["bottleneck", "occupancy", "panels"] {
+        let report = json(command, &[&folder], &[]);
+        let checks = report["health"]["checks"].as_array().expect("checks");
+        let check = checks.iter().find(|check| check["id"] == "impossible_clock").expect(command);
+        assert_eq!(check["status"], "fail", "{check}");
+        assert!(check["value"].as_f64().is_some_and(|ghz| ghz > 7.0), "{check}");
+    }
+    let bottleneck = json("bottleneck", &[&folder], &[]);
+    let occupancy = json("occupancy", &[&folder], &[]);
+    let (judged, fitted) = (&bottleneck["tables"]["bottlenecks"][0], &occupancy["tables"]["kernels"][0]);
+    let found = judged["achieved_occupancy_pct"].as_f64().expect("achieved occupancy");
+    assert!((found - fitted["achieved_pct"].as_f64().expect("achieved occupancy")).abs() < 1e-3);
+    assert!(
+        judged["missing"].to_string().contains("GRBM_GUI_ACTIVE"),
+        "no rule goes by those cycles: {judged}"
+    );
+    // A sound workload has no such check.
+    let Some(sound) = testing::data("rocprof_compute/vcopy_MI200") else { return };
+    assert!(!json("occupancy", &[&sound], &[])["health"].to_string().contains("impossible_clock"));
+}

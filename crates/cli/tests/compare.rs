@@ -103,7 +103,140 @@ fn a_run_compared_with_itself_is_the_same() {
         .filter_map(|c| c["id"].as_str())
         .collect();
     assert!(ids.contains(&"single_run") && ids.contains(&"comparability"), "{ids:?}");
+    let first = &report["findings"][0];
+    assert!(first["title"].as_str().is_some_and(|title| title.contains("the same recording")), "{first}");
     assert_eq!(json("compare", &[&base, &base], &[]), report, "the same input gives the same output");
+}
+
+/// The outcome of one gate between two traces: exit code, its row in the table, and what went to the terminal.
+fn gate(sides: [&Path; 2], gate: &str, more: &[&str]) -> (Option<i32>, Value, String) {
+    let mut command = rocm_perf();
+    command.args(["compare", "--format", "json", "--fail-on", gate]).args(sides).args(more);
+    let output = command.output().expect("the binary runs");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{errors}"));
+    let row = report["tables"]["gates"][0].clone();
+    if row["status"] == "cannot_judge" {
+        let title = report["findings"][0]["title"].as_str().expect("a finding");
+        assert!(title.contains(gate) && title.contains("cannot be judged"), "shown first: {title}");
+    }
+    (output.status.code(), row, errors)
+}
+
+/// A torch trace of `calls` kernels of 10 µs with `gap` µs between them, on a GPU, of a model where one is named.
+fn trace_of(path: &Path, gpu: &str, model: &str, calls: usize, gap: f64) {
+    let mut events: Vec<Value> = (0..calls)
+        .map(|i| {
+            json!({"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 0, "ts": 100.0 + i as f64 * (10.0 + gap),
+                "dur": 10.0, "args": {"device": 0, "stream": 0, "correlation": i + 1}})
+        })
+        .collect();
+    for name in [format!("nn.Module: {model}_0"), "sglang/srt/model_runner.py(10): forward".into()] {
+        if !model.is_empty() {
+            events.push(
+                json!({"ph": "X", "cat": "python_function", "name": name, "pid": 1, "tid": 1, "ts": 90.0,
+                "dur": 50.0, "args": {"Python id": events.len()}}),
+            );
+        }
+    }
+    let device = json!([{"id": 0, "name": gpu, "numSms": 304}]);
+    let trace = json!({"schemaVersion": 1, "deviceProperties": device, "traceEvents": events});
+    std::fs::write(path, trace.to_string()).expect("a trace");
+}
+
+#[test]
+fn an_idle_gate_of_two_single_runs_is_not_a_pass() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (base, candidate) = (folder.path().join("a.json"), folder.path().join("b.json"));
+    trace_of(&base, "AMD Instinct MI300X", "LlamaForCausalLM", 50, 10.0);
+    trace_of(&candidate, "AMD Instinct MI300X", "LlamaForCausalLM", 50, 24.1);
+    let (code, row, errors) = gate([&base, &candidate], "idle>+10%", &[]);
+    assert_eq!((code, &row["status"]), (Some(1), &json!("cannot_judge")), "{errors}");
+    assert!((row["delta_pct"].as_f64().expect("a change") - 141.0).abs() < 0.5, "{row}");
+    assert!(row["reason"].as_str().is_some_and(|why| why.contains("no interval")), "{row}");
+    assert!(errors.contains("--fail-on-point") && errors.contains("--base RUN RUN"), "{errors}");
+    let (code, row, _) = gate([&base, &candidate], "idle>+10%", &["--fail-on-point"]);
+    assert_eq!((code, &row["status"]), (Some(1), &json!("fail")));
+    let (code, row, _) = gate([&base, &candidate], "total>+10%", &[]);
+    assert_eq!((code, &row["status"]), (Some(0), &json!("pass")), "{row}");
+}
+
+#[test]
+fn a_gate_on_something_that_is_not_there_is_not_a_pass() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (base, candidate) = (folder.path().join("a.json"), folder.path().join("b.json"));
+    trace_of(&base, "AMD Instinct MI300X", "LlamaForCausalLM", 50, 10.0);
+    trace_of(&candidate, "AMD Instinct MI300X", "LlamaForCausalLM", 51, 10.0);
+    for (absent, why) in [
+        ("kernel:absent>3%", "no such kernel"),
+        ("category:attention>3%", "no such category"),
+        ("region:absent>3%", "no such region"),
+    ] {
+        let (code, row, errors) = gate([&base, &candidate], absent, &[]);
+        assert_eq!((code, &row["status"]), (Some(1), &json!("cannot_judge")), "{errors}");
+        assert!(errors.contains(why) && errors.contains("help:"), "{errors}");
+    }
+}
+
+#[test]
+fn a_gate_on_unknown_ground_needs_an_assumption() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (base, candidate) = (folder.path().join("a.json"), folder.path().join("b.json"));
+    trace_of(&base, "AMD Instinct MI300X", "", 50, 10.0);
+    trace_of(&candidate, "AMD Instinct MI300X", "LlamaForCausalLM", 50, 11.0);
+    let (code, row, errors) = gate([&base, &candidate], "total>+10%", &[]);
+    assert_eq!((code, &row["status"]), (Some(1), &json!("cannot_judge")), "{errors}");
+    assert!(
+        errors.contains("the same framework, model") && errors.contains("--assume-comparable"),
+        "{errors}"
+    );
+    let (code, row, errors) = gate([&base, &candidate], "total>+10%", &["--assume-comparable"]);
+    assert_eq!((code, &row["status"]), (Some(0), &json!("pass")), "{errors}");
+    let report = json("compare", &[&base, &candidate], &[]);
+    let facts = rows(&report, "comparability");
+    let status = |fact: &str| facts.iter().find(|row| row["fact"] == fact).expect("a fact")["status"].clone();
+    assert_eq!((status("GPU"), status("model")), (json!("same"), json!("unknown")));
+}
+
+#[test]
+fn other_gpus_and_models_are_refused_unless_forced() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (base, candidate) = (folder.path().join("a.json"), folder.path().join("b.json"));
+    trace_of(&base, "AMD Instinct MI300X", "LlamaForCausalLM", 50, 10.0);
+    let paths = [base.to_str().expect("a path"), candidate.to_str().expect("a path")];
+    trace_of(&candidate, "NVIDIA B300", "LlamaForCausalLM", 50, 10.0);
+    let errors = refused(&["compare", paths[0], paths[1]]);
+    assert!(
+        errors.contains("different GPU (MI300X → NVIDIA B300)") && errors.contains("--force"),
+        "{errors}"
+    );
+    trace_of(&candidate, "AMD Instinct MI300X", "Qwen3ForCausalLM", 50, 11.0);
+    let errors = refused(&["compare", paths[0], paths[1]]);
+    assert!(errors.contains("model (LlamaForCausalLM → Qwen3ForCausalLM)"), "{errors}");
+    let report = json("compare", &[&base, &candidate], &["--force"]);
+    assert!(report["findings"][0]["title"].to_string().contains("not comparable"), "{}", report["findings"]);
+    let (code, row, _) = gate([&base, &candidate], "total>+10%", &["--force"]);
+    assert_eq!((code, &row["status"]), (Some(1), &json!("cannot_judge")));
+}
+
+#[test]
+fn a_kernel_called_151_times_and_then_once_is_not_inconclusive() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (base, candidate) = (folder.path().join("a.json"), folder.path().join("b.json"));
+    trace_of(&base, "AMD Instinct MI300X", "LlamaForCausalLM", 151, 1.0);
+    trace_of(&candidate, "AMD Instinct MI300X", "LlamaForCausalLM", 1, 1.0);
+    let report = json("compare", &[&base, &candidate], &[]);
+    let row = &rows(&report, "kernels")[0];
+    assert_eq!(
+        (&row["verdict"], &row["calls_change"]),
+        (&json!("calls changed"), &json!("151 → 1")),
+        "{row}"
+    );
+    // With samples on both sides the statistics speak.
+    trace_of(&candidate, "AMD Instinct MI300X", "LlamaForCausalLM", 75, 1.0);
+    let report = json("compare", &[&base, &candidate], &[]);
+    let row = &rows(&report, "kernels")[0];
+    assert_eq!((&row["verdict"], &row["calls_change"]), (&json!("faster"), &json!("151 → 75")), "{row}");
 }
 
 #[test]
@@ -146,13 +279,9 @@ fn bad_gates_and_bad_sides_are_refused() {
     let path = folder.path().join("t.json");
     std::fs::write(&path, common::SMALL_TORCH).expect("a trace");
     let trace = path.to_str().expect("a path");
-    for (gate, part) in [
-        ("total+3%", "no `>`"),
-        ("total>3", "character 8"),
-        ("kernel:(>3%", "unclosed group"),
-        ("kernel:absent>3%", "no such kernel"),
-        ("category:attention>3%", "no such category"),
-    ] {
+    for (gate, part) in
+        [("total+3%", "no `>`"), ("total>3", "character 8"), ("kernel:(>3%", "unclosed group")]
+    {
         let errors = refused(&["compare", trace, trace, "--fail-on", gate]);
         assert!(
             errors.contains(part) && errors.contains(gate) && errors.contains("help:"),
@@ -172,8 +301,11 @@ fn real_traces_of_two_vendors_have_the_sums_of_tracelens() {
     let Some(data) = shared_data() else { return };
     let traces = data.join("traces");
     let (h100, mi300) = (traces.join("h100_qwen1.5-0.5b.json.gz"), traces.join("mi300_qwen1.5-0.5b.json.gz"));
-    let report = json("compare", &[&h100, &mi300], &[]);
-    assert!(report["health"].to_string().contains("different GPUs"));
+    let paths = [h100.to_str().expect("a path"), mi300.to_str().expect("a path")];
+    let errors = refused(&["compare", paths[0], paths[1]]);
+    assert!(errors.contains("different GPU (") && errors.contains("--force"), "{errors}");
+    let report = json("compare", &[&h100, &mi300], &["--force"]);
+    assert!(report["findings"].to_string().contains("not comparable: different GPU"));
     let expected = traces.join("expected/compare_h100_vs_mi300_qwen/kernel_summary.csv");
     let mut csv = csv::Reader::from_path(expected).expect("the expected sums");
     let headings = csv.headers().expect("headings").clone();

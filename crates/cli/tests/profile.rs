@@ -131,6 +131,24 @@ fn a_program_that_is_not_there_leaves_earlier_databases_alone() {
     assert!(kept.is_dir());
 }
 
+/// A `run-N` folder with a `run.json` was once removed with all that people had put into it.
+#[test]
+fn a_file_of_the_users_in_a_run_folder_is_never_deleted() {
+    let Some(lab) = Lab::get() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let app = lab.app("vector_add");
+    let profile = || profile(lab, folder.path(), &["--runs", "1", "--", &app, "1"]);
+    succeeded(&profile());
+    succeeded(&profile());
+    let notes = folder.path().join(".rocpd_profile/run-1/notes.txt");
+    std::fs::write(&notes, "mine").unwrap();
+    let errors = failed(&profile(), 2);
+    assert!(errors.contains("notes.txt") && errors.contains("move it away"), "{errors}");
+    assert_eq!(std::fs::read_to_string(&notes).unwrap(), "mine");
+    std::fs::remove_file(&notes).unwrap();
+    succeeded(&profile());
+}
+
 /// Some GPUs have no counters that are known; the rest of the report stands.
 #[test]
 fn a_gpu_without_counters_is_profiled_without() {

@@ -51,6 +51,22 @@ fn reported(report: &serde_json::Value, table: &str) -> Totals {
         .collect()
 }
 
+/// It once passed `--strict` without any of its kernels.
+#[test]
+fn strict_fails_on_a_database_cut_in_half() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = &ranks(folder.path())[0];
+    let bytes = std::fs::read(database).expect("a database");
+    let half = folder.path().join("half.db");
+    std::fs::write(&half, &bytes[..bytes.len() / 2]).expect("a file");
+    let strict = |path: &Path| common::run(&["summary".as_ref(), "--strict".as_ref(), path.as_os_str()]);
+    assert_eq!(strict(database).status.code(), Some(0));
+    let output = strict(&half);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("the file is cut") && errors.contains(" lost "), "{errors}");
+}
+
 #[test]
 fn summary_equals_plain_sql() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -32,10 +32,7 @@ impl OutputFolder {
     /// Gives the folder its name, in place of an earlier one of ours. Its files are durable already.
     pub fn commit(self) -> io::Result<()> {
         let (partial, target) = (&self.output.partial, &self.output.target);
-        let mut files = contents(partial)?;
-        files.retain(|path| path != Path::new(MARKER));
-        let lines: String = files.iter().map(|path| format!("{}\n", path.display())).collect();
-        fs::write(partial.join(MARKER), lines)?;
+        list_as_ours(partial)?;
         let Some(old) = check_replaceable(target)? else { return fs::rename(partial, target) };
         // Set aside first: if the new folder cannot take its name, the old one gets it back.
         let name = target.file_name().unwrap_or_default().to_string_lossy();
@@ -115,6 +112,23 @@ pub fn check_replaceable(target: &Path) -> io::Result<Option<Vec<PathBuf>>> {
         )),
         None => Ok(Some(found)),
     }
+}
+
+/// Lists all that is in a folder now as written by this program, so that [`remove_ours`] may remove it later.
+pub fn list_as_ours(folder: &Path) -> io::Result<()> {
+    let mut files = contents(folder)?;
+    files.retain(|path| path != Path::new(MARKER));
+    let lines: String = files.iter().map(|path| format!("{}\n", path.display())).collect();
+    fs::write(folder.join(MARKER), lines)
+}
+
+/// Removes a folder of which this program listed every file. With any other file in it the folder stays whole, and the
+/// error names that file.
+pub fn remove_ours(folder: &Path) -> io::Result<()> {
+    if let Some(files) = check_replaceable(folder)? {
+        remove_listed(folder, &files);
+    }
+    Ok(())
 }
 
 /// All files below a folder, as relative paths in order; links are files, and so is an empty folder.

@@ -11,7 +11,7 @@ mod output;
 pub mod process;
 mod work;
 
-pub use folder::{MARKER, OutputFolder, TemporaryFolder, check_replaceable};
+pub use folder::{MARKER, OutputFolder, TemporaryFolder, check_replaceable, list_as_ours, remove_ours};
 pub use lock::lock;
 pub use output::{OutputFile, remove_partial_files};
 pub use work::{claim_work_folder, is_work_folder, remove_work_folder};

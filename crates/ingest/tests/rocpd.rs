@@ -801,6 +801,29 @@ fn damage_never_fails_and_loses_only_what_is_gone() {
     assert!(readable >= 50 && kept > 30 * 1000, "{readable} readable, {kept} kernels");
 }
 
+/// It once lost all kernels and was only worth a warning.
+#[test]
+fn a_database_cut_in_half_fails_its_health_and_names_what_each_table_lost() {
+    let made = made(&example(1, 1500), &Options::default());
+    let whole = read(&made.path);
+    let bytes = std::fs::read(&made.path).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("half.db");
+    std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    let half = read(&path);
+    let check = half.health.checks.iter().find(|check| check.id == "truncated").unwrap();
+    assert_eq!(check.status, trace::Status::Fail);
+    assert!(half.kernels.len() < whole.kernels.len() || half.regions.len() < whole.regions.len());
+    for (table, left, all) in [
+        ("rocpd_kernel_dispatch", half.kernels.len(), whole.kernels.len()),
+        ("rocpd_region", half.regions.len(), whole.regions.len()),
+    ] {
+        let named = check.message.contains(&format!("{table} lost "));
+        assert_eq!(named, left < all, "{table}: {left} of {all}: {}", check.message);
+    }
+    assert!(!whole.health.checks.iter().any(|check| check.status == trace::Status::Fail));
+}
+
 #[test]
 fn a_hot_journal_brings_back_what_was_there() {
     let trace = example(1, 400);

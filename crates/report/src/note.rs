@@ -63,12 +63,24 @@ pub enum Remedy {
     CompareCalls,
     /// Compare runs that were made differently.
     CompareAnyway,
+    /// Take runs for comparable that do not show it.
+    AssumeComparable,
+    /// Give a gate several runs of each side, or let the change itself decide.
+    GateInterval,
     /// List the counters that a roofline needs.
     RooflineCounters,
     /// Say which architecture it is.
     Arch,
     /// Give the architecture and the registers of a kernel, where there is no input.
     ArchAndRegisters,
+    /// Give the registers of a kernel, where there is no input.
+    Registers,
+    /// Leave out registers and wave size, which an input brings along.
+    NoRegisters,
+    /// Leave out the LDS, which a trace has of each launch.
+    NoLds,
+    /// Choose kernels of a code object by name, and by nothing else.
+    KernelNameOnly,
     /// Give code objects, which have the exact register counts.
     CodeObject,
     /// Give a fact about the GPU: its name.

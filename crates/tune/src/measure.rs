@@ -10,6 +10,7 @@ use collect::run::{CollectError, CollectRequest, LauncherChoice, PassCommand, Pr
 use files::TemporaryFolder;
 use files::process::{self, Ended, Job};
 use ingest::Progress;
+use model::names::is_of_runtime;
 use regex::bytes::Regex;
 use trace::{Needs, Trace};
 
@@ -181,9 +182,6 @@ impl Measure for Printed {
     }
 }
 
-/// Kernels that the runtime starts for itself: fills, copies.
-const RUNTIME_KERNEL: &str = "__amd_rocclr_";
-
 /// How the times of dispatches become one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Aggregate {
@@ -336,7 +334,7 @@ fn dispatch_times(trace: &Trace, wanted: &dyn Fn(&str) -> bool) -> Vec<i64> {
     let mut times = Vec::new();
     for row in 0..trace.kernels.len() {
         let name = trace.strings.get(trace.kernels.name[row]);
-        let counts = *known.entry(name).or_insert_with(|| !name.starts_with(RUNTIME_KERNEL) && wanted(name));
+        let counts = *known.entry(name).or_insert_with(|| !is_of_runtime(name) && wanted(name));
         if counts {
             times.push(trace.kernels.end[row] - trace.kernels.start[row]);
         }
@@ -349,7 +347,7 @@ fn kernel_times(trace: &Trace) -> Vec<(String, KernelTime)> {
     let mut times: BTreeMap<&str, KernelTime> = BTreeMap::new();
     for row in 0..trace.kernels.len() {
         let name = trace.strings.get(trace.kernels.name[row]);
-        if name.starts_with(RUNTIME_KERNEL) {
+        if is_of_runtime(name) {
             continue;
         }
         let time = times.entry(name).or_default();

@@ -3,18 +3,26 @@
 use trace::{AgentId, Map, StrId, Table, Trace};
 
 use super::verdict::{Figures, Verdict, judge_on};
+use super::waits::Waits;
 use crate::gpu::{RecordedGpu, Specs, take_measured};
+use crate::occupancy::{Achieved, ClockLimit, Cycles, cycles_of};
+use model::names::is_of_runtime;
+
+/// Cycles in which the GPU worked, which all figures per cycle stand on.
+const CYCLE_COUNTER: &str = "GRBM_GUI_ACTIVE";
 
 /// Facts that figures may hold besides counters, and whether every source should tell them: times, and the GPU.
 pub const FACTS: &[(&str, bool)] = &[
     ("duration_ns", true),
     ("dispatches", false),
     ("mean_ns", true),
-    ("gap_ns", false),
+    ("launch_idle_ns", false),
+    ("host_idle_ns", false),
     ("gpu_idle_pct", false),
     ("workgroups", false),
     ("workgroups_per_cu", false),
     ("occupancy_pct", false),
+    ("achieved_occupancy_pct", false),
     ("scratch_bytes", false),
     ("cus", true),
     ("xccs", true),
@@ -42,6 +50,10 @@ pub struct KernelFigures {
     pub figures: Figures,
     /// The architecture it ran on, as the catalogue of counters names it, where that is known.
     pub arch: Option<String>,
+    /// The GPU of its last dispatch.
+    pub(super) agent: Option<AgentId>,
+    /// Its cycles imply a clock that the GPU cannot have, so they are left out of its figures.
+    pub impossible_clock: bool,
 }
 
 impl KernelFigures {
@@ -55,8 +67,6 @@ impl KernelFigures {
 struct Tally {
     dispatches: usize,
     total: i64,
-    gaps: i64,
-    gaps_known: usize,
     workgroups: f64,
     scratch: f64,
     agent: AgentId,
@@ -64,59 +74,86 @@ struct Tally {
     largest: usize,
     largest_ns: i64,
     counters: Map<String, f64>,
+    cycles: Cycles,
 }
 
-/// The figures of every kernel, those with most time first.
+/// The figures of every kernel, the program's own before those of the runtime, those with most time first.
 pub fn kernel_figures(trace: &Trace) -> Vec<KernelFigures> {
-    kernel_figures_where(trace, |_| true)
+    let counted = !trace.counters.is_empty() || !trace.counter_columns.is_empty();
+    // Reading counters makes kernels run one at a time: what lies between them says nothing then.
+    let waits = if counted { Waits::default() } else { Waits::of(trace) };
+    let mut kernels = kernel_figures_where(trace, |_| true);
+    for kernel in &mut kernels {
+        let id = trace.strings.find(&kernel.name);
+        if let Some(wait) = id.and_then(|id| waits.by_name.get(&id)) {
+            kernel.figures.insert("launch_idle_ns".into(), wait.launch_ns);
+            kernel.figures.insert("host_idle_ns".into(), wait.host_ns);
+        }
+        if let Some(&idle) = kernel.agent.and_then(|agent| waits.idle_pct.get(&agent)) {
+            kernel.figures.insert("gpu_idle_pct".into(), idle);
+        }
+    }
+    if counted {
+        let achieved = Achieved::of(trace);
+        for kernel in &mut kernels {
+            if let Ok(resident) = achieved.of_kernel(&kernel.name) {
+                kernel.figures.insert("achieved_occupancy_pct".into(), resident.percent);
+            }
+        }
+    }
+    kernels.sort_by_key(|kernel| is_of_runtime(&kernel.name));
+    kernels
 }
 
-/// The same, of the dispatches at those rows of `kernels` that are wanted.
+/// The figures of the dispatches at those rows of `kernels` that are wanted, those with most time first.
 pub(crate) fn kernel_figures_where(trace: &Trace, wanted: impl Fn(usize) -> bool) -> Vec<KernelFigures> {
     let kernels = &trace.kernels;
     let mut tallies: Map<StrId, Tally> = Map::default();
-    let mut stream_end: Map<(u32, u32, u32), i64> = Map::default();
-    let mut busy: Map<AgentId, (i64, i64, i64)> = Map::default();
     for i in (0..kernels.len()).filter(|&i| wanted(i)) {
         let (start, end) = (kernels.start[i], kernels.end[i].max(kernels.start[i]));
         let tally = tallies.entry(kernels.name[i]).or_default();
         tally.dispatches += 1;
         tally.total += end - start;
         tally.agent = kernels.agent[i];
-        let lane = (kernels.process[i].0, kernels.stream[i].0, kernels.queue[i].0);
-        if let Some(until) = stream_end.get(&lane) {
-            tally.gaps += (start - until).max(0);
-            tally.gaps_known += 1;
-        }
-        let until = stream_end.entry(lane).or_insert(end);
-        *until = (*until).max(end);
         if end - start >= tally.largest_ns {
             (tally.largest, tally.largest_ns) = (i, end - start);
         }
         let shape = trace.shapes.get(kernels.shape[i]);
         tally.workgroups = tally.workgroups.max(workgroups(shape));
         tally.scratch = tally.scratch.max(shape.scratch_bytes.get().unwrap_or(0) as f64);
-        let (first, last, union) = busy.entry(kernels.agent[i]).or_insert((start, start, 0));
-        *union += (end - start.max(*last)).max(0);
-        *last = (*last).max(end);
-        *first = (*first).min(start);
+    }
+    let cycles = cycles_of(trace);
+    for i in (0..kernels.len()).filter(|&i| wanted(i)) {
+        if let Some(tally) = tallies.get_mut(&kernels.name[i]) {
+            tally.cycles.add(cycles[i], kernels.end[i] - kernels.start[i]);
+        }
     }
     each_counter(trace, |kernel, counter, value| {
         if let (Some(tally), true) = (tallies.get_mut(&kernels.name[kernel]), wanted(kernel)) {
             *tally.counters.entry(trace.strings.get(counter).to_string()).or_default() += value;
         }
     });
-    let gpus: Map<AgentId, Gpu> =
-        busy.keys().filter_map(|&agent| Some((agent, Gpu::of(trace, agent)?))).collect();
+    let mut gpus: Map<AgentId, Option<Gpu>> = Map::default();
+    for tally in tallies.values() {
+        gpus.entry(tally.agent).or_insert_with(|| Gpu::of(trace, tally.agent));
+    }
+    let specs = Specs::of(trace);
     let mut found: Vec<KernelFigures> = tallies
         .into_iter()
-        .map(|(name, tally)| {
-            let gpu = gpus.get(&tally.agent);
+        .map(|(name, mut tally)| {
+            let gpu = gpus.get(&tally.agent).and_then(Option::as_ref);
+            let agent = tally.agent.get().and_then(|agent| trace.agents.get(agent));
+            let impossible_clock = ClockLimit::of(trace, &specs, agent).excludes(&tally.cycles);
+            if impossible_clock {
+                tally.counters.remove(CYCLE_COUNTER);
+            }
             KernelFigures {
                 name: trace.strings.get(name).to_string(),
                 total_ns: tally.total,
-                figures: figures(trace, &tally, busy.get(&tally.agent), gpu),
+                figures: figures(trace, &tally, gpu),
                 arch: gpu.map(|gpu| gpu.arch.facts.counters.clone()),
+                agent: Some(tally.agent),
+                impossible_clock,
             }
         })
         .collect();
@@ -200,7 +237,7 @@ impl Gpu {
     }
 }
 
-fn figures(trace: &Trace, tally: &Tally, busy: Option<&(i64, i64, i64)>, gpu: Option<&Gpu>) -> Figures {
+fn figures(trace: &Trace, tally: &Tally, gpu: Option<&Gpu>) -> Figures {
     let mut figures = Figures::new();
     for (name, &value) in &tally.counters {
         put_counter(&mut figures, name, value);
@@ -215,17 +252,6 @@ fn figures(trace: &Trace, tally: &Tally, busy: Option<&(i64, i64, i64)>, gpu: Op
     if tally.total > 0 {
         put("duration_ns", tally.total as f64);
         put("mean_ns", tally.total as f64 / tally.dispatches.max(1) as f64);
-    }
-    // Reading counters makes kernels run one at a time: what lies between them says nothing then.
-    let alone = !tally.counters.is_empty();
-    if tally.gaps_known > 0 && !alone {
-        put("gap_ns", tally.gaps as f64 / tally.gaps_known as f64);
-    }
-    if let Some(&(first, last, union)) = busy
-        && last > first
-        && !alone
-    {
-        put("gpu_idle_pct", 100.0 * (last - first - union) as f64 / (last - first) as f64);
     }
     if tally.workgroups > 0.0 {
         put("workgroups", tally.workgroups);
@@ -269,4 +295,35 @@ fn resources(shape: &trace::LaunchShape, halved: bool) -> Option<hw::occupancy::
         workgroup: shape.workgroup?.iter().product(),
         ..Default::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace::{Agent, AgentKind, Kernel, Process, Source};
+
+    /// Kernels of these names and lengths, one after the other.
+    fn trace_of(rows: &[(&str, i64)]) -> Trace {
+        let mut trace = Trace::default();
+        let source = trace.add_source(Source::named("t", "rocpd"));
+        let process = trace.add_process(Process::new(source, 1));
+        let name = trace.strings.intern("gfx942");
+        let agent = trace.add_agent(Agent { process, kind: AgentKind::Gpu, name, ..Agent::default() });
+        let mut start = 0;
+        for (name, length) in rows {
+            let name = trace.strings.intern(name);
+            let end = start + length;
+            trace.kernels.push(Kernel { start, end, name, agent, process, ..Kernel::default() });
+            start = end;
+        }
+        trace.finish();
+        trace
+    }
+
+    #[test]
+    fn a_fill_of_the_runtime_is_never_the_kernel() {
+        let rows = [("__amd_rocclr_fillBufferAligned", 900_000), ("small", 1000), ("vector_add", 50_000)];
+        let names: Vec<String> = kernel_figures(&trace_of(&rows)).into_iter().map(|k| k.name).collect();
+        assert_eq!(names, ["vector_add", "small", "__amd_rocclr_fillBufferAligned"]);
+    }
 }

@@ -7,6 +7,7 @@
 mod figures;
 mod rules;
 mod verdict;
+mod waits;
 
 use report::{Column, Finding, Note, Remedy, Severity, Table, Unit, Value};
 use trace::{Needs, Trace};
@@ -22,7 +23,17 @@ pub(crate) use verdict::value as formula_value;
 
 /// What a trace must be read with.
 pub fn bottleneck_needs() -> Needs {
-    Needs { kernels: true, shapes: true, counters: true, counter_columns: true, ..Needs::nothing() }
+    Needs {
+        kernels: true,
+        shapes: true,
+        counters: true,
+        counter_columns: true,
+        memory_copies: true,
+        regions: true,
+        syncs: true,
+        links: true,
+        ..Needs::nothing()
+    }
 }
 
 /// What bounds each kernel of a trace read with [`bottleneck_needs`]; `more` adds features by kernel name.
@@ -34,8 +45,11 @@ pub fn bottleneck_report(trace: &Trace, more: &[(String, Figures)]) -> report::R
         }
     }
     let mut report = base::report("bottleneck", trace);
-    // Host calls were not read, so nothing is missing.
-    report.health.retain(|check| check.id != "coverage");
+    // Counters need no launches, so none are missing from a run with nothing else.
+    if trace.regions.is_empty() {
+        report.health.retain(|check| check.id != "coverage");
+    }
+    report.health.extend(crate::occupancy::impossible_clock(trace));
     let (table, missing) = bottlenecks(&kernels);
     report.tables = vec![table];
     report.findings = findings(&kernels);
@@ -76,7 +90,10 @@ const MOST: usize = 5;
 /// The labels of the kernels with most time, in full.
 fn findings(kernels: &[KernelFigures]) -> Vec<Finding> {
     let whole: i64 = kernels.iter().map(|kernel| kernel.total_ns).sum();
-    let told = |kernel: &&KernelFigures| percent(kernel.total_ns, whole) >= LEAST_SHARE_PCT;
+    // The runtime's own copies and fills are nobody's to optimise.
+    let told = |kernel: &&KernelFigures| {
+        percent(kernel.total_ns, whole) >= LEAST_SHARE_PCT && !model::names::is_of_runtime(&kernel.name)
+    };
     let finding = |kernel: &KernelFigures| {
         let verdict = kernel.judge();
         let first = verdict.labels.first()?;
@@ -132,6 +149,7 @@ pub fn bottlenecks(kernels: &[KernelFigures]) -> (Table, Vec<String>) {
         Column::text("figures").data(),
         Column::text("missing").data(),
         Column::text("missing_facts").data(),
+        Column::int("achieved_occupancy_pct", Unit::Pct).data(),
     ];
     let mut table = Table::new("bottlenecks", "What bounds each kernel", columns);
     let whole: i64 = kernels.iter().map(|kernel| kernel.total_ns).sum();
@@ -155,12 +173,22 @@ pub fn bottlenecks(kernels: &[KernelFigures]) -> (Table, Vec<String>) {
             of_first(&|first| Value::Json(evidence(first))),
             Value::Json(serde_json::json!(verdict.counters)),
             Value::Json(serde_json::json!(verdict.lacks())),
+            achieved(kernel),
         ]);
         missing.extend(verdict.counters);
     }
     missing.sort();
     missing.dedup();
     (table, missing)
+}
+
+/// Achieved occupancy, or why it is not known.
+fn achieved(kernel: &KernelFigures) -> Value {
+    match kernel.figures.get("achieved_occupancy_pct") {
+        Some(&percent) => Value::Float(percent),
+        None if kernel.impossible_clock => Value::absent(crate::occupancy::IMPOSSIBLE),
+        None => Value::absent("the counters of achieved occupancy were not collected"),
+    }
 }
 
 /// Each condition of a label by its parts, for programs.
@@ -190,7 +218,8 @@ mod tests {
             ("duration_ns", 1e6),
             ("dispatches", 1.0),
             ("mean_ns", 1e6),
-            ("gap_ns", 1e3),
+            ("launch_idle_ns", 1e3),
+            ("host_idle_ns", 0.0),
             ("gpu_idle_pct", 1.0),
             ("workgroups", 1e5),
             ("workgroups_per_cu", 8.0),
@@ -238,8 +267,8 @@ mod tests {
         let on = |label, figures: &[(&'static str, f64)]| (label, "gfx942", figures.to_vec());
         vec![
             on("none stands out", &[("att_barrier_pct", 1.0), ("att_fetch_pct", 1.0)]),
-            on("launch bound", &[("mean_ns", 4e3), ("gap_ns", 2e4)]),
-            on("host bound", &[("gpu_idle_pct", 60.0), ("gap_ns", 2e6)]),
+            on("launch bound", &[("mean_ns", 4e3), ("launch_idle_ns", 5e6)]),
+            on("host bound", &[("gpu_idle_pct", 60.0), ("host_idle_ns", 2e6)]),
             on("under-filled grid", &[("workgroups", 100.0)]),
             on("tail", &[("workgroups", 2500.0), ("tail_pct", 48.6)]),
             // 4.5 TB/s of 64-byte reads.
@@ -332,8 +361,14 @@ mod tests {
 
     #[test]
     fn only_counters_that_the_gpu_has_are_asked_for() {
-        let launch =
-            figures(&[("mean_ns", 1e6), ("gap_ns", 0.0), ("gpu_idle_pct", 0.0), ("fill_pct", 200.0)]);
+        let launch = figures(&[
+            ("duration_ns", 1e6),
+            ("mean_ns", 1e6),
+            ("launch_idle_ns", 0.0),
+            ("host_idle_ns", 0.0),
+            ("gpu_idle_pct", 0.0),
+            ("fill_pct", 200.0),
+        ]);
         for (arch, there, not_there) in [
             ("gfx90a", "TCC_EA_RDREQ_sum", "TCC_EA0_"),
             ("gfx942", "TCC_EA0_RDREQ_sum", "TCC_EA_"),
@@ -368,7 +403,8 @@ mod tests {
         }
         // What only other runs tell does not keep rates from being judged.
         let mut counted = busy(&[]);
-        counted.retain(|name, _| !["gap_ns", "gpu_idle_pct"].contains(&name.as_str()));
+        counted
+            .retain(|name, _| !["launch_idle_ns", "host_idle_ns", "gpu_idle_pct"].contains(&name.as_str()));
         assert_eq!(judge_on(&counted, Some("gfx942")).label(), "none stands out");
     }
 
@@ -390,8 +426,14 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named_and_nothing_is_guessed() {
-        let verdict =
-            judge(&figures(&[("mean_ns", 1e6), ("gap_ns", 0.0), ("gpu_idle_pct", 0.0), ("fill_pct", 200.0)]));
+        let verdict = judge(&figures(&[
+            ("duration_ns", 1e6),
+            ("mean_ns", 1e6),
+            ("launch_idle_ns", 0.0),
+            ("host_idle_ns", 0.0),
+            ("gpu_idle_pct", 0.0),
+            ("fill_pct", 200.0),
+        ]));
         assert_eq!(verdict.label(), "not enough data");
         for counter in ["GRBM_GUI_ACTIVE", "SQ_WAIT_ANY", "SQ_WAVE_CYCLES", "SQ_LDS_IDX_ACTIVE"] {
             assert!(

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use regex::Regex;
-use report::{Column, Table, Unit, Value};
+use report::{Column, Remedy, Table, Unit, Value};
 
 use super::rows::{Row, Rows, percent};
 use model::names;
@@ -35,7 +35,7 @@ enum Target {
     Region(Regex),
 }
 
-/// A gate that cannot be understood or looks at nothing.
+/// A gate that cannot be understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GateError {
     /// Not of the form `WHAT>+N%`.
@@ -48,36 +48,101 @@ pub enum GateError {
         /// What is wrong.
         why: String,
     },
-    /// No row is of that name, so the gate could never fail.
-    #[error("gate `{gate}`: there is no such {what} on either side")]
-    Nothing {
-        /// As given.
-        gate: String,
-        /// Kernel, category, region or figure.
-        what: &'static str,
-    },
 }
 
-/// What came of a gate: the row that is nearest to failing it, or fails it most.
+/// What came of a gate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GateStatus {
+    /// Not beyond its limit.
+    Pass,
+    /// Beyond its limit.
+    Fail,
+    /// Nobody can say; never a pass.
+    CannotJudge(Unjudged),
+}
+
+/// Why a gate cannot be judged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unjudged {
+    /// The runs may not be of the same thing.
+    #[error("{0}")]
+    Ground(String),
+    /// No row is of that name.
+    #[error("there is no such {0} on either side")]
+    Missing(&'static str),
+    /// Only the candidate has it.
+    #[error("it is only in the candidate, so there is nothing to compare with")]
+    New,
+    /// The base took no time.
+    #[error("it took no time in the base, so there is no change in percent")]
+    NoBase,
+    /// One value on each side.
+    #[error("one value on each side tells no spread, so the change has no interval")]
+    NoInterval,
+}
+
+impl Unjudged {
+    /// What would make it judgeable, in words.
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Unjudged::Ground(_) => "give runs that tell what they are of, or say that they are comparable",
+            Unjudged::Missing(_) => "the tables of this report list every name",
+            Unjudged::New | Unjudged::NoBase => "give a gate on something that both sides have",
+            Unjudged::NoInterval => "record several runs of each side, or let the change itself decide",
+        }
+    }
+
+    /// What to ask for.
+    pub fn remedy(&self) -> Remedy {
+        match self {
+            Unjudged::Ground(_) => Remedy::AssumeComparable,
+            Unjudged::NoInterval => Remedy::GateInterval,
+            other => Remedy::Advice(other.advice().into()),
+        }
+    }
+}
+
+impl GateStatus {
+    /// The word in reports.
+    pub fn name(&self) -> &'static str {
+        match self {
+            GateStatus::Pass => "pass",
+            GateStatus::Fail => "fail",
+            GateStatus::CannotJudge(_) => "cannot_judge",
+        }
+    }
+}
+
+/// What came of a gate, and the row that decided it: the nearest to failing, or the one that nobody can judge.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateOutcome {
     /// As given.
     pub gate: String,
     /// The most that is allowed.
     pub limit_pct: f64,
-    /// The row; none where all rows are new or gone.
+    /// The row; none where all rows are gone.
     pub name: Option<String>,
     /// Its change.
     pub delta_pct: Option<f64>,
     /// Bounds of the change that hold for all rows of the gate together.
     pub interval_pct: Option<(f64, f64)>,
-    /// Whether the gate fails.
-    pub failed: bool,
+    /// Pass, fail or neither.
+    pub status: GateStatus,
+}
+
+impl GateOutcome {
+    /// Whether it lets a build through.
+    pub fn passed(&self) -> bool {
+        self.status == GateStatus::Pass
+    }
 }
 
 impl fmt::Display for GateOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "gate `{}`", self.gate)?;
+        if let GateStatus::CannotJudge(why) = &self.status {
+            write!(f, " cannot be judged: {why}")?;
+        }
         if let (Some(name), Some(delta)) = (&self.name, self.delta_pct) {
             write!(f, ": `{}` changed by {delta:+.2} %", names::display_name(name))?;
         }
@@ -144,48 +209,100 @@ impl Gate {
     }
 }
 
-/// What comes of each gate. It fails when the lower bound of a change is above the limit, or with `on_point` the
-/// change itself.
+/// How gates decide.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GateOptions {
+    /// The change itself decides, not its lower bound.
+    pub on_point: bool,
+    /// Take runs for comparable that do not show it.
+    pub assume_comparable: bool,
+}
+
+/// What comes of each gate, those that cannot be judged first, then those that fail. A gate fails when the lower bound of a
+/// change is above the limit, or the change itself where that decides; it passes only if every row can be judged.
 pub(super) fn outcomes(
     rows: &Rows,
     gates: &[Gate],
     confidence: f64,
-    on_point: bool,
-) -> Result<Vec<GateOutcome>, GateError> {
-    let outcome = |gate: &Gate| {
-        let (what, looked_at) = gate.rows(rows);
-        if looked_at.is_empty() {
-            return Err(GateError::Nothing { gate: gate.text.clone(), what });
-        }
-        let judged = looked_at.iter().filter(|row| row.estimate.is_some()).count();
-        let mut outcome = GateOutcome {
-            gate: gate.text.clone(),
-            limit_pct: gate.limit_pct,
-            name: None,
-            delta_pct: None,
-            interval_pct: None,
-            failed: false,
+    options: &GateOptions,
+    gap: Option<String>,
+) -> Vec<GateOutcome> {
+    let gap = gap.filter(|_| !options.assume_comparable);
+    let mut outcomes: Vec<GateOutcome> = gates
+        .iter()
+        .map(|gate| {
+            let outcome = gate.outcome(rows, confidence, options.on_point);
+            match &gap {
+                // Runs of different things tell nothing, whichever way the figures went.
+                Some(why) => {
+                    GateOutcome { status: GateStatus::CannotJudge(Unjudged::Ground(why.clone())), ..outcome }
+                }
+                None => outcome,
+            }
+        })
+        .collect();
+    outcomes.sort_by_key(|outcome| match outcome.status {
+        GateStatus::CannotJudge(_) => 0,
+        GateStatus::Fail => 1,
+        GateStatus::Pass => 2,
+    });
+    outcomes
+}
+
+impl Gate {
+    fn outcome(&self, rows: &Rows, confidence: f64, on_point: bool) -> GateOutcome {
+        let (what, looked_at) = self.rows(rows);
+        let estimated = looked_at.iter().filter(|row| row.estimate.is_some()).count();
+        let outcome = |row: Option<&Row>, delta_pct, interval_pct, status| GateOutcome {
+            gate: self.text.clone(),
+            limit_pct: self.limit_pct,
+            name: row.map(|row| row.name.clone()),
+            delta_pct,
+            interval_pct,
+            status,
         };
-        let mut worst = f64::NEG_INFINITY;
+        if looked_at.is_empty() {
+            return outcome(None, None, None, GateStatus::CannotJudge(Unjudged::Missing(what)));
+        }
+        let mut worst: Option<(f64, GateOutcome)> = None;
+        let mut unjudged: Option<(f64, GateOutcome)> = None;
+        let keep = |kept: &mut Option<(f64, GateOutcome)>, figure: f64, outcome: GateOutcome| {
+            if kept.as_ref().is_none_or(|(most, _)| figure > *most) {
+                *kept = Some((figure, outcome));
+            }
+        };
         for row in looked_at {
-            let Some(estimate) = row.estimate else { continue };
+            let taken = |side: Option<super::rows::Figures>| side.map_or(0, |figures| figures.total);
+            let Some(estimate) = row.estimate else {
+                // What is gone, or takes no time, did not grow.
+                if taken(row.candidate) > 0 {
+                    let why = if row.base.is_none() { Unjudged::New } else { Unjudged::NoBase };
+                    let new = outcome(Some(row), None, None, GateStatus::CannotJudge(why));
+                    keep(&mut unjudged, f64::INFINITY, new);
+                }
+                continue;
+            };
             let delta = percent(estimate.ratio);
-            let interval = estimate.bounds_among(judged, confidence);
+            let interval = estimate.bounds_among(estimated, confidence);
             let interval = interval.map(|(low, high)| (percent(low), percent(high)));
-            let figure = if on_point { Some(delta) } else { interval.map(|(low, _)| low) };
-            // Without an interval a row cannot fail; it is shown only where no other is.
-            let figure = figure.unwrap_or(f64::MIN);
-            if figure > worst {
-                worst = figure;
-                outcome.name = Some(row.name.clone());
-                outcome.delta_pct = Some(delta);
-                outcome.interval_pct = interval;
-                outcome.failed = figure > gate.limit_pct;
+            match if on_point { Some(delta) } else { interval.map(|(low, _)| low) } {
+                Some(figure) => {
+                    let status = if figure > self.limit_pct { GateStatus::Fail } else { GateStatus::Pass };
+                    keep(&mut worst, figure, outcome(Some(row), Some(delta), interval, status));
+                }
+                None => {
+                    let status = GateStatus::CannotJudge(Unjudged::NoInterval);
+                    keep(&mut unjudged, delta, outcome(Some(row), Some(delta), None, status));
+                }
             }
         }
-        Ok(outcome)
-    };
-    gates.iter().map(outcome).collect()
+        match (worst, unjudged) {
+            (Some((_, worst)), _) if worst.status == GateStatus::Fail => worst,
+            (_, Some((_, unjudged))) => unjudged,
+            (Some((_, worst)), None) => worst,
+            (None, None) => outcome(None, None, None, GateStatus::Pass),
+        }
+    }
 }
 
 /// The outcomes as a table.
@@ -197,7 +314,8 @@ pub(super) fn table(outcomes: &[GateOutcome]) -> Table {
         Column::int("delta_pct", Unit::Pct).key(),
         Column::int("ci_low_pct", Unit::Pct).key(),
         Column::int("ci_high_pct", Unit::Pct).key(),
-        Column::text("status"),
+        Column::text("status").key(),
+        Column::text("reason").detail(),
     ];
     let mut table = Table::new("gates", "Gates", columns);
     for outcome in outcomes {
@@ -210,7 +328,11 @@ pub(super) fn table(outcomes: &[GateOutcome]) -> Table {
             number(outcome.delta_pct, alone),
             number(outcome.interval_pct.map(|interval| interval.0), no_spread),
             number(outcome.interval_pct.map(|interval| interval.1), no_spread),
-            Value::from(if outcome.failed { "fail" } else { "pass" }),
+            Value::from(outcome.status.name()),
+            match &outcome.status {
+                GateStatus::CannotJudge(why) => Value::Text(why.to_string()),
+                _ => Value::absent("it was judged"),
+            },
         ]);
     }
     table

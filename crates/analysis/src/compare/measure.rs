@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use trace::{CopyKind, Map, RowRef, StrId, Table, Trace};
 
+use super::ground::PYTHON;
 use super::series::Series;
 use crate::breakdown::sweep::Timeline;
 use crate::summary::group::Groups;
@@ -82,7 +83,10 @@ fn regions(trace: &Trace) -> BTreeMap<(String, String), Series> {
     let rows = &trace.regions;
     let text = |id: StrId| trace.strings.get(id).to_string();
     let groups = by_key(rows.len(), |i| (rows.category[i], rows.name[i]), |i| rows.end[i] - rows.start[i]);
-    groups.into_iter().map(|((category, name), series)| ((text(category), text(name)), series)).collect()
+    // Python frames are read for what they tell of the program.
+    let python = trace.strings.find(PYTHON);
+    let groups = groups.into_iter().filter(|((category, _), _)| Some(*category) != python);
+    groups.map(|((category, name), series)| ((text(category), text(name)), series)).collect()
 }
 
 fn by_key<K: Copy + Eq + std::hash::Hash>(

@@ -11,6 +11,7 @@
 pub mod comparability;
 mod drift;
 mod gates;
+pub mod ground;
 mod matching;
 mod measure;
 mod repeats;
@@ -20,20 +21,19 @@ mod tables;
 mod verdict;
 mod waterfall;
 
-use std::collections::BTreeSet;
-
-use report::{HealthCheck, HealthStatus, Note, Remedy, Report};
-use trace::{AgentKind, Trace};
+use report::{Finding, HealthCheck, HealthStatus, Note, Remedy, Report, Severity};
+use trace::Trace;
 
 use crate::base;
 use model::classify::Classifier;
 
-pub use gates::{Gate, GateError, GateOutcome};
+pub use gates::{Gate, GateError, GateOptions, GateOutcome, GateStatus, Unjudged};
 pub use repeats::{Uneven, repeats};
 pub use verdict::{Verdict, holm};
 
+use ground::{CommonGround, Ground, Repeated};
 use measure::Run;
-use rows::{Rows, percent};
+use rows::{CALLS_RATIO, Rows, percent};
 
 /// What is compared of a kernel, a category or a region.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,16 +85,17 @@ pub fn compare(base: &[Trace], candidate: &[Trace], options: &CompareOptions) ->
 pub struct MeasuredRun {
     run: Run,
     report: Report,
-    gpus: BTreeSet<String>,
+    ground: Ground,
 }
 
 impl MeasuredRun {
     /// Measures a run: a trace with all its ranks.
     pub fn of(trace: &Trace, classifier: &Classifier) -> Self {
-        let gpus = trace.agents.iter().filter(|agent| agent.kind == AgentKind::Gpu);
-        let named = gpus.map(|gpu| if gpu.product.is_empty() { gpu.name } else { gpu.product });
-        let gpus = named.filter(|name| !name.is_empty()).map(|name| trace.strings.get(name).to_string());
-        Self { gpus: gpus.collect(), run: Run::of(trace, classifier), report: base::report("compare", trace) }
+        Self {
+            ground: Ground::of(trace),
+            run: Run::of(trace, classifier),
+            report: base::report("compare", trace),
+        }
     }
 }
 
@@ -102,6 +103,8 @@ impl MeasuredRun {
 pub struct Comparison {
     /// All tables.
     pub report: Report,
+    /// What the traces tell of whether the two sides can be compared.
+    pub ground: CommonGround,
     rows: Rows,
     confidence: f64,
 }
@@ -110,17 +113,16 @@ impl Comparison {
     /// Compares runs, at least one on each side.
     pub fn of(base: Vec<MeasuredRun>, candidate: Vec<MeasuredRun>, options: &CompareOptions) -> Self {
         let mut report = Report { command: "compare".into(), ..Report::default() };
-        let mut split = |side: Vec<MeasuredRun>| -> (Vec<Run>, BTreeSet<String>) {
-            let mut gpus = BTreeSet::new();
+        let mut split = |side: Vec<MeasuredRun>| -> (Vec<Run>, Vec<Ground>) {
             let runs = side.into_iter().map(|measured| {
                 report.inputs.extend(measured.report.inputs);
                 report.health.extend(measured.report.health);
-                gpus.extend(measured.gpus);
-                measured.run
+                (measured.run, measured.ground)
             });
-            (runs.collect(), gpus)
+            runs.unzip()
         };
-        let ((before, base_gpus), (after, candidate_gpus)) = (split(base), split(candidate));
+        let ((before, base_ground), (after, candidate_ground)) = (split(base), split(candidate));
+        let ground = CommonGround::of(&base_ground, &candidate_ground);
         let rows = match (before.is_empty(), after.is_empty()) {
             (false, false) => Rows::of(&before, &after, options),
             _ => Rows::default(),
@@ -133,32 +135,81 @@ impl Comparison {
             tables::regions(&rows),
         ];
         report.tables.retain(|table| !table.rows.is_empty());
-        if base_gpus != candidate_gpus && !base_gpus.is_empty() && !candidate_gpus.is_empty() {
-            let list = |gpus: BTreeSet<String>| gpus.into_iter().collect::<Vec<_>>().join(", ");
-            let message = format!("different GPUs: {} → {}", list(base_gpus), list(candidate_gpus));
-            warn(&mut report, "different_gpus", None, message);
+        report.tables.push(tables::comparability(&ground));
+        let differences = ground.differences();
+        if !differences.is_empty() {
+            let message = format!("the runs are of different things: {}", differences.join(", "));
+            warn(&mut report, "different_ground", None, message);
         }
+        say_first(&mut report, &ground);
         caveats(&mut report, [&before, &after], &rows, options);
-        Self { report, rows, confidence: options.confidence }
+        Self { report, ground, rows, confidence: options.confidence }
     }
 
-    /// Looks at gates and puts them into the report. A gate fails when the lower bound of a change is above its
-    /// limit, or with `on_point` the change itself.
-    pub fn check(&mut self, gates: &[Gate], on_point: bool) -> Result<Vec<GateOutcome>, GateError> {
-        let outcomes = gates::outcomes(&self.rows, gates, self.confidence, on_point)?;
+    /// Looks at gates and puts them first into the report.
+    pub fn check(&mut self, gates: &[Gate], options: &GateOptions) -> Vec<GateOutcome> {
+        let outcomes = gates::outcomes(&self.rows, gates, self.confidence, options, self.ground.gap());
         if !outcomes.is_empty() {
-            self.report.tables.push(gates::table(&outcomes));
+            self.report.tables.insert(0, gates::table(&outcomes));
         }
-        Ok(outcomes)
+        let mut first = Vec::new();
+        for outcome in &outcomes {
+            let GateStatus::CannotJudge(why) = &outcome.status else { continue };
+            first.push(Finding {
+                id: "gate".into(),
+                key: outcome.gate.clone(),
+                severity: Severity::High,
+                title: outcome.to_string(),
+                recommendation: why.advice().into(),
+                ..Finding::default()
+            });
+        }
+        self.report.findings.splice(0..0, first);
+        outcomes
+    }
+}
+
+/// Says before all tables whether the runs can be compared.
+fn say_first(report: &mut Report, ground: &CommonGround) {
+    report.findings_first = true;
+    let mut say = |key: &str, severity, title: String, recommendation: &str| {
+        report.findings.push(Finding {
+            id: "comparability".into(),
+            key: key.into(),
+            severity,
+            title,
+            recommendation: recommendation.into(),
+            ..Finding::default()
+        });
+    };
+    match ground.repeated {
+        Some(Repeated::Content) => {
+            let title = "the same recording is on both sides: nothing can have changed".into();
+            say("same_recording", Severity::High, title, "give two recordings");
+        }
+        Some(Repeated::Recording) => {
+            let title = "a recording of the base is in the candidate too, with other rows".into();
+            say(
+                "same_recording",
+                Severity::Medium,
+                title,
+                "give two recordings, or two parts of one on purpose",
+            );
+        }
+        None => {}
+    }
+    let differences = ground.differences();
+    if !differences.is_empty() {
+        let title = format!("not comparable: different {}", differences.join(", "));
+        say("different", Severity::High, title, "read a change as one of all these together");
+    } else if let Some(gap) = ground.gap().filter(|_| ground.repeated != Some(Repeated::Content)) {
+        say("unknown", Severity::Medium, format!("comparable or not is unknown: {gap}"), "");
     }
 }
 
 fn warn(report: &mut Report, id: &str, value: Option<f64>, message: String) {
     report.health.push(HealthCheck { id: id.into(), status: HealthStatus::Warn, value, message });
 }
-
-/// More calls on one side than this ratio is remarked on.
-const CALLS_RATIO: f64 = 1.02;
 
 fn caveats(report: &mut Report, sides: [&[Run]; 2], rows: &Rows, options: &CompareOptions) {
     let [base, candidate] = sides;

@@ -63,6 +63,19 @@ impl Row {
     }
 }
 
+impl Row {
+    /// The calls of both sides, where they differ by more than runs of one program do.
+    pub fn calls_changed(&self) -> Option<(f64, f64)> {
+        let (base, candidate) = (self.base?.calls, self.candidate?.calls);
+        let ratio = candidate / base;
+        let same = (1.0 / CALLS_RATIO..=CALLS_RATIO).contains(&ratio);
+        (ratio.is_finite() && !same).then_some((base, candidate))
+    }
+}
+
+/// More calls on one side than this ratio is another number of calls.
+pub(crate) const CALLS_RATIO: f64 = 1.02;
+
 /// A ratio as a change in percent.
 pub(crate) fn percent(ratio: f64) -> f64 {
     100.0 * (ratio - 1.0)
@@ -242,6 +255,12 @@ impl Judge<'_> {
                 }
                 _ => Verdict::Inconclusive,
             };
+            if row.verdict == Verdict::Inconclusive
+                && self.options.metric == Metric::Total
+                && row.calls_changed().is_some()
+            {
+                row.verdict = Verdict::CallsChanged;
+            }
         }
     }
 

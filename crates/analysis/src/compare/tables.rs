@@ -2,6 +2,7 @@
 
 use report::{Column, Table, Unit, Value};
 
+use super::ground::CommonGround;
 use super::rows::{Figures, Row, Rows, percent};
 use model::names;
 use stats as statistics;
@@ -10,6 +11,7 @@ use stats::bootstrap::Estimate;
 const NOT_IN_BASE: &str = "not in the base";
 const NOT_IN_CANDIDATE: &str = "not in the candidate";
 const NO_TIME: &str = "the base took no time";
+const SAME_CALLS: &str = "as many calls on both sides";
 const NO_SPREAD: &str = "one value on each side tells no spread";
 
 /// Columns that all tables share, after the names.
@@ -24,6 +26,7 @@ fn figures(counted: bool) -> Vec<Column> {
     ];
     if counted {
         columns.extend([
+            Column::text("calls_change").normal(),
             Column::int("base_calls", Unit::None).detail(),
             Column::int("candidate_calls", Unit::None).detail(),
             Column::int("base_mean_ns", Unit::Ns).detail(),
@@ -48,10 +51,21 @@ fn cells(row: &Row, counted: bool) -> Vec<Value> {
                 Value::Float(figures.calls)
             }
         };
+        cells.push(match (row.base, row.candidate, row.calls_changed()) {
+            (None, ..) => Value::absent(NOT_IN_BASE),
+            (_, None, _) => Value::absent(NOT_IN_CANDIDATE),
+            (.., Some((base, candidate))) => Value::Text(format!("{} → {}", count(base), count(candidate))),
+            (.., None) => Value::absent(SAME_CALLS),
+        });
         cells.extend(sides.iter().map(|(side, why)| side.map_or_else(|| Value::absent(why), calls)));
         cells.extend(sides.iter().map(|(side, why)| Value::int_or(side.map(|figures| figures.mean()), why)));
     }
     cells
+}
+
+/// A number of calls, which is a mean over runs.
+fn count(calls: f64) -> String {
+    if calls.fract() == 0.0 { format!("{calls:.0}") } else { format!("{calls:.1}") }
 }
 
 fn bounds(estimate: Option<&Estimate>, row: &Row) -> [Value; 2] {
@@ -138,6 +152,20 @@ pub(super) fn regions(rows: &Rows) -> Table {
     for row in by_difference(&rows.regions) {
         let names = vec![Value::from(row.group.as_str()), Value::from(row.name.as_str())];
         table.push([names, cells(row, true)].concat());
+    }
+    table
+}
+
+/// What the traces tell of both sides, for those who want to know why they can be compared or not.
+pub(super) fn comparability(ground: &CommonGround) -> Table {
+    let columns = ["fact", "base", "candidate", "status"].map(Column::text).to_vec();
+    let mut table = Table::new("comparability", "Are the runs comparable", columns).detail();
+    for fact in &ground.facts {
+        let side = |side: usize| match fact.sides[side].is_empty() {
+            true => Value::absent("the traces do not tell"),
+            false => Value::Text(fact.words(side)),
+        };
+        table.push(vec![Value::from(fact.name), side(0), side(1), Value::from(fact.status().name())]);
     }
     table
 }

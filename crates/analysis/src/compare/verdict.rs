@@ -9,6 +9,8 @@ pub enum Verdict {
     Slower,
     /// Any change is below the least effect that matters.
     Same,
+    /// It is called more or less often, and no spread tells more of its time.
+    CallsChanged,
     /// The data do not tell.
     Inconclusive,
     /// Only in the candidate.
@@ -24,6 +26,7 @@ impl Verdict {
             Verdict::Faster => "faster",
             Verdict::Slower => "slower",
             Verdict::Same => "same",
+            Verdict::CallsChanged => "calls changed",
             Verdict::Inconclusive => "inconclusive",
             Verdict::New => "new",
             Verdict::Gone => "gone",

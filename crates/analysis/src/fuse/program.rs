@@ -23,6 +23,12 @@ pub fn framework_named(name: &str) -> Option<&'static str> {
     FRAMEWORKS.iter().map(|(_, framework)| *framework).find(|framework| *framework == name)
 }
 
+/// The framework that a Python file belongs to, with its place in the table: a framework comes before those it calls.
+pub(crate) fn framework_of_path(path: &str) -> Option<(usize, &'static str)> {
+    let within = |part: &str| path.starts_with(part) || path.contains(&format!("/{part}"));
+    FRAMEWORKS.iter().enumerate().find(|(_, (part, _))| within(part)).map(|(at, (_, name))| (at, *name))
+}
+
 /// The program that was traced.
 pub(crate) struct Program {
     /// `sglang`, `vllm`, …; `None` when nothing tells.

@@ -2,6 +2,7 @@
 //! code objects or from numbers. The rules are `hw`'s; here they meet what a run or a file tells.
 
 mod achieved;
+mod clock;
 mod code;
 mod gfx950;
 mod recorded;
@@ -17,6 +18,10 @@ use trace::{Needs, Trace};
 use crate::base;
 
 pub use achieved::occupancy_counters;
+pub use clock::impossible_clock;
+
+pub(crate) use achieved::Achieved;
+pub(crate) use clock::{ClockLimit, Cycles, IMPOSSIBLE, cycles_of};
 pub(crate) use gfx950::restored;
 pub(crate) use recorded::registers_are_halved;
 
@@ -100,6 +105,7 @@ pub fn occupancy(trace: &Trace, options: &OccupancyOptions) -> Report {
     let mut report = base::report("occupancy", trace);
     // Host calls were not read, so nothing is missing.
     report.health.retain(|check| check.id != "coverage");
+    report.health.extend(impossible_clock(options.counters.unwrap_or(trace)));
     report.notes = notes;
     report.notes.extend(options.code.iter().flat_map(|code| code.problems.iter().cloned().map(Note::from)));
     table::fill(&mut report, &subjects, true);

@@ -105,7 +105,12 @@ pub(super) fn subjects(trace: &Trace, options: &OccupancyOptions) -> (Vec<Subjec
             Subject { achieved: Some(resident), ..subject(key, &tally, verdict, &code) }
         })
         .collect();
-    subjects.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.name.cmp(&b.name)));
+    // The runtime's own copies and fills come last: nobody sets their registers.
+    subjects.sort_by(|a, b| {
+        let key =
+            |subject: &Subject| (names::is_of_runtime(&subject.name), std::cmp::Reverse(subject.total_ns));
+        key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
+    });
     if options.code.is_some() {
         let found = subjects.iter().filter(|subject| subject.registers_from == CODE_OBJECT).count();
         let all = subjects.len();

@@ -102,6 +102,8 @@ pub fn panels(runs: &[Trace], options: &PanelsOptions) -> Result<Report, ChoiceE
     };
     for run in &evaluated {
         report.health.extend(check_facts(run));
+        // The formulas are AMD's and take the counters as they are; that they cannot be true is said here.
+        report.health.extend(crate::occupancy::impossible_clock(run.trace));
     }
     let first = &evaluated[0];
     let blocks = &options.blocks;

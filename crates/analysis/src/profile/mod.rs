@@ -84,6 +84,7 @@ pub fn profile_report(profiled: &Profiled, options: &VerdictOptions) -> Report {
     report.tables.push(used.clone());
     let mut fitted = occupancy(timing, &options);
     report.notes.append(&mut fitted.notes);
+    report.health.extend(fitted.health.iter().filter(|check| check.id == "impossible_clock").cloned());
     let fitted = renamed(fitted, "kernels", "occupancy");
     report.tables.extend(fitted.clone());
     if let Some(table) = &fitted {
@@ -160,6 +161,9 @@ fn figures(timing: &Trace, counters: Option<&Trace>, thread_traces: &[ThreadTrac
             for (name, value) in other.figures.iter().filter(|(name, _)| is_counter(name)) {
                 kernel.figures.insert(name.clone(), value * scale);
             }
+            kernel.impossible_clock = other.impossible_clock;
+            let achieved = other.figures.get("achieved_occupancy_pct").copied();
+            kernel.figures.extend(achieved.map(|percent| ("achieved_occupancy_pct".into(), percent)));
         }
         for (_, figures) in features.iter().filter(|(name, _)| same_kernel(name, &kernel.name)) {
             kernel.figures.extend(figures.clone());
@@ -200,7 +204,7 @@ fn next_steps(
         );
     }
     let whole: i64 = kernels.iter().map(|kernel| kernel.total_ns).sum();
-    if let Some(first) = kernels.first() {
+    if let Some(first) = kernels.iter().find(|kernel| !model::names::is_of_runtime(&kernel.name)) {
         let verdict = first.judge();
         let share = percent(first.total_ns, whole);
         if let Some(label) = verdict.labels.first() {

@@ -1,5 +1,6 @@
 //! The fields of `profile` that scripts look for, under the names they know.
 
+use model::names::is_of_runtime;
 use report::{Table, Value};
 use serde_json::{Value as Json, json};
 use trace::{ThreadTrace, Trace};
@@ -46,7 +47,8 @@ fn row_of(table: &Table, name: &str) -> Option<usize> {
 }
 
 pub(super) fn result(parts: &Parts) -> Json {
-    let dominant = parts.kernels.first().map_or("", |kernel| kernel.name.as_str());
+    let own = parts.kernels.iter().find(|kernel| !is_of_runtime(&kernel.name));
+    let dominant = own.map_or("", |kernel| kernel.name.as_str());
     let median = |metric: fn(&RunTimes) -> i64| {
         let values: Vec<f64> = parts.runs.iter().map(|run| metric(run) as f64).collect();
         Stability::of(&values).map(|found| ms(found.median))
@@ -78,7 +80,7 @@ pub(super) fn result(parts: &Parts) -> Json {
         "att": thread_trace(parts.thread_traces, dominant),
         "critical_path_ns": parts.path.map(length),
         "critical_path": parts.path.map(critical),
-        "bottleneck": parts.kernels.first().map(|kernel| {
+        "bottleneck": own.map(|kernel| {
             let verdict = kernel.judge();
             let first = verdict.labels.first();
             json!({

@@ -179,7 +179,14 @@ impl ProfileRequest {
         folder: &Path,
         events: &Told<'_>,
     ) -> Result<Run, Failure> {
-        let run = collect::run::run(&self.request(application, preset, arch, folder), events)?;
+        let run = collect::run::run(&self.request(application, preset, arch, folder), events);
+        // Also after a failure: the next profile may clear these files, and no others.
+        if folder.join(collect::run::FILE).is_file() {
+            files::list_as_ours(folder).map_err(|error| {
+                Failure::input(format!("cannot list the files of `{}`: {error}", folder.display()))
+            })?;
+        }
+        let run = run?;
         if self.debug {
             run.passes.iter().for_each(|pass| events.observer.step(&pass.command.join(" ")));
         }
@@ -313,7 +320,7 @@ fn make_room(folder: &Path) -> Result<(), Failure> {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if ours(&entry.file_name().to_string_lossy()) && path.join(collect::run::FILE).is_file() {
-            std::fs::remove_dir_all(&path).map_err(|error| {
+            files::remove_ours(&path).map_err(|error| {
                 Failure::input(format!("cannot replace the profile in `{}`: {error}", path.display()))
             })?;
         }

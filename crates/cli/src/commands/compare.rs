@@ -22,7 +22,8 @@ use crate::values::percentage;
 Times of a row are of a whole run, as means over repeats. Intervals come from a bootstrap over runs and calls, verdicts
 are corrected for the number of rows; docs/compare.md says how. A gate is WHAT>+N%, where WHAT is total (all kernels),
 span, busy, idle, kernel:REGEX, category:NAME or region:REGEX; it fails, with exit code 1, when the lower bound of the
-change is above N.")]
+change is above N. A gate that cannot be judged (no interval, no such name, runs that may be of different things) exits
+with 1 too.")]
 pub struct CompareArgs {
     /// The run before and the run after: files, or folders of ranks or repeats
     #[arg(value_names = ["BASE", "CANDIDATE"], num_args = 2, conflicts_with_all = ["base", "candidate"])]
@@ -60,7 +61,11 @@ pub struct CompareArgs {
     #[arg(long, requires = "fail_on")]
     fail_on_point: bool,
 
-    /// Compare runs that were made differently
+    /// Let gates take runs for comparable that do not show it: unknown GPU, framework or model
+    #[arg(long, requires = "fail_on")]
+    assume_comparable: bool,
+
+    /// Compare runs that were made differently, or on another GPU, framework or model
     #[arg(long)]
     force: bool,
 
@@ -100,6 +105,7 @@ impl CompareArgs {
             gates: self.fail_on.clone(),
             gate_on_change: self.fail_on_point,
             anyway: self.force,
+            assume_comparable: self.assume_comparable,
             rules: self.rules.path(),
             ..CompareRequest::new(base, candidate)
         };

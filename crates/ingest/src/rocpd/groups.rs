@@ -2,7 +2,8 @@
 //! several recordings.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 
 use formats::rocpd::TABLES;
 pub(super) use formats::rocpd::{EXPECTED, base_of};
@@ -46,8 +47,35 @@ pub(super) struct Group<'a> {
     /// Rows of other recordings share these tables and are passed over.
     mixed: bool,
     progress: &'a Progress,
-    damaged: Cell<u64>,
+    losses: RefCell<Losses>,
     advanced: &'a Cell<u64>,
+}
+
+/// What could not be read of a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Loss {
+    /// Pages and rows that made no sense.
+    pub damaged: u64,
+    /// Rows that were read.
+    pub rows: u64,
+    /// Rows that the database promises, where it does.
+    pub promised: Option<u64>,
+}
+
+/// Losses by the name of the table.
+pub(super) type Losses = BTreeMap<String, Loss>;
+
+impl Loss {
+    /// How much is gone, in words.
+    pub fn words(&self) -> String {
+        let pages = if self.damaged == 1 { "page or row" } else { "pages or rows" };
+        match self.promised.filter(|&promised| promised > self.rows) {
+            Some(promised) if self.rows == 0 => format!("all {promised} rows"),
+            Some(promised) => format!("{} of {promised} rows", promised - self.rows),
+            None if self.rows == 0 => "all rows".into(),
+            None => format!("{} {pages}, {} rows were read", self.damaged, self.rows),
+        }
+    }
 }
 
 /// Finds the recordings of a database, in the order of their tables.
@@ -63,7 +91,7 @@ pub(super) fn find<'a>(db: &'a Database, progress: &'a Progress, advanced: &'a C
                 tables: Map::default(),
                 mixed: false,
                 progress,
-                damaged: Cell::new(0),
+                losses: RefCell::default(),
                 advanced,
             });
             groups.len() - 1
@@ -95,9 +123,9 @@ impl<'a> Group<'a> {
         COLUMNS.iter().filter_map(of).flatten().collect()
     }
 
-    /// Pages and rows that made no sense so far.
-    pub fn damaged(&self) -> u64 {
-        self.damaged.get()
+    /// What could not be read so far.
+    pub fn losses(&self) -> Losses {
+        self.losses.borrow().clone()
     }
 
     /// Reads a table, `each` on workers; nothing where it is missing. See [`Database::scan`].
@@ -125,7 +153,12 @@ impl<'a> Group<'a> {
         } else {
             self.db.scan(table, wanted, start, each, merge)
         };
-        self.damaged.set(self.damaged.get() + scanned.damaged);
+        if scanned.damaged > 0 {
+            let promised = self.db.promised_rows(&table.name);
+            let loss = Loss { damaged: scanned.damaged, rows: scanned.rows, promised };
+            // A table that is read twice loses its rows once.
+            self.losses.borrow_mut().insert(table.name.clone(), loss);
+        }
         self.advance(scanned.rows);
     }
 
@@ -187,7 +220,6 @@ impl<'a> Group<'a> {
                 }
             });
         }
-        self.damaged.set(0);
         if guids.len() <= 1 {
             self.guid = guids.pop().unwrap_or_else(|| guid_of_suffix(&self.suffix));
             return vec![self];
@@ -201,7 +233,7 @@ impl<'a> Group<'a> {
                 tables: self.tables.clone(),
                 mixed: true,
                 progress: self.progress,
-                damaged: Cell::new(0),
+                losses: RefCell::default(),
                 advanced: self.advanced,
             })
             .collect()

@@ -27,7 +27,7 @@ pub use probe::{Probe, guids, probe};
 use crate::sqlite::{Database, OpenError};
 use crate::{Error, Input, Progress};
 use events::{Events, Wanted};
-use groups::Group;
+use groups::{Group, Loss, Losses, base_of};
 use identity::Identity;
 
 /// Reads one database into a trace that is not finished yet.
@@ -47,15 +47,15 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     let mut trace = Trace::default();
     let source = Source { bytes: input.bytes, ..Source::named(&path.to_string_lossy(), "rocpd") };
     let source = trace.add_source(source);
-    let mut damaged = database.damaged_schema;
+    let mut losses = Losses::new();
     let mut tally = Tally::default();
     for group in &groups {
         check_revision(group, source, &mut trace, path)?;
         read_group(group, source, needs, &mut trace, &mut tally);
-        damaged += group.damaged();
+        losses.extend(group.losses());
     }
     trace.sources[0].frames_skipped = tally.frames;
-    report(&mut trace, &database, &groups, damaged, &tally);
+    report(&mut trace, &database, &groups, &losses, &tally);
     progress.advance(input.bytes.saturating_sub(advanced.get()));
     Ok(trace)
 }
@@ -160,19 +160,41 @@ fn open(path: &Path) -> Result<Database, Error> {
     })
 }
 
-fn report(trace: &mut Trace, database: &Database, groups: &[Group<'_>], damaged: u64, tally: &Tally) {
+/// What the file lost: figures of such a trace are wrong, so this fails its health.
+fn report_damage(trace: &mut Trace, database: &Database, recordings: usize, losses: &Losses) {
+    let mut fail = |id, count: u64, message: String| {
+        if count > 0 {
+            trace.health.report(id, Status::Fail, Some(count as f64), message);
+        }
+    };
+    // A table has its recording in its name, which only matters where there are several.
+    let short = |name: &str| match base_of(name) {
+        Some((base, _)) if recordings == 1 => base.to_string(),
+        _ => name.to_string(),
+    };
+    let lost = |(name, loss): (&String, &Loss)| format!("{} lost {}", short(name), loss.words());
+    let list = losses.iter().map(lost).collect::<Vec<_>>().join(", ");
+    let list = if list.is_empty() { "none of the tables read here lost rows".into() } else { list };
+    let missing = database.missing_pages();
+    fail("truncated", missing, format!("the file is cut: {missing} of its pages are missing; {list}"));
+    let damaged = database.damaged_schema + losses.values().map(|loss| loss.damaged).sum::<u64>();
+    if missing == 0 {
+        let what =
+            format!("{damaged} pages or rows of the database are damaged and were passed over; {list}");
+        fail("damaged_pages", damaged, what);
+    } else {
+        let what = format!("{damaged} pages or rows of the database are missing or damaged");
+        fail("damaged_pages", damaged, what);
+    }
+}
+
+fn report(trace: &mut Trace, database: &Database, groups: &[Group<'_>], losses: &Losses, tally: &Tally) {
+    report_damage(trace, database, groups.len(), losses);
     let mut warn = |id, count: u64, message: String| {
         if count > 0 {
             trace.health.report(id, Status::Warn, Some(count as f64), message);
         }
     };
-    let missing = database.missing_pages();
-    warn("truncated", missing, format!("the file is cut: {missing} of its pages are missing"));
-    warn(
-        "damaged_pages",
-        damaged,
-        format!("{damaged} pages or rows of the database are damaged and were passed over"),
-    );
     if database.companion() == Some("-journal") {
         let message = "the profiler was stopped while it wrote: its last, unfinished changes were undone";
         warn("journal", 1, message.into());

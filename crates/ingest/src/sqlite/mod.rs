@@ -64,13 +64,16 @@ pub struct Database {
     pub views: Vec<String>,
     /// Damaged pages met in the list of tables.
     pub damaged_schema: u64,
+    /// The last id that SQLite gave in each AUTOINCREMENT table.
+    last_ids: Vec<(String, i64)>,
 }
 
 impl Database {
     /// Opens a file, with its write-ahead log or rollback journal when there is one.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let pager = Pager::open(path)?;
-        let mut database = Self { pager, tables: Vec::new(), views: Vec::new(), damaged_schema: 0 };
+        let (tables, views, last_ids) = (Vec::new(), Vec::new(), Vec::new());
+        let mut database = Self { pager, tables, views, damaged_schema: 0, last_ids };
         database.read_schema()?;
         Ok(database)
     }
@@ -88,6 +91,12 @@ impl Database {
     /// The table of that name.
     pub fn table(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|t| t.name.eq_ignore_ascii_case(name))
+    }
+
+    /// How many rows a table should have at most, by the last id that was given in it; none where nothing tells.
+    pub fn promised_rows(&self, table: &str) -> Option<u64> {
+        let last = self.last_ids.iter().find(|(name, _)| name.eq_ignore_ascii_case(table))?;
+        u64::try_from(last.1).ok()
     }
 
     /// Bytes of all pages.
@@ -114,6 +123,9 @@ impl Database {
         }
         self.damaged_schema = scanned.damaged;
         for (kind, name, root, sql) in entries {
+            if name == "sqlite_sequence" {
+                self.read_last_ids(u32::try_from(root).unwrap_or(0));
+            }
             if name.starts_with("sqlite_") {
                 continue;
             }
@@ -129,6 +141,17 @@ impl Database {
             }
         }
         Ok(())
+    }
+
+    fn read_last_ids(&mut self, root: u32) {
+        let table = Table { name: "sqlite_sequence".into(), root, columns: Vec::new(), has_rows: root > 0 };
+        let (name, last) = (Col::at(0), Col::at(1));
+        let mut found = Vec::new();
+        let each = |rows: &mut Vec<_>, row: &Row<'_>| {
+            rows.push((row.text(name).unwrap_or_default().into_owned(), row.int(last).unwrap_or(0)));
+        };
+        self.scan(&table, &[last], Vec::new, each, |rows| found.extend(rows));
+        self.last_ids = found;
     }
 
     /// Reads all rows of a table: `each` is called on workers with a fresh `start()` for every few hundred pages,
