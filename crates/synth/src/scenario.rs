@@ -13,6 +13,8 @@ const BUILTIN: &[(&str, &str)] = &[
     ("serving", include_str!("../scenarios/serving.toml")),
     ("training", include_str!("../scenarios/training.toml")),
     ("clean", include_str!("../scenarios/clean.toml")),
+    ("clean-replay", include_str!("../scenarios/clean-replay.toml")),
+    ("clean-ranks", include_str!("../scenarios/clean-ranks.toml")),
     ("idle-gpu", include_str!("../scenarios/idle-gpu.toml")),
     ("launch-bound", include_str!("../scenarios/launch-bound.toml")),
     ("tiny-kernels", include_str!("../scenarios/tiny-kernels.toml")),

@@ -39,6 +39,10 @@ impl ExtraLanes {
     }
 }
 
+/// How long before the program the profiler's span begins, and how long after it ends.
+const PROFILER_STARTS_NS: i64 = 1_000_000;
+const PROFILER_STOPS_NS: i64 = 20_000_000;
+
 /// No thread of a program has this number.
 const PROFILER_TID: i64 = 9_000_001;
 
@@ -90,7 +94,13 @@ impl Emitter<'_> {
         let Some(thread) = self.lanes.profiler.filter(|_| self.first <= self.last) else { return };
         let name = self.trace.strings.intern("PyTorch Profiler (0)");
         let category = self.trace.strings.intern("Trace");
-        self.push_extra(name, category, thread, self.first, self.last);
+        self.push_extra(
+            name,
+            category,
+            thread,
+            self.first - PROFILER_STARTS_NS,
+            self.last + PROFILER_STOPS_NS,
+        );
     }
 
     fn push_extra(&mut self, name: StrId, category: StrId, thread: ThreadId, start: i64, end: i64) {
