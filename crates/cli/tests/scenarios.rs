@@ -302,6 +302,7 @@ fn stages_are_told_from_gpu_lanes_drafts_and_words_of_the_user() {
     for (scenario, formats) in cases {
         for made in Made::each(scenario, formats) {
             let said = made.json("breakdown", &[]);
+            assert_eq!(said["verdict"]["architecture"], "gfx942", "{}", made.what);
             let rows = list(&said["tables"]["categories"]);
             for stage in list(&made.truth["ranks"][0]["stages"]) {
                 let of_stage = || rows.iter().filter(|row| row["stage"] == stage["stage"]);
