@@ -7,7 +7,7 @@ mod doubts;
 mod words;
 
 use report::{BoundBy, Cost, Finding, Verdict};
-use trace::{AgentKind, Map, ProcessId, Trace};
+use trace::{AgentKind, Map, ProcessId, Status, Trace};
 
 use crate::breakdown::sweep::Timeline;
 use crate::fuse::Program;
@@ -41,16 +41,13 @@ pub fn compute(
 ) -> Verdict {
     let mut verdict = facts(run.trace, options);
     let parts = Parts::of(accounts);
-    let inputs = VerdictInputs {
-        reads_calls: true,
-        is_linked: accounts.gpus.iter().any(GpuAccount::is_linked),
-        has_names: has_names(run.trace),
-    };
-    judge_parts(&mut verdict, &inputs, parts.as_ref());
-    verdict.largest_cost = parts
-        .as_ref()
-        .filter(|_| inputs.has_names)
-        .and_then(|parts| largest_cost(run.trace, &run.classes, accounts, parts.total));
+    if let Some(parts) = &parts {
+        parts.put_into(&mut verdict);
+        verdict.bound_by = parts.bound_by(accounts.gpus.iter().any(GpuAccount::is_linked));
+        verdict.largest_cost = largest_cost(run.trace, &run.classes, accounts, parts.total);
+    }
+    let is_linked = Some(accounts.gpus.iter().any(GpuAccount::is_linked));
+    doubts::Ground { trace: run.trace, parts: parts.as_ref(), is_linked }.put_doubts_into(&mut verdict);
     let steps = StepTimes::of(run);
     verdict.steps = (steps.count > 0).then_some(steps.count);
     verdict.step_ns = middle(steps.times);
@@ -70,41 +67,15 @@ pub fn compute(
 pub fn of_tables(trace: &Trace, classes: &Classes, options: &VerdictOptions) -> Verdict {
     let accounts = crate::idle::without_causes(lanes(trace, classes));
     let mut verdict = facts(trace, options);
-    verdict.why_not.extend(doubts::of_inputs(trace));
     let parts = Parts::of(&accounts);
-    let inputs = VerdictInputs { reads_calls: false, is_linked: false, has_names: has_names(trace) };
-    judge_parts(&mut verdict, &inputs, parts.as_ref());
-    verdict.largest_cost = parts
-        .as_ref()
-        .filter(|_| inputs.has_names)
-        .and_then(|parts| largest_cost(trace, classes, &accounts, parts.total));
+    if let Some(parts) = &parts {
+        parts.put_into(&mut verdict);
+        verdict.bound_by = parts.bound_by(false);
+        verdict.largest_cost = largest_cost(trace, classes, &accounts, parts.total);
+    }
+    doubts::Ground { trace, parts: parts.as_ref(), is_linked: None }.put_doubts_into(&mut verdict);
     verdict.text = words::sentence(&verdict, parts.as_ref().map(|parts| parts.gpus), "", &[]);
     verdict
-}
-
-/// What was there to judge by.
-struct VerdictInputs {
-    /// Whether host calls were read at all.
-    reads_calls: bool,
-    /// Whether any GPU work is linked to the call that launched it.
-    is_linked: bool,
-    /// Whether any kernel has a name.
-    has_names: bool,
-}
-
-/// Puts the parts and what they leave open into a verdict.
-fn judge_parts(verdict: &mut Verdict, inputs: &VerdictInputs, parts: Option<&Parts>) {
-    let is_healthy = verdict.why_not.is_empty();
-    verdict.why_not.extend(doubts::of_work(inputs, parts));
-    if let Some(parts) = parts {
-        parts.put_into(verdict);
-        verdict.bound_by = parts.bound_by(inputs.is_linked).filter(|_| is_healthy && parts.pieces > 1);
-    }
-}
-
-fn has_names(trace: &Trace) -> bool {
-    let names = &trace.kernels.name;
-    names.is_empty() || names.iter().any(|name| !trace.strings.get(*name).is_empty())
 }
 
 /// What the trace is of, and whether it can be trusted.
@@ -112,11 +83,12 @@ fn facts(trace: &Trace, options: &VerdictOptions) -> Verdict {
     let architecture = Architecture::of(trace);
     let target = options.target_arch.as_deref().unwrap_or(TARGET_ARCH);
     let (matched, reason) = architecture.compare(target);
+    let failed = trace.health.checks.iter().filter(|check| check.status == Status::Fail);
     Verdict {
         architecture: architecture.observed.clone(),
         product: product(trace),
         arch_match: report::ArchMatch { status: matched.name().into(), reason },
-        why_not: doubts::of_health(trace),
+        why_not: failed.map(|check| check.message.clone()).collect(),
         ..Verdict::default()
     }
 }
