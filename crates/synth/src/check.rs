@@ -22,6 +22,14 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), Wrong> {
     if scenario.pattern.is_empty() || scenario.steps == 0 {
         return wrong(0, "a run needs at least one `[[step]]` and `steps` of at least 1");
     }
+    if scenario.recording.unrecorded_steps >= scenario.steps {
+        return wrong(0, "`recording.unrecorded_steps` leaves none of the `steps`");
+    }
+    if let Some(kernel) = scenario.expected.as_ref().and_then(|expected| expected.kernel.as_ref())
+        && !scenario.kernels.contains_key(kernel)
+    {
+        return wrong(0, format!("`expected.kernel`: there is no `[kernels.{kernel}]`"));
+    }
     numbers(scenario)?;
     let mut walk = Walk { scenario, sequences: Vec::new(), thread: "main", owners: BTreeMap::new() };
     for (name, kernel) in &scenario.kernels {
@@ -85,9 +93,9 @@ fn numbers(scenario: &Scenario) -> Result<(), Wrong> {
         }
     }
     let drifts = scenario.ranks.clock_drift_ppm.iter().all(|ppm| ppm.abs() <= 1000.0);
-    let offsets = scenario.ranks.clock_offset_us.iter().all(|us| us.abs() <= 1e9);
+    let offsets = scenario.ranks.clock_offset_us.iter().all(|us| us.abs() <= 1e12);
     if !(drifts && offsets) {
-        return wrong(0, "`ranks.clock_drift_ppm` goes to 1000, `ranks.clock_offset_us` to 1e9");
+        return wrong(0, "`ranks.clock_drift_ppm` goes to 1000, `ranks.clock_offset_us` to 1e12");
     }
     Ok(())
 }
@@ -124,6 +132,7 @@ impl<'a> Walk<'a> {
             }
             Action::Copy(a) => {
                 self.truth(a.truth.as_ref())?;
+                self.time("host_us", a.host_us)?;
                 if a.gbps.is_some_and(|gbps| !gbps.is_finite() || gbps <= 0.0) {
                     return wrong(0, "`gbps` of a copy must be above 0");
                 }

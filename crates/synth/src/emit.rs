@@ -1,9 +1,11 @@
 //! From the simulator's log to rows of a trace, in the words of torch or of rocprofv3.
 
+mod annotations;
 mod gpu;
 
 use std::collections::BTreeMap;
 
+use annotations::{ExtraLanes, GpuAnnotation};
 use trace::{Arg, OptI64, Region, RowRef, StrId, Sync, Trace};
 
 use crate::clock::Clock;
@@ -18,12 +20,17 @@ use crate::scenario::{Direction, HostMemory};
 struct Stack {
     /// Row of the frame, when it is shown, and its Python id, when it has one.
     open: Vec<(Option<usize>, i64)>,
+    /// Annotations it is in that GPU lanes show; each is also in `open`, with [`ON_GPU`] for an id.
+    on_gpu: Vec<GpuAnnotation>,
 }
+
+/// Stands for the Python id of an annotation on GPU lanes.
+const ON_GPU: i64 = -1;
 
 impl Stack {
     /// The Python frame around what comes next; zero at the root.
     fn python(&self) -> i64 {
-        self.open.iter().rev().map(|(_, id)| *id).find(|id| *id != 0).unwrap_or(0)
+        self.open.iter().rev().map(|(_, id)| *id).find(|id| *id > 0).unwrap_or(0)
     }
 }
 
@@ -70,8 +77,11 @@ pub(crate) struct Emitter<'a> {
     /// Busy nanoseconds and memory in use per (GPU, sampling window).
     windows: BTreeMap<(u32, i64), (i64, Option<i64>)>,
     in_use: Vec<i64>,
+    /// First moment of anything.
+    first: i64,
     /// Last moment of anything so far: nothing is sampled after the end.
     last: i64,
+    lanes: ExtraLanes,
 }
 
 const KEYS: [&str; 24] = [
@@ -113,6 +123,7 @@ impl<'a> Emitter<'a> {
         let mut trace = Trace::default();
         let ids = introduce(&mut trace, program, &place, dialect);
         let words = Words::new(&mut trace, program, dialect);
+        let lanes = ExtraLanes::of(&mut trace, program, ids.process, dialect);
         Self {
             program,
             trace,
@@ -130,7 +141,9 @@ impl<'a> Emitter<'a> {
             recordings: Vec::new(),
             windows: BTreeMap::new(),
             in_use: vec![0; program.machine.gpus as usize],
+            first: i64::MAX,
             last: i64::MIN,
+            lanes,
         }
     }
 
@@ -162,8 +175,10 @@ impl<'a> Emitter<'a> {
             }
             Record::Leave { thread, at } => {
                 self.last = self.last.max(self.clock.show(at));
-                if let Some((Some(row), _)) = self.threads[thread as usize].open.pop() {
-                    self.trace.regions.end[row] = self.clock.show(at);
+                match self.threads[thread as usize].open.pop() {
+                    Some((Some(row), _)) => self.trace.regions.end[row] = self.clock.show(at),
+                    Some((None, ON_GPU)) => self.close_gpu_annotation(thread),
+                    _ => {}
                 }
             }
             Record::Chatter { thread, start, end, frames } => {
@@ -190,6 +205,7 @@ impl<'a> Emitter<'a> {
 
     fn enter(&mut self, thread: u32, frame: u32, at: i64, external: i64, step: u64) {
         let facts = &self.program.frames[frame as usize];
+        self.first = self.first.min(self.clock.show(at));
         let shown = match (self.dialect, facts.kind) {
             (Dialect::Torch, FrameKind::Python | FrameKind::Module) => self.stacks,
             (Dialect::Torch, _) | (Dialect::Rocprof, FrameKind::Annotation) => true,
@@ -202,6 +218,11 @@ impl<'a> Emitter<'a> {
         let mut name = self.words.frames[frame as usize];
         if facts.name.contains("{step}") {
             name = self.trace.strings.intern(&facts.name.replace("{step}", &step.to_string()));
+        }
+        if self.annotates_gpu_lanes(facts.kind) {
+            self.open_gpu_annotation(thread, name);
+            self.threads[thread as usize].open.push((None, ON_GPU));
+            return;
         }
         let row = self.trace.regions.len();
         let at = self.clock.show(at);
@@ -251,7 +272,10 @@ impl<'a> Emitter<'a> {
                 ("Seq", self.collectives.to_string()),
             ];
             self.collectives += 1;
-            args.extend(texts.map(|(key, text)| (key, self.trace.strings.intern(&text))));
+            let numbered = self.program.recording.collective_numbers;
+            for (key, text) in texts.iter().filter(|(key, _)| numbered || *key != "Seq") {
+                args.push((key, self.trace.strings.intern(text)));
+            }
         }
         self.args(RowRef::region(row), &args);
     }

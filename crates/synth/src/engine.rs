@@ -55,6 +55,7 @@ impl Marked {
 #[derive(Clone, Copy, Debug)]
 struct Cause {
     thread: u32,
+    step: u64,
     ready: i64,
     correlation: i64,
     external: i64,
@@ -481,7 +482,8 @@ impl<'a> Engine<'a> {
         let externals = &self.ranks[r].threads[t].externals;
         let external = externals.iter().rev().copied().find(|e| *e != 0).unwrap_or(0);
         let ready = end + ns(self.program.machine.latency_us);
-        Cause { thread: t as u32, ready, correlation, external, replayed: false, mark }
+        let step = self.ranks[r].threads[t].step;
+        Cause { thread: t as u32, step, ready, correlation, external, replayed: false, mark }
     }
 
     fn sync(

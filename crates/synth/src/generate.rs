@@ -282,7 +282,11 @@ impl<'a> Sink<'a> {
         let dialect = if format.is_torch() { Dialect::Torch } else { Dialect::Rocprof };
         let emitters = prepared.emitters(dialect, stacks);
         let target = |rank: u32| {
-            let (host, pid) = prepared.host_and_pid(rank);
+            let (mut host, pid) = prepared.host_and_pid(rank);
+            if prepared.program.recording.pid.is_some() {
+                // Equal process ids: each container writes to a folder of its own.
+                host = format!("{host}/container{rank}");
+            }
             match format {
                 OutputFormat::Torch => folder.join(format!("{name}.rank{rank}.json")),
                 OutputFormat::TorchGz => folder.join(format!("{name}.rank{rank}.json.gz")),

@@ -27,8 +27,8 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    pub(crate) fn pid(&self) -> i64 {
-        2000 + i64::from(self.rank)
+    pub(crate) fn pid(&self, program: &Program) -> i64 {
+        program.recording.pid.unwrap_or(2000 + i64::from(self.rank))
     }
 
     /// Host name of the rank's node: the first is the machine's, the others count on from its number.
@@ -87,7 +87,8 @@ pub(crate) fn introduce(trace: &mut Trace, program: &Program, place: &Place, dia
         Dialect::Rocprof => "rocpd",
     };
     let mut source = Source::named(&format!("{}.rank{}", place.scenario, place.rank), format);
-    source.rank = Some(place.rank);
+    let rank = Some(place.rank).filter(|_| program.recording.rank_labels);
+    source.rank = rank;
     let source = trace.add_source(source);
     let machine_id =
         trace.strings.intern(&format!("{:032x}", u128::from(place.rank / machine.ranks_per_node) + 1));
@@ -98,8 +99,8 @@ pub(crate) fn introduce(trace: &mut Trace, program: &Program, place: &Place, dia
         machine: machine_id,
         hostname: trace.strings.intern(&host),
         command: trace.strings.intern(&format!("python3 -m {}", place.scenario)),
-        rank: Some(place.rank),
-        ..Process::new(source, place.pid())
+        rank,
+        ..Process::new(source, place.pid(program))
     };
     let process = trace.add_process(process);
     let threads = program
@@ -108,7 +109,7 @@ pub(crate) fn introduce(trace: &mut Trace, program: &Program, place: &Place, dia
         .enumerate()
         .map(|(i, name)| {
             let name = if i == 0 { StrId::EMPTY } else { trace.strings.intern(name) };
-            let tid = place.pid() + 10_000 * i as i64;
+            let tid = place.pid(program) + 10_000 * i as i64;
             trace.add_thread(Thread { process, tid, name })
         })
         .collect();
@@ -157,7 +158,7 @@ pub(crate) fn introduce(trace: &mut Trace, program: &Program, place: &Place, dia
         })
         .collect();
     if dialect == Dialect::Torch {
-        torch_metadata(trace, place, source);
+        torch_metadata(trace, program, place, source);
     }
     Identity { process, threads, cpu, gpus, streams, queues, symbols, shapes, names, counters }
 }
@@ -224,7 +225,7 @@ fn add_kernels(
     (symbols, shapes, names)
 }
 
-fn torch_metadata(trace: &mut Trace, place: &Place, source: trace::SourceId) {
+fn torch_metadata(trace: &mut Trace, program: &Program, place: &Place, source: trace::SourceId) {
     let everyone: Vec<String> = (0..place.ranks).map(|rank| rank.to_string()).collect();
     let everyone = everyone.join(", ");
     let distributed = format!(
@@ -244,7 +245,8 @@ fn torch_metadata(trace: &mut Trace, place: &Place, source: trace::SourceId) {
         ("with_stack", "1"),
         ("trace_id", &format!("\"{id}\"")),
     ];
-    for (key, value) in facts {
+    let labelled = program.recording.rank_labels;
+    for (key, value) in facts.into_iter().filter(|(key, _)| labelled || *key != "distributedInfo") {
         trace.add_metadata(source, key, value);
     }
 }

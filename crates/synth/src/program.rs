@@ -5,6 +5,7 @@ mod compiler;
 pub(crate) use compiler::{compile, element_bytes};
 
 use crate::random::Spread;
+use crate::recording::Recording;
 use crate::scenario::{Direction, HostMemory, Machine};
 
 /// What becomes of graphs.
@@ -221,12 +222,15 @@ pub(crate) enum Node {
 pub(crate) struct Step {
     pub threads: Vec<Vec<Instr>>,
     pub kernels: u64,
+    /// The stage its GPU work belongs to.
+    pub stage: Option<String>,
 }
 
 /// A compiled scenario.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     pub machine: Machine,
+    pub recording: Recording,
     pub threads: Vec<String>,
     pub streams: Vec<StreamPlace>,
     /// Thread that uses each stream.

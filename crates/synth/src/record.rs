@@ -53,6 +53,8 @@ pub(crate) enum Record {
     },
     Kernel {
         thread: u32,
+        /// The step that launched it.
+        step: u64,
         kernel: u32,
         stream: u32,
         start: i64,

@@ -138,7 +138,7 @@ impl<'a> Prepared<'a> {
 
     pub(crate) fn host_and_pid(&self, rank: u32) -> (String, i64) {
         let place = self.place(rank);
-        (place.host(&self.program), place.pid())
+        (place.host(&self.program), place.pid(&self.program))
     }
 
     pub(crate) fn emitters(&self, dialect: Dialect, stacks: bool) -> Vec<Emitter<'_>> {
@@ -178,7 +178,7 @@ impl<'a> Prepared<'a> {
         let mut engine = self.engine(&self.program, None);
         let clocks: Vec<Clock> = (0..self.ranks).map(|r| Clock::of(&self.scenario.ranks, r)).collect();
         let mut tallies: Vec<Tally> = clocks.iter().map(|clock| Tally::new(&self.program, *clock)).collect();
-        let mut step = 0;
+        let mut step = self.skip_unrecorded(&mut engine)?;
         let mut more = true;
         while more && step < self.steps {
             while step < self.steps && engine.logged() < self.block {
@@ -213,8 +213,19 @@ impl<'a> Prepared<'a> {
             span_ns: ranks.iter().map(|r| r.span_ns).max().unwrap_or(0),
             straggler,
             injected,
+            expected: self.scenario.expected.clone(),
             ranks,
         })
+    }
+
+    /// Runs the steps before the recording began and forgets what they did; gives their number.
+    fn skip_unrecorded(&self, engine: &mut Engine<'_>) -> Result<u64, Error> {
+        let steps = self.scenario.recording.unrecorded_steps.min(self.steps.saturating_sub(1));
+        if steps > 0 {
+            engine.run(steps)?;
+            (0..self.ranks as usize).for_each(|rank| drop(engine.take_records(rank)));
+        }
+        Ok(steps)
     }
 
     fn injected(
@@ -261,7 +272,8 @@ impl<'a> Prepared<'a> {
         let mut engine = self.engine(&program, Some(truth));
         let clock = Clock::of(&self.scenario.ranks, u32::MAX);
         let mut tallies: Vec<Tally> = (0..self.ranks).map(|_| Tally::new(&program, clock)).collect();
-        for step in 1..=steps {
+        let unrecorded = self.skip_unrecorded(&mut engine)?;
+        for step in unrecorded + 1..=steps {
             engine.run(step)?;
             for (rank, tally) in tallies.iter_mut().enumerate() {
                 tally.add(&program, &engine.take_records(rank));

@@ -6,12 +6,15 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use crate::Error;
+use crate::recording::{Expected, Recording};
 
 /// Names and texts of the built-in scenarios.
 const BUILTIN: &[(&str, &str)] = &[
     ("serving", include_str!("../scenarios/serving.toml")),
     ("training", include_str!("../scenarios/training.toml")),
     ("clean", include_str!("../scenarios/clean.toml")),
+    ("clean-replay", include_str!("../scenarios/clean-replay.toml")),
+    ("clean-ranks", include_str!("../scenarios/clean-ranks.toml")),
     ("idle-gpu", include_str!("../scenarios/idle-gpu.toml")),
     ("launch-bound", include_str!("../scenarios/launch-bound.toml")),
     ("tiny-kernels", include_str!("../scenarios/tiny-kernels.toml")),
@@ -28,6 +31,19 @@ const BUILTIN: &[(&str, &str)] = &[
     ("straggler", include_str!("../scenarios/straggler.toml")),
     ("slow-kernel", include_str!("../scenarios/slow-kernel.toml")),
     ("fusable-chain", include_str!("../scenarios/fusable-chain.toml")),
+    ("same-pid", include_str!("../scenarios/same-pid.toml")),
+    ("two-boots", include_str!("../scenarios/two-boots.toml")),
+    ("slow-launches", include_str!("../scenarios/slow-launches.toml")),
+    ("one-blocking-copy", include_str!("../scenarios/one-blocking-copy.toml")),
+    ("eager", include_str!("../scenarios/eager.toml")),
+    ("cut-start", include_str!("../scenarios/cut-start.toml")),
+    ("one-host-copy", include_str!("../scenarios/one-host-copy.toml")),
+    ("profiler-span", include_str!("../scenarios/profiler-span.toml")),
+    ("runtime-fills", include_str!("../scenarios/runtime-fills.toml")),
+    ("unnumbered-collectives", include_str!("../scenarios/unnumbered-collectives.toml")),
+    ("gpu-annotations", include_str!("../scenarios/gpu-annotations.toml")),
+    ("draft-verify", include_str!("../scenarios/draft-verify.toml")),
+    ("user-stages", include_str!("../scenarios/user-stages.toml")),
 ];
 
 /// A run to simulate.
@@ -47,6 +63,12 @@ pub struct Scenario {
     /// How many ranks, and how they differ.
     #[serde(default)]
     pub ranks: Ranks,
+    /// What the profiler kept of it.
+    #[serde(default)]
+    pub recording: Recording,
+    /// What an analysis must say of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Expected>,
     /// Kernels by short name.
     #[serde(default)]
     pub kernels: BTreeMap<String, KernelSpec>,
@@ -262,6 +284,9 @@ pub struct StepSpec {
     /// Python frames around it, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frames: Vec<String>,
+    /// The stage its GPU work belongs to, for the truth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<String>,
     /// How many in a row.
     #[serde(default = "once")]
     pub repeat: u32,
@@ -430,6 +455,10 @@ action! {
         #[serde(default)] gpu: u32,
         /// Whether the call returns only when the copy is done.
         #[serde(default)] blocking: bool,
+        /// Host time in the call before the copy starts: staging of pageable memory.
+        #[serde(default)] host_us: f64,
+        /// The call.
+        #[serde(default, skip_serializing_if = "Option::is_none")] api: Option<String>,
         /// How many in a row.
         #[serde(default = "once")] times: u32,
         /// The truth this is.

@@ -1,11 +1,14 @@
 //! What is true of a run, known because it was made: written as `truth.json` beside the data.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::clock::Clock;
 use crate::identity::Place;
 use crate::program::Program;
-use crate::record::Record;
+use crate::record::{Detail, Record};
+use crate::recording::Expected;
 
 /// What is true of a run.
 #[derive(Clone, Debug, Serialize, PartialEq)]
@@ -24,6 +27,9 @@ pub struct Truth {
     pub straggler: Option<u32>,
     /// What is wrong on purpose, per rank.
     pub injected: Vec<Injected>,
+    /// What an analysis must say, where the scenario knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Expected>,
     /// Each rank.
     pub ranks: Vec<RankTruth>,
 }
@@ -92,8 +98,44 @@ pub struct RankTruth {
     pub copies: u64,
     /// Runtime calls.
     pub calls: u64,
+    /// Idle time between the first and the last GPU work.
+    pub idle: IdleTruth,
+    /// GPU work by stage, where the scenario's steps have one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageTruth>,
     /// Kernels by name.
     pub kernels: Vec<KernelTruth>,
+}
+
+/// Time between the first and the last GPU work of a rank in which none of its GPUs runs anything, and where the
+/// host was meanwhile. The rest of it is host time outside these.
+#[derive(Clone, Copy, Debug, Default, Serialize, PartialEq)]
+pub struct IdleTruth {
+    /// Start of the first kernel or copy.
+    pub first_work_ns: i64,
+    /// End of the last kernel or copy.
+    pub last_work_ns: i64,
+    /// All of it.
+    pub total_ns: i64,
+    /// While a thread was in a call that launches work and does not wait for it.
+    pub in_launch_calls_ns: i64,
+    /// While a thread was in a call that waits for the GPU, blocking copies included.
+    pub in_blocking_calls_ns: i64,
+    /// While a thread was in the host code that the scenario names (`host`).
+    pub in_host_code_ns: i64,
+    /// From the end of the first recorded launch to the start of its work.
+    pub first_wait_ns: i64,
+}
+
+/// What is true of one stage on one rank.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct StageTruth {
+    /// The stage.
+    pub stage: String,
+    /// Kernels launched by its steps.
+    pub kernels: u64,
+    /// How long they ran in all.
+    pub total_ns: i64,
 }
 
 /// What is true of one kernel on one rank.
@@ -120,6 +162,13 @@ pub(crate) struct Tally {
     communication: Intervals,
     copies: Intervals,
     copy_count: u64,
+    launch_calls: Intervals,
+    blocking_calls: Intervals,
+    host_code: Intervals,
+    /// Correlation and end of the first launch, and when its work started.
+    first_launch: Option<(i64, i64)>,
+    first_start: Option<i64>,
+    stages: BTreeMap<String, (u64, i64)>,
 }
 
 impl Tally {
@@ -134,6 +183,12 @@ impl Tally {
             communication: Intervals::default(),
             copies: Intervals::default(),
             copy_count: 0,
+            launch_calls: Intervals::default(),
+            blocking_calls: Intervals::default(),
+            host_code: Intervals::default(),
+            first_launch: None,
+            first_start: None,
+            stages: BTreeMap::new(),
         }
     }
 
@@ -141,12 +196,25 @@ impl Tally {
         for record in records {
             let (start, end) = match *record {
                 Record::Enter { at, .. } | Record::Leave { at, .. } => (at, at),
-                Record::Chatter { start, end, .. } | Record::Host { start, end, .. } => (start, end),
-                Record::Call { start, end, .. } => {
-                    self.calls += 1;
+                Record::Chatter { start, end, .. } => (start, end),
+                Record::Host { start, end, .. } => {
+                    self.host_code.add(self.clock.show(start), self.clock.show(end));
                     (start, end)
                 }
-                Record::Kernel { kernel, start, end, .. } => {
+                Record::Call { api, start, end, detail, correlation, .. } => {
+                    self.calls += 1;
+                    self.call(program, api, (start, end), detail, correlation);
+                    (start, end)
+                }
+                Record::Kernel { kernel, start, end, correlation, step, .. } => {
+                    if self.first_launch.is_some_and(|(first, _)| first == correlation) {
+                        self.first_start.get_or_insert(start);
+                    }
+                    if let Some(stage) = &program.step(step).stage {
+                        let sums = self.stages.entry(stage.clone()).or_default();
+                        sums.0 += 1;
+                        sums.1 += self.clock.show(end) - self.clock.show(start);
+                    }
                     let (from, to) = (self.clock.show(start), self.clock.show(end));
                     let totals = &mut self.kernels[kernel as usize];
                     *totals = (totals.0 + 1, totals.1 + to - from);
@@ -155,7 +223,10 @@ impl Tally {
                     intervals.add(from, to);
                     (start, end)
                 }
-                Record::Copy { start, end, .. } => {
+                Record::Copy { start, end, correlation, .. } => {
+                    if self.first_launch.is_some_and(|(first, _)| first == correlation) {
+                        self.first_start.get_or_insert(start);
+                    }
                     self.copy_count += 1;
                     self.copies.add(self.clock.show(start), self.clock.show(end));
                     (start, end)
@@ -167,6 +238,31 @@ impl Tally {
         }
     }
 
+    fn call(
+        &mut self,
+        program: &Program,
+        api: u32,
+        (start, end): (i64, i64),
+        detail: Detail,
+        correlation: i64,
+    ) {
+        let shown = (self.clock.show(start), self.clock.show(end));
+        let waits = match detail {
+            Detail::Copy { copy } => program.copies[copy as usize].blocking,
+            Detail::Stream { .. } | Detail::EventSync { .. } => true,
+            Detail::None => program.apis[api as usize] == "hipDeviceSynchronize",
+            _ => false,
+        };
+        if waits {
+            self.blocking_calls.add(shown.0, shown.1);
+        } else if matches!(detail, Detail::Launch { .. } | Detail::Copy { .. } | Detail::Graph { .. }) {
+            self.launch_calls.add(shown.0, shown.1);
+        }
+        if matches!(detail, Detail::Launch { .. } | Detail::Copy { .. } | Detail::Graph { .. }) {
+            self.first_launch.get_or_insert((correlation, end));
+        }
+    }
+
     /// Length of the run in true time.
     pub(crate) fn true_span(&self) -> i64 {
         (self.last - self.first).max(0)
@@ -174,7 +270,14 @@ impl Tally {
 
     pub(crate) fn finish(mut self, program: &Program, place: &Place, waited: i64, last: u64) -> RankTruth {
         let (first_ns, last_ns) = (self.clock.show(self.first), self.clock.show(self.last));
-        for intervals in [&mut self.compute, &mut self.communication, &mut self.copies] {
+        for intervals in [
+            &mut self.compute,
+            &mut self.communication,
+            &mut self.copies,
+            &mut self.launch_calls,
+            &mut self.blocking_calls,
+            &mut self.host_code,
+        ] {
             intervals.merge();
         }
         let compute = self.compute.total();
@@ -183,7 +286,7 @@ impl Tally {
         RankTruth {
             rank: place.rank,
             host: place.host(program),
-            pid: place.pid(),
+            pid: place.pid(program),
             guid: place.guid(),
             clock_offset_ns: self.clock.offset_ns(),
             clock_drift_ppm: self.clock.drift_ppm(),
@@ -199,6 +302,12 @@ impl Tally {
             last_arrivals: last,
             copies: self.copy_count,
             calls: self.calls,
+            idle: self.idle(&all),
+            stages: self
+                .stages
+                .iter()
+                .map(|(stage, &(kernels, total_ns))| StageTruth { stage: stage.clone(), kernels, total_ns })
+                .collect(),
             kernels: program
                 .kernels
                 .iter()
@@ -211,6 +320,22 @@ impl Tally {
                     total_ns,
                 })
                 .collect(),
+        }
+    }
+}
+
+impl Tally {
+    fn idle(&self, busy: &Intervals) -> IdleTruth {
+        let gaps = busy.gaps();
+        let first_wait = self.first_launch.zip(self.first_start).map_or(0, |((_, end), start)| start - end);
+        IdleTruth {
+            first_work_ns: busy.0.first().map_or(0, |first| first.0),
+            last_work_ns: busy.0.last().map_or(0, |last| last.1),
+            total_ns: gaps.total(),
+            in_launch_calls_ns: gaps.shared(&self.launch_calls),
+            in_blocking_calls_ns: gaps.shared(&self.blocking_calls),
+            in_host_code_ns: gaps.shared(&self.host_code),
+            first_wait_ns: first_wait,
         }
     }
 }
@@ -241,6 +366,25 @@ impl Intervals {
 
     fn total(&self) -> i64 {
         self.0.iter().map(|(start, end)| end - start).sum()
+    }
+
+    /// What lies between merged intervals.
+    fn gaps(&self) -> Self {
+        Self(self.0.windows(2).map(|pair| (pair[0].1, pair[1].0)).collect())
+    }
+
+    /// Time that two merged lists have in common.
+    fn shared(&self, other: &Self) -> i64 {
+        let (mut i, mut j, mut sum) = (0, 0, 0);
+        while let (Some(a), Some(b)) = (self.0.get(i), other.0.get(j)) {
+            sum += (a.1.min(b.1) - a.0.max(b.0)).max(0);
+            if a.1 <= b.1 {
+                i += 1;
+            } else {
+                j += 1;
+            }
+        }
+        sum
     }
 
     fn joined(&self, other: &Self) -> Self {

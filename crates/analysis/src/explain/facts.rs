@@ -86,6 +86,17 @@ impl<'a> Facts<'a> {
             .for_each(|row| self.skip_call(scenario, row));
     }
 
+    /// Lets the copies of all calls of a name start with their call: a call that waits first stages pageable memory.
+    pub fn start_with_calls(&self, scenario: &mut Scenario, name: StrId) {
+        let trace = self.trace();
+        for row in (0..trace.memory_copies.len()).map(|row| RowRef::new(Table::MemoryCopies, row)) {
+            let launch = trace.links.launch_of(row);
+            if launch.is_some_and(|launch| trace.regions.name[launch] == name) {
+                scenario.without_launch_latency(row);
+            }
+        }
+    }
+
     fn skip_call(&self, scenario: &mut Scenario, region: usize) {
         let regions = &self.trace().regions;
         let (process, thread) = (regions.process[region], regions.thread[region]);

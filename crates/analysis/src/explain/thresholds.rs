@@ -40,7 +40,7 @@ sections! {
         min_pct: f64,
     }
     FirstCall { factor: f64, beyond_longest: f64, min_calls: usize, min_pct: f64, }
-    Straggler { last_pct: f64, min_collectives: usize, min_pct: f64, }
+    Straggler { last_pct: f64, chance_spreads: f64, min_collectives: usize, min_pct: f64, }
     SlowKernel { main: Vec<String>, shortest_ns: i64, times_typical: f64, min_pct: f64, }
 }
 

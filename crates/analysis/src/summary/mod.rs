@@ -8,7 +8,7 @@ mod memory;
 mod regions;
 
 use report::{Column, Note, Remedy, Report, Unit, Value};
-use trace::{ProcessId, Trace};
+use trace::{ProcessId, StrId, Trace};
 
 use crate::base;
 
@@ -57,24 +57,37 @@ impl Ranks {
             ranks.labels.push(Value::absent("all ranks together"));
             return ranks;
         }
+        // Which recording a label without a rank stands for: containers repeat hosts and process ids.
+        let mut recordings: Vec<Option<StrId>> = Vec::new();
         for (i, process) in trace.processes.iter().enumerate() {
-            let label = match trace.rank_of(ProcessId::at(i)) {
-                Some(rank) => Value::Text(rank.to_string()),
+            let rank = trace.rank_of(ProcessId::at(i));
+            let label = match rank {
+                Some(rank) => rank.to_string(),
                 // Without a rank the process itself is what tells the rows apart.
                 None => {
                     let host = trace.strings.get(process.hostname);
-                    Value::Text(if host.is_empty() {
+                    if host.is_empty() {
                         format!("pid {}", process.pid)
                     } else {
                         format!("{host}:{}", process.pid)
-                    })
+                    }
                 }
             };
-            let place = ranks.labels.iter().position(|l| *l == label).unwrap_or_else(|| {
-                ranks.labels.push(label);
-                ranks.labels.len() - 1
-            });
-            ranks.of_process.push(place as u32);
+            let recording = rank.is_none().then_some(process.guid);
+            let numbered = (2..).map(|number| format!("{label} · recording {number}"));
+            let candidates = std::iter::once(label.clone()).chain(numbered).map(Value::Text);
+            for label in candidates {
+                match ranks.labels.iter().position(|known| *known == label) {
+                    Some(place) if recordings[place] != recording => continue,
+                    Some(place) => ranks.of_process.push(place as u32),
+                    None => {
+                        ranks.of_process.push(ranks.labels.len() as u32);
+                        ranks.labels.push(label);
+                        recordings.push(recording);
+                    }
+                }
+                break;
+            }
         }
         if ranks.labels.is_empty() {
             ranks.labels.push(Value::from("?"));

@@ -88,6 +88,9 @@ impl Coverage {
         let text = format!("{:.2} % of GPU time in category `other`", self.other_pct());
         match self.other_names.first() {
             None => text,
+            Some((name, _)) if context.trace.strings.get(*name).is_empty() => {
+                format!("{text}, most of it without a name")
+            }
             Some((name, _)) => format!(
                 "{text}, most of it `{}`",
                 model::names::display_name(context.trace.strings.get(*name))

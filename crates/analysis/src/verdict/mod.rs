@@ -3,10 +3,11 @@
 //! It follows from totals alone: the time of all GPUs is split into kernels, copies and communication that nothing hides,
 //! and idle time by cause. One part with at least half of the time, and twice as much as the next, bounds the run.
 
+mod doubts;
 mod words;
 
 use report::{BoundBy, Cost, Finding, Verdict};
-use trace::{AgentKind, Map, Status, Trace};
+use trace::{AgentKind, Map, ProcessId, Status, Trace};
 
 use crate::breakdown::sweep::Timeline;
 use crate::fuse::Program;
@@ -51,11 +52,15 @@ pub fn compute(
         let share = percent(missing, parts.total);
         verdict.why_not.extend((share >= MISSING_PCT).then(|| words::missing(missing, share)));
     }
-    let steps = step_times(run);
-    verdict.steps = (!steps.is_empty()).then_some(steps.len());
-    verdict.step_ns = middle(steps);
+    let is_linked = Some(accounts.gpus.iter().any(GpuAccount::is_linked));
+    doubts::Ground { trace: run.trace, parts: parts.as_ref(), is_linked }.put_doubts_into(&mut verdict);
+    let steps = StepTimes::of(run);
+    verdict.steps = (steps.count > 0).then_some(steps.count);
+    verdict.step_ns = middle(steps.times);
+    // Where it is not known what bounds the run, it is not known what shortens it.
+    let can_judge = verdict.bound_by.is_some();
     let best = findings.iter().filter(|finding| finding.gain_ceiling_ns.is_some_and(|gain| gain > 0));
-    if let Some(best) = best.max_by_key(|finding| finding.gain_ceiling_ns) {
+    if let Some(best) = best.max_by_key(|finding| finding.gain_ceiling_ns).filter(|_| can_judge) {
         verdict.largest_gain_ns = best.gain_ceiling_ns;
         verdict.finding = Some(best.key.clone());
     }
@@ -74,6 +79,7 @@ pub fn of_tables(trace: &Trace, classes: &Classes, options: &VerdictOptions) -> 
         verdict.bound_by = parts.bound_by(false, 0);
         verdict.largest_cost = largest_cost(trace, classes, &accounts, parts.total);
     }
+    doubts::Ground { trace, parts: parts.as_ref(), is_linked: None }.put_doubts_into(&mut verdict);
     verdict.text = words::sentence(&verdict, parts.as_ref().map(|parts| parts.gpus), "", &[]);
     verdict
 }
@@ -113,6 +119,8 @@ fn product(trace: &Trace) -> Option<String> {
 /// The time of all GPUs by what it went to.
 struct Parts {
     gpus: usize,
+    /// Kernels and copies.
+    pieces: usize,
     span: i64,
     total: i64,
     busy: i64,
@@ -145,6 +153,7 @@ impl Parts {
             .sum();
         Some(Self {
             gpus: accounts.gpus.len(),
+            pieces: accounts.gpus.iter().map(|gpu| gpu.rows.len()).sum(),
             span: longest,
             total: accounts.gpus.iter().map(GpuAccount::total).sum(),
             busy: accounts.gpus.iter().map(|gpu| gpu.busy).sum(),
@@ -242,18 +251,42 @@ fn largest_cost(trace: &Trace, classes: &Classes, accounts: &IdleAccounts, total
     Some(Cost { what, ns, share_pct: percent(ns, total) })
 }
 
-/// From the start of each step to that of the next of its stage, without warm-up; the last by its own length.
-fn step_times(run: &Run) -> Vec<i64> {
-    let mut steps: Vec<(u32, i64, i64)> = Vec::new();
-    for step in &run.stages.steps {
-        match steps.last_mut() {
-            Some(last) if last.0 == step.number => last.2 = last.2.max(step.end),
-            _ => steps.push((step.number, step.start, step.end)),
+/// How long steps take. Ranks run their steps side by side: each step is followed by the next of its own process.
+struct StepTimes {
+    /// Steps of the process that has most.
+    count: usize,
+    /// From the start of each step to that of the next, the last by its own length.
+    times: Vec<i64>,
+}
+
+impl StepTimes {
+    fn of(run: &Run) -> Self {
+        let steps = &run.stages.steps;
+        let mut process_of: Map<u32, ProcessId> = Map::default();
+        for &row in &run.rows {
+            if let (Some(step), Some(place)) = (run.stages.step(row), run.place(row)) {
+                process_of.entry(steps[step].number).or_insert_with(|| run.work.process(place));
+            }
         }
+        // Steps without GPU work tell no process; they follow the step before them.
+        let mut process = steps.iter().find_map(|step| process_of.get(&step.number)).copied();
+        let mut by_process: Map<Option<ProcessId>, Vec<(u32, i64, i64)>> = Map::default();
+        for step in steps {
+            process = process_of.get(&step.number).copied().or(process);
+            let own = by_process.entry(process).or_default();
+            match own.last_mut() {
+                Some(last) if last.0 == step.number => last.2 = last.2.max(step.end),
+                _ => own.push((step.number, step.start, step.end)),
+            }
+        }
+        let mut all = Self { count: 0, times: Vec::new() };
+        for steps in by_process.into_values() {
+            all.count = all.count.max(steps.len());
+            all.times.extend(steps.windows(2).map(|pair| pair[1].1 - pair[0].1));
+            all.times.extend(steps.last().map(|step| step.2 - step.1));
+        }
+        all
     }
-    let mut times: Vec<i64> = steps.windows(2).map(|pair| pair[1].1 - pair[0].1).collect();
-    times.extend(steps.last().map(|step| step.2 - step.1));
-    times
 }
 
 fn middle(mut values: Vec<i64>) -> Option<i64> {

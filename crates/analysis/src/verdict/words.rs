@@ -70,7 +70,8 @@ pub(super) fn sentence(verdict: &Verdict, gpus: Option<usize>, what: &str, findi
         Some(BoundBy::Communication) => "communication bound",
         Some(BoundBy::Allocation) => "bound by memory allocation",
         Some(BoundBy::Mixed) => "no single bound",
-        None => "what bounds it cannot be judged from what was read",
+        None if verdict.trusted() => "what bounds it cannot be judged from what was read",
+        None => "what bounds it cannot be judged",
     };
     let mut text = format!("{subject}{bound}; {gpu} {busy:.1} % of {}{steps}.", duration(span));
     if let Some(first) = text.chars().next().filter(|_| what.is_empty()) {

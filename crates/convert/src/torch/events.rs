@@ -12,6 +12,9 @@ use super::Writer;
 use super::bytes::{Text, float, int, micros, string};
 use super::lanes::device_of;
 
+/// The category of annotations that the profiler repeats on GPU lanes.
+const GPU_ANNOTATION: &[u8] = b"gpu_user_annotation";
+
 /// Kineto's category for host calls of other profilers, so that torch tools find launches and annotations.
 const CATEGORIES: [(&str, &str); 7] = [
     ("HIP_RUNTIME_API_EXT", "cuda_runtime"),
@@ -335,7 +338,11 @@ impl<W: Write> Writer<W> {
                 (escaped[1..escaped.len() - 1].to_vec(), label == "python_function")
             });
             let process = regions.process[i];
-            let (pid, tid) = (self.lanes.process(process), tid_of(trace, regions.thread[i], process));
+            let tid = tid_of(trace, regions.thread[i], process);
+            let pid = match &label[..] == GPU_ANNOTATION {
+                true => self.lanes.annotated(trace, regions.thread[i], process),
+                false => self.lanes.process(process),
+            };
             let place = Place { pid, tid, start: regions.start[i], end: regions.end[i] };
             let correlation = match regions.correlation[i] {
                 0 => 0,

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use trace::{AgentId, Map, ProcessId, Trace};
+use trace::{AgentId, Map, ProcessId, ThreadId, Trace};
 
 /// The numbers of processes and of the GPUs that each sees.
 #[derive(Default)]
@@ -50,6 +50,18 @@ impl Lanes {
     /// Number of a process.
     pub(super) fn process(&self, process: ProcessId) -> i64 {
         process.get().and_then(|p| self.processes.get(p)).copied().unwrap_or(0)
+    }
+
+    /// Number of the GPU on whose lane an annotation lies: its thread is called `GPU 0 stream 7`.
+    pub(super) fn annotated(&self, trace: &Trace, thread: ThreadId, process: ProcessId) -> i64 {
+        let name = thread.get().map_or("", |thread| trace.strings.get(trace.threads[thread].name));
+        let device = name.strip_prefix("GPU ").and_then(|rest| rest.split(' ').next()?.parse().ok());
+        let Some(device) = device else { return self.process(process) };
+        let is_it = |agent: &AgentId| {
+            trace.agents[agent.0 as usize].process == process && device_of(trace, *agent) == device
+        };
+        let agent = (0..trace.agents.len() as u32).map(AgentId).find(is_it);
+        agent.map_or(device, |agent| self.agent(agent))
     }
 
     /// Number of a GPU.

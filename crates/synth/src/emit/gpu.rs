@@ -14,6 +14,7 @@ impl Emitter<'_> {
     pub(super) fn kernel(&mut self, record: &Record) {
         let Record::Kernel {
             thread,
+            step: _,
             kernel,
             stream,
             start,
@@ -32,6 +33,7 @@ impl Emitter<'_> {
         let gpu = self.program.streams[stream as usize].gpu;
         let (start, end) = (self.clock.show(start), self.clock.show(end));
         self.last = self.last.max(end);
+        self.extend_gpu_annotations(thread, stream, start, end);
         self.busy(gpu, start, end);
         self.dispatch += 1;
         let rocprof = |id: OptI64| if torch { OptI64::NONE } else { id };
@@ -63,7 +65,10 @@ impl Emitter<'_> {
             self.trace.collectives.push(Collective {
                 group: self.words.group,
                 group_size: OptI64::some(i64::from(self.place.ranks)),
-                sequence: OptI64::some(sequence as i64),
+                sequence: match self.program.recording.collective_numbers {
+                    true => OptI64::some(sequence as i64),
+                    false => OptI64::NONE,
+                },
                 operation,
                 bytes: OptI64::some(facts.bytes as i64),
                 dtype,
@@ -102,11 +107,13 @@ impl Emitter<'_> {
             Some(Direction::D2d) => (gpu, gpu),
             None => (Default::default(), gpu),
         };
+        let (start, end) = (self.clock.show(start), self.clock.show(end));
+        self.extend_gpu_annotations(thread, stream, start, end);
         self.trace.memory_copies.push(MemoryCopy {
             name: self.words.copies[copy as usize],
             kind: if facts.direction.is_some() { CopyKind::Copy } else { CopyKind::Fill },
-            start: self.clock.show(start),
-            end: self.clock.show(end),
+            start,
+            end,
             bytes: if torch && facts.direction.is_none() {
                 OptI64::NONE
             } else {
@@ -183,6 +190,9 @@ impl Emitter<'_> {
 
     /// Writes samples of all windows that end before `until` (true time), or of all.
     pub(crate) fn sample(&mut self, until: Option<i64>) {
+        if until.is_none() {
+            self.profiler_span();
+        }
         let width = (self.program.machine.sample_ms * 1e6) as i64;
         let limit = until.map_or(i64::MAX, |until| self.clock.show(until));
         let [idle_w, busy_w] = self.program.machine.power_w;

@@ -188,6 +188,7 @@ impl Engine<'_> {
         let rank = &mut self.ranks[r];
         rank.records.push(Record::Kernel {
             thread: cause.thread,
+            step: cause.step,
             kernel,
             stream: s,
             start,

@@ -75,6 +75,7 @@ impl<'a> Compiler<'a> {
         counters.dedup();
         let program = Program {
             machine: scenario.machine.clone(),
+            recording: scenario.recording.clone(),
             threads: vec!["main".into()],
             streams: Vec::new(),
             owners: Vec::new(),
@@ -186,7 +187,8 @@ impl<'a> Compiler<'a> {
             threads.resize_with(threads.len().max(place + 1), Vec::new);
             threads[place] = std::mem::take(&mut self.out);
         }
-        self.program.steps.push(Step { threads, kernels: self.kernels_in_step });
+        let stage = spec.stage.clone();
+        self.program.steps.push(Step { threads, kernels: self.kernels_in_step, stage });
         self.program.events = self.events.numbers.len();
         self.program.slots = self.slots.numbers.len();
         self.program.queues = self.queues.numbers.len();
@@ -206,7 +208,7 @@ impl<'a> Compiler<'a> {
         }
         self.leave(1);
         let threads = vec![std::mem::take(&mut self.out)];
-        self.program.steps.push(Step { threads, kernels: 0 });
+        self.program.steps.push(Step { threads, kernels: 0, stage: None });
         self.program.events = self.events.numbers.len();
         self.program.slots = self.slots.numbers.len();
     }
@@ -397,10 +399,12 @@ impl<'a> Compiler<'a> {
             gbps: copy.gbps.filter(|_| !removed).unwrap_or(usual),
             blocking: copy.blocking && !removed,
         };
-        let api = self.api(if work.blocking { "hipMemcpyWithStream" } else { "hipMemcpyAsync" });
+        let usual = if work.blocking { "hipMemcpyWithStream" } else { "hipMemcpyAsync" };
+        let api = self.api(copy.api.as_deref().filter(|_| !removed).unwrap_or(usual));
+        let staging_us = if removed { 0.0 } else { copy.host_us };
         let number = self.add_copy(work);
         for _ in 0..copy.times {
-            let ns = machine.call_us * 6.0 * NS_PER_US;
+            let ns = (machine.call_us * 6.0 + staging_us) * NS_PER_US;
             self.enter(FrameKind::Op, "aten::copy_", None, 0.5);
             self.out.push(Instr::Copy { copy: number, stream, api, ns, mark });
             if work.blocking {

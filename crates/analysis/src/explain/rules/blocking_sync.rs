@@ -27,6 +27,7 @@ fn judge(facts: &Facts) -> Verdict {
         let mut scenario = Scenario::default();
         scenario.returns_at_once(sum.name);
         facts.skip_calls(&mut scenario, sum.name);
+        facts.start_with_calls(&mut scenario, sum.name);
         let mut evidence = evidence(facts, &sum);
         evidence.push(("idle_ns", Value::Int(sum.gain)));
         let name = facts.text(sum.name);

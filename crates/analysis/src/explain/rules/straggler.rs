@@ -1,7 +1,8 @@
 //! A rank that the others wait for in collectives.
 //!
 //! Clocks of ranks differ, durations do not: whoever is in a collective for the shortest time came last, and the
-//! others are in it longer by the time they waited.
+//! others are in it longer by the time they waited. A wait beside computation of the same GPU costs nothing, and a rank
+//! that is last a little more often than the others is so by chance.
 
 use report::Value;
 use trace::{Map, StrId, Table};
@@ -31,12 +32,12 @@ fn judge(facts: &Facts) -> Verdict {
     if numbers.len() < ranks.len() {
         return Verdict::CannotJudge("ranks have several GPUs each".into());
     }
-    let collectives: Vec<Vec<(StrId, i64)>> = ranks.iter().map(|gpu| collectives(facts, gpu)).collect();
+    let collectives: Vec<Vec<Collective>> = ranks.iter().map(|gpu| collectives(facts, gpu)).collect();
     let count = collectives[0].len();
     if collectives.iter().any(|times| times.len() != count) {
         return Verdict::CannotJudge("ranks have different numbers of collectives".into());
     }
-    let alike = |number: usize| collectives.iter().all(|times| times[number].0 == collectives[0][number].0);
+    let alike = |number: usize| collectives.iter().all(|own| own[number].name == collectives[0][number].name);
     if !(0..count).all(alike) {
         return Verdict::CannotJudge("ranks have collectives in different orders".into());
     }
@@ -47,17 +48,27 @@ fn judge(facts: &Facts) -> Verdict {
         ));
     }
     let (mut last, mut waited) = (vec![0usize; ranks.len()], vec![0i64; ranks.len()]);
+    let computing: Vec<Vec<(i64, i64)>> = ranks.iter().map(|gpu| computation(gpu)).collect();
     for number in 0..count {
-        let mut times: Vec<(i64, usize)> =
-            collectives.iter().enumerate().map(|(rank, times)| (times[number].1, rank)).collect();
+        let mut times: Vec<(i64, usize)> = collectives
+            .iter()
+            .enumerate()
+            .map(|(rank, own)| (own[number].end - own[number].start, rank))
+            .collect();
         times.sort_unstable();
-        let (shortest, rank) = times[0];
+        let ((shortest, rank), (time, before)) = (times[0], times[1]);
+        let from = collectives[before][number].start;
         last[rank] += 1;
-        waited[rank] += times[1].0 - shortest;
+        waited[rank] += uncovered(&computing[before], from, from + time - shortest);
     }
     let slowest = (0..ranks.len()).max_by_key(|&rank| waited[rank]).unwrap_or(0);
     let (gpu, gain) = (ranks[slowest], waited[slowest]);
     let share_last = 100.0 * last[slowest] as f64 / count as f64;
+    let by_chance = count as f64 / ranks.len() as f64;
+    let spread = (by_chance * (1.0 - 1.0 / ranks.len() as f64)).sqrt();
+    if (last[slowest] as f64) < by_chance + limits.chance_spreads * spread {
+        return Verdict::Judged(Vec::new());
+    }
     if share_last < limits.last_pct || percent(gain, gpu.total()) < limits.min_pct {
         return Verdict::Judged(Vec::new());
     }
@@ -73,7 +84,7 @@ fn judge(facts: &Facts) -> Verdict {
         min_pct: limits.min_pct,
         scenario: None,
         formula: "gain_ceiling_ns = sum over collectives at which the rank is last (its call is the shortest) of the \
-                  wait of the one that came before it",
+                  wait of the one that came before it, without the part beside computation",
         recommendation: match name {
             Some(name) => format!(
                 "look at `{}` on rank {rank}: it takes longer than on other ranks",
@@ -100,10 +111,41 @@ fn judge(facts: &Facts) -> Verdict {
     Verdict::Judged(draft.finding(facts).into_iter().collect())
 }
 
-/// Name and duration of each collective, in time order.
-fn collectives(facts: &Facts, gpu: &GpuAccount) -> Vec<(StrId, i64)> {
+/// One rank's part in a collective.
+struct Collective {
+    name: StrId,
+    start: i64,
+    end: i64,
+}
+
+/// The collectives of a rank in time order.
+fn collectives(facts: &Facts, gpu: &GpuAccount) -> Vec<Collective> {
     let collectives = gpu.rows.iter().filter(|row| row.work.bucket == Bucket::Communication);
-    collectives.map(|row| (facts.context.name(row.row), row.work.end - row.work.start)).collect()
+    collectives
+        .map(|row| Collective { name: facts.context.name(row.row), start: row.work.start, end: row.work.end })
+        .collect()
+}
+
+/// When a GPU computes, in order and without overlaps.
+fn computation(gpu: &GpuAccount) -> Vec<(i64, i64)> {
+    let rows = gpu.rows.iter().filter(|row| row.work.bucket == Bucket::Compute);
+    let mut times: Vec<(i64, i64)> = rows.map(|row| (row.work.start, row.work.end)).collect();
+    times.sort_unstable();
+    let mut merged: Vec<(i64, i64)> = Vec::with_capacity(times.len());
+    for (start, end) in times {
+        match merged.last_mut() {
+            Some(last) if start <= last.1 => last.1 = last.1.max(end),
+            _ => merged.push((start, end)),
+        }
+    }
+    merged
+}
+
+/// The part of a time that none of these covers.
+fn uncovered(covers: &[(i64, i64)], from: i64, to: i64) -> i64 {
+    let first = covers.partition_point(|cover| cover.1 <= from);
+    let inside = covers[first..].iter().take_while(|cover| cover.0 < to);
+    to - from - inside.map(|cover| cover.1.min(to) - cover.0.max(from)).sum::<i64>()
 }
 
 /// The kernel that takes most time beyond the mean of the ranks.
