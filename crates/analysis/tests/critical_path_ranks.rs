@@ -2,8 +2,10 @@
 
 mod critical_path_maker;
 
-use critical_path_maker::{Maker, of_kernel, path_of, predicted, span};
-use rocm_perf_analysis::CriticalPath;
+use critical_path_maker::{Maker, int, of_kernel, path_of, predicted, span, table, text};
+use ingest::Progress;
+use rocm_perf_analysis::{CriticalPath, critical_path_needs};
+use synth::{Dialect, GenerateOptions, Options, OutputFormat, Scenario, generate};
 use trace::Trace;
 
 const US: i64 = 1_000;
@@ -78,4 +80,39 @@ fn ranks_that_cannot_be_joined_are_said_to_be_so() {
 fn ranks_of_two_jobs_are_not_joined_because_they_count_alike() {
     let found = path_of(&straggler(Told::Kernel, 0, 70 * US), &[]);
     assert!(note(&found, "do not end together").is_some(), "{:?}", found.report.notes);
+}
+
+/// How many arrivals at collectives the graph of a run has.
+fn arrivals(found: &CriticalPath) -> i64 {
+    let dependencies = table(&found.report, "dependencies");
+    let row = (0..dependencies.rows.len()).find(|&row| text(dependencies, row, "dependency") == "collective");
+    row.map_or(0, |row| int(dependencies, row, "count"))
+}
+
+/// All ranks of a run, written as a profiler writes them and read again.
+fn read_again(scenario: &str, format: OutputFormat, dialect: Dialect) -> Trace {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = Scenario::builtin(scenario).unwrap();
+    let options = Options { steps: Some(3), dialect, stacks: false, ranks: Some(2), ..Options::default() };
+    let written = GenerateOptions {
+        options,
+        mapping: false,
+        ..GenerateOptions::new(scenario, folder.path().join("run"), format)
+    };
+    let files = generate(&written).unwrap().files;
+    let of_a_rank = |file: &&synth::GeneratedFile| file.format.is_some() && file.role.is_none();
+    let paths: Vec<_> = files.iter().filter(of_a_rank).map(|file| file.path.clone()).collect();
+    ingest::read(&paths, &critical_path_needs(), &Progress::default()).unwrap()
+}
+
+/// rocpd has no table of collectives, so its ranks were never joined.
+#[test]
+fn collectives_of_rocpd_files_join_as_many_ranks_as_those_of_torch_files() {
+    for scenario in ["training", "straggler"] {
+        let torch = path_of(&read_again(scenario, OutputFormat::Torch, Dialect::Torch), &[]);
+        let rocpd = path_of(&read_again(scenario, OutputFormat::Rocpd, Dialect::Rocprof), &[]);
+        assert!(arrivals(&torch) > 0);
+        assert_eq!(arrivals(&rocpd), arrivals(&torch), "{scenario}: {:?}", rocpd.report.notes);
+        assert_eq!(note(&rocpd, "not joined"), None);
+    }
 }

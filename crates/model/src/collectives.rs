@@ -16,8 +16,12 @@ use crate::work::{GpuWork, WorkClass};
 const APART_NS: Ns = 50_000;
 /// Of a hundred operations so many must end together.
 const TOGETHER_PCT: usize = 90;
+/// Clocks of one host may be apart by this much.
+const ONE_CLOCK_NS: Ns = 1_000_000;
 /// Clocks that may differ are told to agree by at least so many operations.
 const ENOUGH: usize = 4;
+/// Clocks of one host hardly differ, so fewer will do.
+const ENOUGH_ON_ONE_HOST: usize = 2;
 
 /// A collective operation that several GPUs took part in, as rows of `kernels`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -227,17 +231,21 @@ fn agree(
     let turns = || one.1.iter().zip(&two.1).map(|(&one, &two)| (time(one), time(two)));
     let clock = |gpu: u32| works.gpus[gpu as usize].recording.map(|place| recordings.domain_of(place));
     let one_clock = clock(one.0).is_some() && clock(one.0) == clock(two.0);
-    let offset = match one_clock {
-        true => 0,
-        false if one.1.len() < ENOUGH => {
+    let enough = if one_clock { ENOUGH_ON_ONE_HOST } else { ENOUGH };
+    let offset = match (one.1.len() < enough, one_clock) {
+        (true, true) => 0,
+        (true, false) => {
             return Err(format!("{first} and {second} share too few collectives to align their clocks"));
         }
-        false => {
+        (false, _) => {
             let mut apart: Vec<Ns> = turns().map(|(one, two)| two.0 - one.0).collect();
             let middle = apart.len() / 2;
             *apart.select_nth_unstable(middle).1
         }
     };
+    if one_clock && offset.abs() > ONE_CLOCK_NS {
+        return Err(format!("collectives of {first} and {second} do not run at the same time"));
+    }
     let together = turns()
         .filter(|(one, two)| (two.0 - one.0 - offset).abs() <= APART_NS.max(one.1.min(two.1) / 10))
         .count();
