@@ -255,7 +255,8 @@ fn largest_cost(trace: &Trace, classes: &Classes, accounts: &IdleAccounts, total
 struct StepTimes {
     /// Steps of the process that has most.
     count: usize,
-    /// From the start of each step to that of the next, the last by its own length.
+    /// From the start of each step's GPU work to that of the next, the last by its own length: a host that runs ahead says
+    /// nothing about how long a step takes. Steps without GPU work count by the host.
     times: Vec<i64>,
 }
 
@@ -263,9 +264,13 @@ impl StepTimes {
     fn of(run: &Run) -> Self {
         let steps = &run.stages.steps;
         let mut process_of: Map<u32, ProcessId> = Map::default();
+        let mut work_of: Map<u32, (i64, i64)> = Map::default();
         for &row in &run.rows {
             if let (Some(step), Some(place)) = (run.stages.step(row), run.place(row)) {
+                let (start, end) = run.time(row);
                 process_of.entry(steps[step].number).or_insert_with(|| run.work.process(place));
+                let work = work_of.entry(steps[step].number).or_insert((start, end));
+                *work = (work.0.min(start), work.1.max(end));
             }
         }
         // Steps without GPU work tell no process; they follow the step before them.
@@ -282,8 +287,13 @@ impl StepTimes {
         let mut all = Self { count: 0, times: Vec::new() };
         for steps in by_process.into_values() {
             all.count = all.count.max(steps.len());
-            all.times.extend(steps.windows(2).map(|pair| pair[1].1 - pair[0].1));
-            all.times.extend(steps.last().map(|step| step.2 - step.1));
+            let works = steps.iter().map(|step| work_of.get(&step.0).copied());
+            let steps: Vec<(i64, i64)> = match works.collect::<Option<Vec<_>>>() {
+                Some(works) if works.windows(2).all(|pair| pair[0].0 < pair[1].0) => works,
+                _ => steps.iter().map(|step| (step.1, step.2)).collect(),
+            };
+            all.times.extend(steps.windows(2).map(|pair| pair[1].0 - pair[0].0));
+            all.times.extend(steps.last().map(|step| step.1 - step.0));
         }
         all
     }
