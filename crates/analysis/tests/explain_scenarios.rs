@@ -43,7 +43,7 @@ fn run(scenario: &str, seed: u64, dialect: Dialect) -> Simulation {
 
 fn explained(trace: &Trace) -> Report {
     let context = Run::new(trace, None, &Classifier::builtin(), 1.0).unwrap();
-    explain(&context, &[])
+    explain(&context, &[], &Default::default())
 }
 
 fn names(finding: &Finding, name: &str) -> bool {
