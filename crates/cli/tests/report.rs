@@ -191,7 +191,9 @@ fn the_report_says_what_the_commands_say() {
     assert_eq!(report["tables"]["timeline"], breakdown["tables"]["timeline"]);
     assert_eq!(report["tables"]["categories"], breakdown["tables"]["categories"]);
     let explain = json("explain", &[&input], &[]);
-    assert_eq!(report["findings"], explain["findings"]);
+    // The commands to type next name the trace as it was given.
+    let relative = explain["findings"].to_string().replace(&format!("{}/", folder.path().display()), "");
+    assert_eq!(report["findings"].to_string(), relative);
     let triage = json("triage", &[&input], &[]);
     for table in ["kernel_table", "overlap_opportunities", "fuse_opportunities"] {
         assert_eq!(report["tables"][table], triage["tables"][table], "{table}");

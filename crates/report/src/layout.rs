@@ -105,7 +105,7 @@ fn widths(table: &Table, natural: &[usize], shown: &[usize], width: usize) -> Ve
 /// Lines of at most `width` columns, broken between words; a longer word has a line of its own.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
+    for word in words(text) {
         let line = lines.last_mut().expect("never empty");
         if !line.is_empty() && line.width() + 1 + word.width() > width {
             lines.push(word.to_string());
@@ -117,6 +117,29 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
         line.push_str(word);
     }
     lines
+}
+
+/// Words between spaces; a command in backticks is one word, so that it can be copied whole.
+fn words(text: &str) -> Vec<&str> {
+    const COMMAND: &str = "`rocm-perf ";
+    let mut words: Vec<&str> = Vec::new();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let space = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        let end = match rest.find(COMMAND).filter(|&at| at < space) {
+            Some(at) => match rest[at + 1..].find('`') {
+                Some(close) => {
+                    let closed = at + close + 2;
+                    rest[closed..].find(char::is_whitespace).map_or(rest.len(), |more| closed + more)
+                }
+                None => space,
+            },
+            None => space,
+        };
+        words.push(&rest[..end]);
+        rest = rest[end..].trim_start();
+    }
+    words
 }
 
 /// Text cut in the middle to `width` characters: both ends of a kernel name tell something.

@@ -199,7 +199,11 @@ mod tests {
     fn notes_and_checks_are_no_longer_wider_than_the_screen() {
         let long = "some words that go on ".repeat(10);
         let report = Report {
-            notes: vec![long.as_str().into(), "  $ rocm-perf kept whole".into()],
+            notes: vec![
+                long.as_str().into(),
+                "  $ rocm-perf kept whole".into(),
+                "counters are missing (`rocm-perf collect --counters A -- ./app` collects them)".into(),
+            ],
             health: vec![HealthCheck {
                 id: "coverage".into(),
                 status: HealthStatus::Warn,
@@ -211,6 +215,7 @@ mod tests {
         let text = terminal(&report, &TerminalOptions { width: 60, ..TerminalOptions::default() });
         assert!(text.lines().all(|line| line.width() <= 60), "{text}");
         assert!(text.contains("\n  $ rocm-perf kept whole\n"), "{text}");
+        assert!(text.contains("\n(`rocm-perf collect --counters A -- ./app` collects them)\n"), "{text}");
     }
 
     #[test]
