@@ -77,8 +77,8 @@ impl Lab {
         lab.copy("gz/serving.rank0.json.gz", &["trace.json.gz", "decode.json.gz"]);
         lab.copy("gz/capture_traces/serving.capture.rank0.json.gz", &["capture.json.gz"]);
         let training = ["--scenario", "training", "--kernels", "300", "--ranks", "4", "--to", "rocpd"];
-        for name in ["ranks", "base", "candidate"] {
-            synth(&lab.input(name), &training);
+        for (name, seed) in [("ranks", "1"), ("base", "1"), ("candidate", "2")] {
+            synth(&lab.input(name), &[&training[..], &["--seed", seed]].concat());
         }
         for (rank, path) in files(&lab.input("ranks"), ".db").iter().enumerate() {
             lab.copy(path, &[&format!("rank{rank}_results.db"), &format!("node{}/{rank}.db", rank % 2)]);

@@ -23,7 +23,8 @@ fn a_part_with_a_mapping_is_placed_as_in_triage() {
     let whole: HashMap<String, Value> =
         rows("overlap", &[&trace], &[]).iter().map(|row| (key(row), row["python_scope"].clone())).collect();
     // What each part must have of the whole: kernels in line on one stream have no row, copies do.
-    let parts: [(&[&str], fn(&str) -> Option<bool>); 3] = [
+    type Part = (&'static [&'static str], fn(&str) -> Option<bool>);
+    let parts: [Part; 3] = [
         (&["--kernel", "HtoD|kvcache|rotary|Cijk|gemm"], |key| Some(key.contains("HtoD"))),
         (&["--stage", "decode"], |key| Some(key.starts_with("\"decode\""))),
         (&["--start", "50%"], |_| None),

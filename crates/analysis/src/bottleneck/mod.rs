@@ -267,7 +267,7 @@ mod tests {
         let on = |label, figures: &[(&'static str, f64)]| (label, "gfx942", figures.to_vec());
         vec![
             on("none stands out", &[("att_barrier_pct", 1.0), ("att_fetch_pct", 1.0)]),
-            on("launch bound", &[("mean_ns", 4e3), ("launch_idle_ns", 5e6)]),
+            on("launch bound", &[("gpu_idle_pct", 80.0), ("launch_idle_ns", 5e6)]),
             on("host bound", &[("gpu_idle_pct", 60.0), ("host_idle_ns", 2e6)]),
             on("under-filled grid", &[("workgroups", 100.0)]),
             on("tail", &[("workgroups", 2500.0), ("tail_pct", 48.6)]),
