@@ -6,7 +6,7 @@ use app::{NextStep, Remedy};
 pub fn words(remedy: &Remedy) -> String {
     let text = match remedy {
         Remedy::Advice(text) => return text.clone(),
-        Remedy::LookCloser { step, trace } => return look_closer(step, trace),
+        Remedy::LookCloser(closer) => return look_closer(&closer.0, &closer.1),
         Remedy::GpuFact(key) => return format!("give it with `--specs {key}=MHZ`"),
         Remedy::PanelCounters(block) => {
             return format!("`--preset panels --block {block}` collects what that panel needs");

@@ -142,7 +142,7 @@ impl Report {
         let trace = common_path(&self.inputs);
         for finding in self.findings.iter_mut().filter(|finding| finding.next.is_empty()) {
             if let Some(step) = &finding.next_step {
-                let step = Remedy::LookCloser { step: step.clone(), trace: trace.clone() };
+                let step = Remedy::LookCloser(Box::new((step.clone(), trace.clone())));
                 finding.next = words(&step).unwrap_or_default();
             }
         }

@@ -18,13 +18,8 @@ pub struct Note {
 pub enum Remedy {
     /// Advice in words that are right at every door.
     Advice(String),
-    /// Look closer at what a finding is about.
-    LookCloser {
-        /// How.
-        step: NextStep,
-        /// The trace, or the folder that holds all of it.
-        trace: String,
-    },
+    /// Look closer at what a finding is about: how, and at which trace or folder.
+    LookCloser(Box<(NextStep, String)>),
     /// Write what the doctor says of the machine to a file.
     DoctorFile,
     /// Name a trace to read.
