@@ -1,5 +1,6 @@
 //! rocpd databases of many ranks and nodes as one.
 
+use formats::rocpd::table;
 use std::path::{Path, PathBuf};
 
 use convert::merge::{
@@ -18,15 +19,15 @@ const DEFAULT_NAME: &str = "merged.db";
 
 /// Tables whose rows are counted by themselves: (column, plain name).
 const COUNTED: &[(&str, &str)] = &[
-    ("dispatches", "rocpd_kernel_dispatch"),
-    ("regions", "rocpd_region"),
-    ("copies", "rocpd_memory_copy"),
-    ("allocations", "rocpd_memory_allocate"),
-    ("samples", "rocpd_sample"),
-    ("counters", "rocpd_pmc_event"),
-    ("events", "rocpd_event"),
-    ("args", "rocpd_arg"),
-    ("strings", "rocpd_string"),
+    ("dispatches", table::KERNEL_DISPATCH),
+    ("regions", table::REGION),
+    ("copies", table::MEMORY_COPY),
+    ("allocations", table::MEMORY_ALLOCATE),
+    ("samples", table::SAMPLE),
+    ("counters", table::PMC_EVENT),
+    ("events", table::EVENT),
+    ("args", table::ARG),
+    ("strings", table::STRING),
 ];
 
 /// What to merge, and where to.

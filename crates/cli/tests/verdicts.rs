@@ -131,3 +131,65 @@ fn a_finding_saves_what_the_question_about_it_predicts() {
     }
     assert!(asked > 20, "{asked}");
 }
+
+/// Every trace of the shared data, folders of ranks and captures as the one run they are.
+fn shared_runs() -> Vec<std::path::PathBuf> {
+    let Some(folder) = testing::data("traces") else { return Vec::new() };
+    let mut runs: Vec<_> = std::fs::read_dir(folder).expect("a folder").flatten().map(|e| e.path()).collect();
+    runs.retain(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.ends_with(".json.gz") || (path.is_dir() && name != "expected")
+    });
+    let pathologies = truth().into_iter().flatten();
+    runs.extend(pathologies.filter_map(|(name, _)| testing::data(format!("pathologies/{name}.json.gz"))));
+    runs.sort();
+    runs
+}
+
+fn sum(report: &Value, table: &str, column: &str) -> i64 {
+    let rows = report["tables"][table].as_array().expect("a table");
+    rows.iter().map(|row| row[column].as_i64().expect("a number")).sum()
+}
+
+#[test]
+fn on_every_shared_trace_idle_time_and_the_path_add_up_and_no_gain_exceeds_its_what_if() {
+    let runs = shared_runs();
+    let (mut asked, mut without) = (0, Vec::new());
+    for path in &runs {
+        let name = path.display();
+        let timeline = json("breakdown", &[path], &[]);
+        assert_eq!(
+            sum(&timeline, "idle_causes", "idle_ns"),
+            sum(&timeline, "timeline", "idle_ns"),
+            "{name}: idle time by cause"
+        );
+        let whole = sum(&timeline, "timeline", "busy_ns") + sum(&timeline, "timeline", "idle_ns");
+        assert_eq!(whole, sum(&timeline, "timeline", "total_ns"), "{name}: busy and idle");
+        let told = json("critical-path", &[path], &["--all-segments"]);
+        let segments = told["tables"]["path"].as_array().expect("the path");
+        let (first, last) = (&segments[0]["start_ns"], &segments[segments.len() - 1]["end_ns"]);
+        let span = last.as_i64().expect("a time") - first.as_i64().expect("a time");
+        assert_eq!(sum(&told, "path", "duration_ns"), span, "{name}: segments of the path");
+        assert_eq!(sum(&told, "bounds", "total_ns"), span, "{name}: kinds of the path");
+        for finding in json("explain", &[path], &[])["findings"].as_array().expect("a list") {
+            let (Some(key), Some(gain)) = (finding["key"].as_str(), finding["gain_ceiling_ns"].as_i64())
+            else {
+                continue;
+            };
+            let question = format!("finding:{key}=0");
+            let path = path.to_str().expect("a path");
+            let output = common::run(&["critical-path", path, "--what-if", &question, "--format", "json"]);
+            if !output.status.success() {
+                without.push(format!("{name}: {key}"));
+                continue;
+            }
+            let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            let saving = said["tables"]["what_if"][0]["saving_ns"].as_i64().expect("a number");
+            assert!(gain <= saving, "{name}: {key} gains {gain}, removing it saves {saving}");
+            asked += 1;
+        }
+    }
+    // Ranks that wait for another have no scenario: what the late rank would do instead is not known.
+    assert!(without.iter().all(|finding| finding.contains(": straggler")), "{without:?}");
+    assert!(runs.is_empty() || asked > 30, "{asked}");
+}

@@ -3,6 +3,7 @@
 //! Where nothing must be left out, `INSERT … SELECT *` between tables of one definition moves records as they are,
 //! without decoding a column.
 
+use formats::rocpd::table;
 use rusqlite::{Connection, Result};
 
 use super::contents::{Object, Table};
@@ -11,7 +12,7 @@ use super::rename::renamed;
 use crate::rocpd::recordings::{qualified, quoted};
 
 /// The table of processes, whose environment and command line are looked through.
-pub(super) const PROCESSES: &str = "rocpd_info_process";
+pub(super) const PROCESSES: &str = table::INFO_PROCESS;
 
 /// A column of a process's environment, in any table that has one.
 const ENVIRONMENT: &str = "environment";

@@ -19,6 +19,7 @@ mod same;
 mod source;
 mod union;
 
+use formats::rocpd::table;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -385,11 +386,11 @@ impl Writer<'_> {
             found.dedup();
             Ok(found)
         };
-        let tagged = group.table("rocpd_metadata").is_some_and(|table| table.column("tag").is_some());
+        let tagged = group.table(table::METADATA).is_some_and(|table| table.column("tag").is_some());
         if tagged {
-            recording.schema = of("rocpd_metadata", "value", " WHERE tag = 'schema_version'")?.join(", ");
+            recording.schema = of(table::METADATA, "value", " WHERE tag = 'schema_version'")?.join(", ");
         }
-        recording.host = of("rocpd_info_node", "hostname", "")?.join(", ");
+        recording.host = of(table::INFO_NODE, "hostname", "")?.join(", ");
         let environments = of(copy::PROCESSES, "environment", "")?;
         recording.rank = environments.iter().find_map(|text| environment::rank_of_text(text));
         Ok(())

@@ -1,5 +1,6 @@
 //! A database written in bulk: schema and small tables through SQLite, the tables of events page by page.
 
+use formats::rocpd::table;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
@@ -34,16 +35,16 @@ pub(super) enum Big {
 
 /// Their names, by `Big as usize`.
 pub(super) const BIG: [&str; 10] = [
-    "rocpd_event",
-    "rocpd_arg",
-    "rocpd_pmc_event",
-    "rocpd_region",
-    "rocpd_sample",
-    "rocpd_kernel_dispatch",
-    "rocpd_memory_copy",
-    "rocpd_memory_allocate",
-    "rocpd_graph_launch",
-    "rocpd_hip_event",
+    table::EVENT,
+    table::ARG,
+    table::PMC_EVENT,
+    table::REGION,
+    table::SAMPLE,
+    table::KERNEL_DISPATCH,
+    table::MEMORY_COPY,
+    table::MEMORY_ALLOCATE,
+    table::GRAPH_LAUNCH,
+    table::HIP_EVENT,
 ];
 
 /// One tree per big table; none where the revision has no such table.
@@ -93,9 +94,9 @@ struct Group {
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("run.db");
 /// let mut db = BulkWriter::create(&path, &Options::default(), &["0000-01".into()])?;
-/// db.insert(0, "rocpd_info_node", &[("id", 7.into()), ("hash", 7.into()), ("machine_id", "m".into())]);
-/// db.insert(0, "rocpd_info_process", &[("id", 42.into()), ("nid", 7.into()), ("pid", 42.into())]);
-/// db.insert(0, "rocpd_info_thread", &[("id", 42.into()), ("nid", 7.into()), ("pid", 42.into()), ("tid", 42.into())]);
+/// db.insert(0, table::INFO_NODE, &[("id", 7.into()), ("hash", 7.into()), ("machine_id", "m".into())]);
+/// db.insert(0, table::INFO_PROCESS, &[("id", 42.into()), ("nid", 7.into()), ("pid", 42.into())]);
+/// db.insert(0, table::INFO_THREAD, &[("id", 42.into()), ("nid", 7.into()), ("pid", 42.into()), ("tid", 42.into())]);
 /// let (category, name) = (db.string(0, "HIP_RUNTIME_API_EXT"), db.string(0, "hipLaunchKernel"));
 /// let event_id = Some(db.event(0, &EventRow { category: Some(category), stack: Some(1), ..EventRow::default() })?);
 /// db.region(0, &RegionRow { nid: 7, pid: 42, tid: 42, start: 10, end: 25, name, event_id, ..RegionRow::default() })?;
@@ -298,7 +299,7 @@ fn write_small(
             statement.execute((i as i64 + 1, guid, text))?;
         }
         for (table, columns, values) in small {
-            let with_guid = *table != "rocpd_metadata";
+            let with_guid = *table != table::METADATA;
             let columns: Vec<&str> =
                 with_guid.then_some("guid").into_iter().chain(columns.iter().copied()).collect();
             let sql = format!(

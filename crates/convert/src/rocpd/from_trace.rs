@@ -1,5 +1,6 @@
 //! Any trace as a rocpd database: each row gets its event, each event its correlation id.
 
+use formats::rocpd::table;
 use std::path::Path;
 
 use trace::{
@@ -100,7 +101,7 @@ fn write_metadata(trace: &Trace, processes: &[Process], group_of: &[usize], db: 
         let (tag, value) = (trace.strings.get(fact.key), trace.strings.get(fact.value));
         let group = processes.iter().position(|p| p.source == fact.source).map(|p| group_of[p]);
         if let Some(group) = group.filter(|_| !OWN_TAGS.contains(&tag)) {
-            db.insert(group, "rocpd_metadata", &[("tag", tag.into()), ("value", value.into())]);
+            db.insert(group, table::METADATA, &[("tag", tag.into()), ("value", value.into())]);
         }
     }
 }
@@ -271,7 +272,7 @@ impl Writer<'_> {
             ("value_type", "ABS".into()),
         ];
         columns.extend_from_slice(extra);
-        self.db.insert(place.group, "rocpd_info_pmc", &columns);
+        self.db.insert(place.group, table::INFO_PMC, &columns);
         id
     }
 
@@ -363,7 +364,7 @@ impl Writer<'_> {
             ("tid", self.ids.thread(thread).into()),
             ("name_id", self.string(place.group, name).into()),
         ];
-        self.db.insert(place.group, "rocpd_track", &columns);
+        self.db.insert(place.group, table::TRACK, &columns);
         self.tracks.insert(key, id);
         id
     }

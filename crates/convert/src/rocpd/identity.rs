@@ -1,5 +1,6 @@
 //! Processes, threads, agents, queues, streams and symbols of a trace as rows of the info tables.
 
+use formats::rocpd::table;
 use std::collections::HashSet;
 
 use formats::secrets::redact_text;
@@ -179,7 +180,7 @@ impl Ids {
                     ("system_name", "Linux".into()),
                     ("hostname", text(process.hostname).map_or(Value::Null, Value::Text)),
                 ];
-                db.insert(group, "rocpd_info_node", &columns);
+                db.insert(group, table::INFO_NODE, &columns);
             }
             let pid = numbers.processes.take(Some(process.pid));
             let rank = trace_rank(trace, process);
@@ -198,7 +199,7 @@ impl Ids {
                 ("command", command.map_or(Value::Null, Value::Text)),
                 ("environment", environment.as_str().into()),
             ];
-            db.insert(group, "rocpd_info_process", &columns);
+            db.insert(group, table::INFO_PROCESS, &columns);
             self.places.push(Place { group, nid, pid });
         }
     }
@@ -209,8 +210,8 @@ impl Ids {
             let Some(place) = self.places.iter().find(|p| p.group == group).copied() else { continue };
             self.numbers[group].queues.take(Some(0));
             self.numbers[group].streams.take(Some(0));
-            lane(db, place, "rocpd_info_queue", 0, "Default Queue");
-            lane(db, place, "rocpd_info_stream", 0, "Default Stream");
+            lane(db, place, table::INFO_QUEUE, 0, "Default Queue");
+            lane(db, place, table::INFO_STREAM, 0, "Default Stream");
         }
     }
 
@@ -244,7 +245,7 @@ impl Ids {
                 ("product_name", text(agent.product)),
                 ("extdata", extdata.as_str().into()),
             ];
-            db.insert(place.group, "rocpd_info_agent", &columns);
+            db.insert(place.group, table::INFO_AGENT, &columns);
             self.agents.push(id);
         }
     }
@@ -254,7 +255,7 @@ impl Ids {
             let place = self.place(queue.process);
             let id = self.take_lane(place, queue.id, |n| &mut n.queues);
             if id != 0 {
-                lane(db, place, "rocpd_info_queue", id, trace.strings.get(queue.name));
+                lane(db, place, table::INFO_QUEUE, id, trace.strings.get(queue.name));
             }
             self.queues.push(id);
         }
@@ -262,7 +263,7 @@ impl Ids {
             let place = self.place(stream.process);
             let id = self.take_lane(place, stream.id, |n| &mut n.streams);
             if id != 0 {
-                lane(db, place, "rocpd_info_stream", id, trace.strings.get(stream.name));
+                lane(db, place, table::INFO_STREAM, id, trace.strings.get(stream.name));
             }
             self.streams.push(id);
         }
@@ -313,7 +314,7 @@ impl Ids {
         }
         let id = self.numbers[place.group].agents.take(None);
         let columns = [("id", id.into()), ("nid", place.nid.into()), ("pid", place.pid.into())];
-        db.insert(place.group, "rocpd_info_agent", &columns);
+        db.insert(place.group, table::INFO_AGENT, &columns);
         self.stand_ins[at].agent = Some(id);
         id
     }
@@ -367,7 +368,7 @@ impl Ids {
                 )
             }
         };
-        db.insert(place.group, "rocpd_info_kernel_symbol", &columns);
+        db.insert(place.group, table::INFO_KERNEL_SYMBOL, &columns);
         self.symbols.insert(key, id);
         id
     }
@@ -389,7 +390,7 @@ impl Ids {
             ("pid", place.pid.into()),
             ("agent_id", self.agent(agent).into()),
         ];
-        db.insert(place.group, "rocpd_info_code_object", &columns);
+        db.insert(place.group, table::INFO_CODE_OBJECT, &columns);
         match agent.get() {
             Some(agent) => self.code_objects[agent] = Some(id),
             None => self.stand_ins[process].symbols_home = Some(id),
@@ -465,5 +466,5 @@ fn write_thread(db: &mut BulkWriter, place: Place, id: i64, tid: i64, name: &str
         ("tid", tid.into()),
         ("name", if name.is_empty() { Value::Null } else { Value::Text(name) }),
     ];
-    db.insert(place.group, "rocpd_info_thread", &columns);
+    db.insert(place.group, table::INFO_THREAD, &columns);
 }

@@ -4,6 +4,7 @@
 //! which rows are gone; their ids are then looked up in the original tables, so that the rows that stay keep every
 //! column.
 
+use formats::rocpd::table;
 use rusqlite::{Connection, Result};
 use trace::{Map, Ns, ProcessId, Trace};
 
@@ -14,11 +15,11 @@ type Key = (String, Ns, Ns, i64);
 
 /// Tables whose rows a filter chooses among: (plain name, column that tells rows of equal times apart).
 const TIMED: [(&str, Option<&str>); 5] = [
-    ("rocpd_kernel_dispatch", Some("dispatch_id")),
-    ("rocpd_memory_copy", Some("size")),
-    ("rocpd_memory_allocate", Some("address")),
-    ("rocpd_region", None),
-    ("rocpd_sample", None),
+    (table::KERNEL_DISPATCH, Some("dispatch_id")),
+    (table::MEMORY_COPY, Some("size")),
+    (table::MEMORY_ALLOCATE, Some("address")),
+    (table::REGION, None),
+    (table::SAMPLE, None),
 ];
 
 /// How often each row of the timed tables is in a trace.
@@ -110,7 +111,7 @@ impl Part {
         if self.is_whole() {
             return Ok(());
         }
-        let events = noted(label, "rocpd_event");
+        let events = noted(label, table::EVENT);
         connection.execute_batch(&format!("CREATE TEMP TABLE {events} (id INTEGER PRIMARY KEY)"))?;
         let mut timed = Vec::new();
         for (number, (plain, extra)) in TIMED.iter().enumerate() {
@@ -183,13 +184,13 @@ impl Part {
         if self.is_whole() {
             return String::new();
         }
-        if table.plain == "rocpd_event" || TIMED.iter().any(|(plain, _)| *plain == table.plain) {
+        if table.plain == table::EVENT || TIMED.iter().any(|(plain, _)| *plain == table.plain) {
             return format!(" WHERE rowid NOT IN (SELECT id FROM temp.{})", noted(label, table.plain));
         }
         if table.has("event_id") {
             return format!(
                 " WHERE event_id IS NULL OR event_id NOT IN (SELECT id FROM temp.{})",
-                noted(label, "rocpd_event")
+                noted(label, table::EVENT)
             );
         }
         String::new()
@@ -197,7 +198,7 @@ impl Part {
 
     /// Forgets what `note` noted.
     pub fn forget(&self, connection: &Connection, label: &str) -> Result<()> {
-        let tables = TIMED.iter().map(|(plain, _)| *plain).chain(["rocpd_event"]);
+        let tables = TIMED.iter().map(|(plain, _)| *plain).chain([table::EVENT]);
         for plain in tables {
             connection.execute_batch(&format!("DROP TABLE IF EXISTS temp.{}", noted(label, plain)))?;
         }

@@ -1,5 +1,6 @@
 //! Which tables of a database belong to one recording: those with one suffix, found by name; and whose rows they hold.
 
+use formats::rocpd::table;
 use std::collections::{BTreeMap, BTreeSet};
 
 use formats::rocpd::BEGINNING;
@@ -22,7 +23,7 @@ impl Suffixes {
             let plain = known.iter().map(|t| t.name).filter(|plain| name.starts_with(plain));
             if let Some(plain) = plain.max_by_key(|plain| plain.len()) {
                 let count = counts.entry(&name[plain.len()..]).or_default();
-                *count += if plain == "rocpd_metadata" { ENOUGH_TABLES } else { 1 };
+                *count += if plain == table::METADATA { ENOUGH_TABLES } else { 1 };
             }
         }
         let enough = counts.values().copied().max().unwrap_or(0).min(ENOUGH_TABLES);
@@ -46,8 +47,8 @@ pub fn guids<'t>(
     database: &str,
     table: &dyn Fn(&str, &[&str]) -> Option<&'t str>,
 ) -> Result<Vec<String>> {
-    let small = ["rocpd_info_process", "rocpd_info_node", "rocpd_info_agent"];
-    let large = ["rocpd_kernel_dispatch", "rocpd_region", "rocpd_string"];
+    let small = [table::INFO_PROCESS, table::INFO_NODE, table::INFO_AGENT];
+    let large = [table::KERNEL_DISPATCH, table::REGION, table::STRING];
     let selects = small.map(|t| (t, "DISTINCT", "")).into_iter().chain(large.map(|t| (t, "", " LIMIT 1")));
     for (plain, distinct, limit) in selects {
         let Some(name) = table(plain, &["guid"]) else { continue };
@@ -57,7 +58,7 @@ pub fn guids<'t>(
             return Ok(found);
         }
     }
-    let Some(metadata) = table("rocpd_metadata", &["tag", "value"]) else { return Ok(Vec::new()) };
+    let Some(metadata) = table(table::METADATA, &["tag", "value"]) else { return Ok(Vec::new()) };
     texts(connection, &format!("SELECT value FROM {} WHERE tag = 'guid'", qualified(database, metadata)))
 }
 

@@ -5,6 +5,7 @@
 //! name or agent never loses a row, and every join matches the guid, so that equal ids in two databases never
 //! multiply one.
 
+use formats::rocpd::table;
 use std::sync::OnceLock;
 
 /// What one row of a view stands on.
@@ -29,11 +30,11 @@ pub struct View {
 }
 
 macro_rules! views {
-    ($($scope:ident $name:ident $(needs $($table:literal . $column:literal),+)?;)*) => {
+    ($($scope:ident $name:ident $(needs $($table:ident . $column:literal),+)?;)*) => {
         &[$(View {
             name: stringify!($name),
             scope: Scope::$scope,
-            needs: &[$($(($table, $column)),+)?],
+            needs: &[$($((table::$table, $column)),+)?],
             text: include_str!(concat!("views/", stringify!($name), ".sql")),
         },)*]
     };
@@ -59,9 +60,9 @@ static VIEWS: &[View] = views! {
     Rows memory_copies;
     Rows memory_allocations;
     Rows scratch_memory;
-    Rows graph_launches needs "rocpd_graph_launch"."graph_exec_id";
-    Rows hip_events needs "rocpd_hip_event"."hip_event_handle";
-    Rows spm_counters needs "rocpd_pmc_event"."sample_id";
+    Rows graph_launches needs GRAPH_LAUNCH."graph_exec_id";
+    Rows hip_events needs HIP_EVENT."hip_event_handle";
+    Rows spm_counters needs PMC_EVENT."sample_id";
     Totals top_kernels;
     Totals busy;
     Totals top;

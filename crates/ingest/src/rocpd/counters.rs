@@ -1,5 +1,6 @@
 //! Counters and points in time: `rocpd_info_pmc`, `rocpd_pmc_event`, `rocpd_sample`.
 
+use formats::rocpd::table;
 use serde_json::Value as Json;
 use trace::{
     AgentId, Counter, CounterId, CounterKind, Map, ProcessId, RowRef, Sample, Samples, StrId, Table,
@@ -47,7 +48,7 @@ impl Reader<'_> {
     fn samples(&mut self) -> (Vec<i64>, Vec<Option<i64>>) {
         let Reader { group, trace, identity, events, tally, .. } = self;
         let (mut ids, mut event_ids) = (Vec::new(), Vec::new());
-        let Some(table) = group.table("rocpd_sample") else { return (ids, event_ids) };
+        let Some(table) = group.table(table::SAMPLE) else { return (ids, event_ids) };
         let wanted = ["id", "track_id", "timestamp", "event_id", "extdata"].map(|name| table.column(name));
         let [id, track, time, event, extdata] = wanted;
         let id = if id.is_present() { id } else { Col::ROWID };
@@ -81,7 +82,7 @@ impl Reader<'_> {
                 dispatch: dispatch.into(),
             });
         };
-        group.scan("rocpd_sample", &wanted, Default::default, each, |(rows, keys, lost)| {
+        group.scan(table::SAMPLE, &wanted, Default::default, each, |(rows, keys, lost)| {
             trace.samples.concat(rows);
             ids.extend(keys.iter().map(|k| k.0));
             event_ids.extend(keys.iter().map(|k| k.1));
@@ -93,7 +94,7 @@ impl Reader<'_> {
     fn pmcs(&mut self) -> Map<i64, Pmc> {
         let Reader { group, trace, identity, .. } = self;
         let mut pmcs = Map::default();
-        group.each("rocpd_info_pmc", |row| {
+        group.each(table::INFO_PMC, |row| {
             let Some(id) = row.int("id") else { return };
             let mut text = |name| trace.strings.intern(row.text(name));
             let find = |kind, name| row.int(name).and_then(|id| identity.find(kind, id));
@@ -118,7 +119,7 @@ impl Reader<'_> {
         by_event: &Map<i64, Vec<usize>>,
     ) {
         let Reader { group, needs, trace, events, tally, passes, .. } = self;
-        let Some(table) = group.table("rocpd_pmc_event") else { return };
+        let Some(table) = group.table(table::PMC_EVENT) else { return };
         let wanted = ["event_id", "pmc_id", "value", "sample_id", "xcc", "shader_engine", "instance"]
             .map(|name| table.column(name));
         let [event, pmc, value, sample, xcc, engine, instance] = wanted;
@@ -131,7 +132,7 @@ impl Reader<'_> {
                 place: [xcc, engine, instance].map(|c| row.int(c)),
             });
         };
-        group.scan("rocpd_pmc_event", &wanted, Vec::new, each, |rows| {
+        group.scan(table::PMC_EVENT, &wanted, Vec::new, each, |rows| {
             for row in rows {
                 let samples = match row.sample {
                     Some(id) => by_sample.get(&id).map(std::slice::from_ref),

@@ -1,5 +1,6 @@
 //! GPU work: `rocpd_kernel_dispatch`, `rocpd_memory_copy`, `rocpd_memory_allocate`.
 
+use formats::rocpd::table;
 use trace::{
     AgentId, CopyKind, Graph, Kernel, Kernels, LaunchShape, Map, MemoryAllocation, MemoryAllocations,
     MemoryCopies, MemoryCopy, OptI64, ProcessId, QueueId, RowRef, ShapeId, Shapes, StrId, StreamId, Strings,
@@ -26,7 +27,7 @@ impl Reader<'_> {
     /// Reads dispatches. A NULL event, thread, region or symbol leaves a blank, never loses the row.
     pub(super) fn kernels(&mut self) {
         let Reader { group, needs, trace, identity, events, tally, passes, .. } = self;
-        let Some(table) = group.table("rocpd_kernel_dispatch") else { return };
+        let Some(table) = group.table(table::KERNEL_DISPATCH) else { return };
         let column = |name| table.column(name);
         let [pid, tid, agent, kernel, dispatch, queue, stream, start, end, region, event, graph, pass] = [
             "pid",
@@ -104,7 +105,7 @@ impl Reader<'_> {
             }
         };
         let (mut missing, mut event_ids): (Vec<Missing>, Vec<Option<i64>>) = Default::default();
-        group.scan("rocpd_kernel_dispatch", &wanted, KernelChunk::default, each, |mut chunk| {
+        group.scan(table::KERNEL_DISPATCH, &wanted, KernelChunk::default, each, |mut chunk| {
             let base = trace.kernels.len();
             if needs.shapes {
                 let known: Vec<ShapeId> = chunk.shapes.iter().map(|s| trace.shapes.intern(*s)).collect();
@@ -138,7 +139,7 @@ impl Reader<'_> {
     /// Reads copies.
     pub(super) fn copies(&mut self) {
         let Reader { group, trace, identity, events, tally, .. } = self;
-        let Some(table) = group.table("rocpd_memory_copy") else { return };
+        let Some(table) = group.table(table::MEMORY_COPY) else { return };
         let wanted = [
             "pid",
             "tid",
@@ -207,7 +208,7 @@ impl Reader<'_> {
         };
         let (mut missing, mut all_ids): (Vec<Missing>, Vec<Option<i64>>) = Default::default();
         group.scan(
-            "rocpd_memory_copy",
+            table::MEMORY_COPY,
             &wanted,
             Default::default,
             each,
@@ -240,7 +241,7 @@ impl Reader<'_> {
     /// Reads allocations and frees, scratch included.
     pub(super) fn allocations(&mut self) {
         let Reader { group, trace, identity, events, tally, .. } = self;
-        let Some(table) = group.table("rocpd_memory_allocate") else { return };
+        let Some(table) = group.table(table::MEMORY_ALLOCATE) else { return };
         let wanted = [
             "pid",
             "tid",
@@ -292,7 +293,7 @@ impl Reader<'_> {
             }
         };
         let (mut missing, mut all_ids): (Vec<Missing>, Vec<Option<i64>>) = Default::default();
-        let base = "rocpd_memory_allocate";
+        let base = table::MEMORY_ALLOCATE;
         group.scan(
             base,
             &wanted,

@@ -1,5 +1,6 @@
 //! `rocpd_event`: category and correlation ids of every row, found by event id.
 
+use formats::rocpd::table;
 use serde_json::Value as Json;
 use trace::{Map, OptI64, RowRef, StrId, Trace};
 
@@ -59,7 +60,7 @@ impl Events {
     /// Reads the events of a recording.
     pub fn read(group: &Group<'_>, identity: &Identity, wanted: Wanted, trace: &mut Trace) -> Self {
         let mut events = Events { keeps_owners: wanted.owners, ..Events::default() };
-        let Some(table) = group.table("rocpd_event") else { return events };
+        let Some(table) = group.table(table::EVENT) else { return events };
         let column = |name| table.column(name);
         let id = Some(column("id")).filter(|c| c.is_present()).unwrap_or(Col::ROWID);
         let (category, stack, parent) =
@@ -90,7 +91,7 @@ impl Events {
                 chunk.messages.push((place, message));
             }
         };
-        group.scan("rocpd_event", &columns, Chunk::default, each, |chunk| events.add(chunk, trace));
+        group.scan(table::EVENT, &columns, Chunk::default, each, |chunk| events.add(chunk, trace));
         if !events.ids.is_empty() {
             let pairs: Vec<_> = std::mem::take(&mut events.ids).into_iter().zip(0..).collect();
             events.index = Some(ById::new(&pairs));

@@ -1,6 +1,7 @@
 //! Which tables of a database belong together: rocpd names carry the recording's suffix, and a merged file has
 //! several recordings.
 
+use formats::rocpd::table;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -14,28 +15,28 @@ use crate::sqlite::{Col, Database, Row, Table};
 
 /// Columns of schema 3.0.0 that analyses stand on.
 const COLUMNS: [(&str, &[&str]); 7] = [
-    ("rocpd_string", &["string"]),
-    ("rocpd_event", &["category_id", "stack_id", "parent_stack_id"]),
-    ("rocpd_region", &["pid", "tid", "start", "end", "name_id", "event_id"]),
+    (table::STRING, &["string"]),
+    (table::EVENT, &["category_id", "stack_id", "parent_stack_id"]),
+    (table::REGION, &["pid", "tid", "start", "end", "name_id", "event_id"]),
     (
-        "rocpd_kernel_dispatch",
+        table::KERNEL_DISPATCH,
         &["pid", "tid", "agent_id", "kernel_id", "queue_id", "stream_id", "start", "end", "event_id"],
     ),
-    ("rocpd_memory_copy", &["pid", "start", "end", "name_id", "size", "event_id"]),
-    ("rocpd_memory_allocate", &["pid", "type", "start", "end", "address", "size", "event_id"]),
-    ("rocpd_pmc_event", &["event_id", "pmc_id", "value"]),
+    (table::MEMORY_COPY, &["pid", "start", "end", "name_id", "size", "event_id"]),
+    (table::MEMORY_ALLOCATE, &["pid", "type", "start", "end", "address", "size", "event_id"]),
+    (table::PMC_EVENT, &["event_id", "pmc_id", "value"]),
 ];
 
 /// A table that only a recording has.
 const TELLING: [&str; 8] = [
-    "rocpd_metadata",
-    "rocpd_string",
-    "rocpd_info_process",
-    "rocpd_kernel_dispatch",
-    "rocpd_region",
-    "rocpd_memory_copy",
-    "rocpd_memory_allocate",
-    "rocpd_sample",
+    table::METADATA,
+    table::STRING,
+    table::INFO_PROCESS,
+    table::KERNEL_DISPATCH,
+    table::REGION,
+    table::MEMORY_COPY,
+    table::MEMORY_ALLOCATE,
+    table::SAMPLE,
 ];
 
 /// The tables of one recording.
@@ -205,16 +206,16 @@ impl<'a> Group<'a> {
 
     /// One group for each guid that the rows name: ids are unique within a guid only.
     fn by_guid(mut self) -> Vec<Group<'a>> {
-        let mut guids = self.column_values("rocpd_info_process", "guid");
+        let mut guids = self.column_values(table::INFO_PROCESS, "guid");
         for base in
-            ["rocpd_info_node", "rocpd_info_agent", "rocpd_string", "rocpd_region", "rocpd_kernel_dispatch"]
+            [table::INFO_NODE, table::INFO_AGENT, table::STRING, table::REGION, table::KERNEL_DISPATCH]
         {
             if guids.is_empty() {
                 guids = self.column_values(base, "guid");
             }
         }
         if guids.is_empty() {
-            self.each("rocpd_metadata", |row| {
+            self.each(table::METADATA, |row| {
                 if row.text("tag") == "guid" && !row.text("value").starts_with("{{") {
                     guids = vec![row.text("value").to_string()];
                 }

@@ -1,5 +1,6 @@
 //! Host side: `rocpd_region`, `rocpd_graph_launch`, `rocpd_hip_event`, `rocpd_arg`.
 
+use formats::rocpd::table;
 use serde_json::Value as Json;
 use trace::{Arg, ProcessId, Region, Regions, StreamId, Strings, Sync, Syncs, Table, ThreadId};
 
@@ -22,7 +23,7 @@ impl Reader<'_> {
     /// Reads regions. A marker's name is the text that the user gave.
     pub(super) fn regions(&mut self) {
         let Reader { group, needs, trace, identity, events, tally, .. } = self;
-        let Some(table) = group.table("rocpd_region") else { return };
+        let Some(table) = group.table(table::REGION) else { return };
         let wanted = ["pid", "tid", "start", "end", "name_id", "event_id"].map(|name| table.column(name));
         let [pid, tid, start, end, name, event] = wanted;
         // Databases made from torch traces may hold Python frames, mostly more than all else.
@@ -60,7 +61,7 @@ impl Reader<'_> {
             }
         };
         let (mut missing, mut event_ids): (Vec<Missing>, Vec<Option<i64>>) = Default::default();
-        group.scan("rocpd_region", &wanted, RegionChunk::default, each, |mut chunk| {
+        group.scan(table::REGION, &wanted, RegionChunk::default, each, |mut chunk| {
             chunk.refs.drain_into(&mut missing, trace.regions.len());
             trace.regions.concat(chunk.rows);
             event_ids.append(&mut chunk.events);
@@ -83,7 +84,7 @@ impl Reader<'_> {
     /// Reads graph launches as regions that belong to, and are not, the call that launched them.
     pub(super) fn graph_launches(&mut self) {
         let Reader { group, trace, identity, events, tally, .. } = self;
-        let Some(table) = group.table("rocpd_graph_launch") else { return };
+        let Some(table) = group.table(table::GRAPH_LAUNCH) else { return };
         let wanted =
             ["pid", "tid", "start", "end", "graph_exec_id", "event_id"].map(|name| table.column(name));
         let [pid, tid, start, end, graph, event] = wanted;
@@ -111,27 +112,21 @@ impl Reader<'_> {
             });
         };
         let mut missing = Vec::new();
-        group.scan(
-            "rocpd_graph_launch",
-            &wanted,
-            Default::default,
-            each,
-            |(mut rows, refs, graphs, lost)| {
-                for (name, graph) in rows.name.iter_mut().zip(graphs) {
-                    *name = trace.strings.intern(&format!("graph {graph}"));
-                }
-                refs.drain_into(&mut missing, trace.regions.len());
-                trace.regions.concat(rows);
-                tally.lost_rows += lost;
-            },
-        );
+        group.scan(table::GRAPH_LAUNCH, &wanted, Default::default, each, |(mut rows, refs, graphs, lost)| {
+            for (name, graph) in rows.name.iter_mut().zip(graphs) {
+                *name = trace.strings.intern(&format!("graph {graph}"));
+            }
+            refs.drain_into(&mut missing, trace.regions.len());
+            trace.regions.concat(rows);
+            tally.lost_rows += lost;
+        });
         self.region_refs(&missing);
     }
 
     /// Reads event records and waits.
     pub(super) fn syncs(&mut self) {
         let Reader { group, trace, identity, events, tally, .. } = self;
-        let Some(table) = group.table("rocpd_hip_event") else { return };
+        let Some(table) = group.table(table::HIP_EVENT) else { return };
         let wanted =
             ["pid", "tid", "start", "end", "name_id", "stream_id", "hip_event_handle", "event_id", "extdata"]
                 .map(|name| table.column(name));
@@ -162,7 +157,7 @@ impl Reader<'_> {
             });
         };
         let mut missing = Vec::new();
-        group.scan("rocpd_hip_event", &wanted, Default::default, each, |(rows, refs, lost)| {
+        group.scan(table::HIP_EVENT, &wanted, Default::default, each, |(rows, refs, lost)| {
             refs.drain_into(&mut missing, trace.syncs.len());
             trace.syncs.concat(rows);
             tally.lost_rows += lost;
@@ -179,7 +174,7 @@ impl Reader<'_> {
     /// Reads the arguments that were asked for.
     pub(super) fn args(&mut self) {
         let Reader { group, needs, trace, events, tally, .. } = self;
-        let Some(table) = group.table("rocpd_arg") else { return };
+        let Some(table) = group.table(table::ARG) else { return };
         let wanted: [Col; 5] =
             ["event_id", "position", "type", "name", "value"].map(|name| table.column(name));
         let [event, position, ty, name, value] = wanted;
@@ -204,7 +199,7 @@ impl Reader<'_> {
                 value: strings.intern(&row.text(value).unwrap_or_default()),
             });
         };
-        group.scan("rocpd_arg", &wanted, Default::default, each, |(rows, strings, lost)| {
+        group.scan(table::ARG, &wanted, Default::default, each, |(rows, strings, lost)| {
             let known = trace.strings.absorb(&strings);
             let to = |id: trace::StrId| known[id.0 as usize];
             for arg in rows {

@@ -1,5 +1,6 @@
 //! Who and what: nodes, processes, threads, agents, queues, streams, symbols, strings and tracks of a recording.
 
+use formats::rocpd::table;
 use serde_json::Value as Json;
 use trace::{
     Agent, AgentId, AgentKind, KernelSymbol, OptI64, Process, ProcessId, Queue, QueueId, RANK_VARIABLES,
@@ -90,13 +91,13 @@ impl Identity {
 
     fn read_processes(&mut self, group: &Group<'_>, trace: &mut Trace) {
         let mut nodes: Vec<(i64, StrId, StrId)> = Vec::new();
-        group.each("rocpd_info_node", |row| {
+        group.each(table::INFO_NODE, |row| {
             let Some(id) = row.int("id") else { return };
             let (host, machine) = (row.text("hostname"), row.text("machine_id"));
             nodes.push((id, trace.strings.intern(host), trace.strings.intern(machine)));
         });
         let mut pairs = Vec::new();
-        group.each("rocpd_info_process", |row| {
+        group.each(table::INFO_PROCESS, |row| {
             let Some(id) = row.int("id").or(row.int("pid")) else { return };
             let node = row.int("nid");
             let (hostname, machine) =
@@ -124,7 +125,7 @@ impl Identity {
 
     fn read_threads(&mut self, group: &Group<'_>, trace: &mut Trace) {
         let mut pairs = Vec::new();
-        group.each("rocpd_info_thread", |row| {
+        group.each(table::INFO_THREAD, |row| {
             let Some(id) = row.int("id") else { return };
             let thread = Thread {
                 process: self.process(row.int("pid")),
@@ -138,7 +139,7 @@ impl Identity {
 
     fn read_agents(&mut self, group: &Group<'_>, trace: &mut Trace) {
         let mut pairs = Vec::new();
-        group.each("rocpd_info_agent", |row| {
+        group.each(table::INFO_AGENT, |row| {
             let Some(id) = row.int("id") else { return };
             let extra = row.text("extdata");
             let facts: Json = serde_json::from_str(extra).unwrap_or_default();
@@ -168,14 +169,14 @@ impl Identity {
 
     fn read_lanes(&mut self, group: &Group<'_>, trace: &mut Trace) {
         let mut pairs = Vec::new();
-        group.each("rocpd_info_queue", |row| {
+        group.each(table::INFO_QUEUE, |row| {
             let Some(id) = row.int("id") else { return };
             let name = trace.strings.intern(row.text("name"));
             pairs.push((id, trace.add_queue(Queue { process: self.process(row.int("pid")), id, name }).0));
         });
         self.queues = ById::new(&pairs);
         pairs.clear();
-        group.each("rocpd_info_stream", |row| {
+        group.each(table::INFO_STREAM, |row| {
             let Some(id) = row.int("id") else { return };
             let name = trace.strings.intern(row.text("name"));
             pairs.push((id, trace.add_stream(Stream { process: self.process(row.int("pid")), id, name }).0));
@@ -185,7 +186,7 @@ impl Identity {
 
     fn read_symbols(&mut self, group: &Group<'_>, trace: &mut Trace) {
         let mut pairs = Vec::new();
-        group.each("rocpd_info_kernel_symbol", |row| {
+        group.each(table::INFO_KERNEL_SYMBOL, |row| {
             let Some(id) = row.int("id") else { return };
             let kernel_name = row.text("kernel_name");
             let shown = row.text("display_name");
@@ -221,7 +222,7 @@ impl Identity {
 
     fn read_tracks(&mut self, group: &Group<'_>) {
         let mut pairs = Vec::new();
-        group.each("rocpd_track", |row| {
+        group.each(table::TRACK, |row| {
             let Some(id) = row.int("id") else { return };
             pairs.push((id, self.tracks.len() as u32));
             let track = Track {
@@ -323,7 +324,7 @@ macro_rules! from_number {
 from_number!(ProcessId, ThreadId, AgentId, QueueId, StreamId);
 
 fn read_strings(group: &Group<'_>, trace: &mut Trace) -> ById {
-    let Some(table) = group.table("rocpd_string") else { return ById::default() };
+    let Some(table) = group.table(table::STRING) else { return ById::default() };
     let (id, string) = (table.column("id"), table.column("string"));
     let id = if id.is_present() { id } else { Col::ROWID };
     let mut pairs = Vec::new();
@@ -332,7 +333,7 @@ fn read_strings(group: &Group<'_>, trace: &mut Trace) -> ById {
             out.push((id, text.into_owned()));
         }
     };
-    group.scan("rocpd_string", &[id, string], Vec::new, each, |rows| {
+    group.scan(table::STRING, &[id, string], Vec::new, each, |rows| {
         pairs.extend(rows.into_iter().map(|(id, text)| (id, trace.strings.intern(&text).0)));
     });
     ById::new(&pairs)

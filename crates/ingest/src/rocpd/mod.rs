@@ -17,6 +17,7 @@ mod materialise;
 mod probe;
 mod refs;
 
+use formats::rocpd::table;
 use std::cell::Cell;
 use std::path::Path;
 
@@ -93,7 +94,7 @@ fn read_group(group: &Group<'_>, source: SourceId, needs: &Needs, trace: &mut Tr
     let kernels = needs.kernels || needs.counters || needs.links;
     let rows = regions || kernels || needs.memory_copies || needs.memory_allocations || needs.samples;
     let wanted = Wanted {
-        all_messages: needs.samples && group.table("rocpd_sample").is_some(),
+        all_messages: needs.samples && group.table(table::SAMPLE).is_some(),
         owners: any_args || needs.counters || needs.samples,
     };
     let events =
@@ -128,7 +129,7 @@ fn read_group(group: &Group<'_>, source: SourceId, needs: &Needs, trace: &mut Tr
 /// Keeps the database's own facts, and refuses schemas that would be misread.
 fn check_revision(group: &Group<'_>, source: SourceId, trace: &mut Trace, path: &Path) -> Result<(), Error> {
     let mut revision = String::new();
-    group.each("rocpd_metadata", |row| {
+    group.each(table::METADATA, |row| {
         let (tag, value) = (row.text("tag"), row.text("value"));
         if tag == "schema_version" {
             revision = value.to_string();
@@ -139,7 +140,7 @@ fn check_revision(group: &Group<'_>, source: SourceId, trace: &mut Trace, path: 
     let by_track = |base| {
         group.table(base).is_some_and(|t| t.column("track_id").is_present() && !t.column("pid").is_present())
     };
-    if by_track("rocpd_kernel_dispatch") || by_track("rocpd_region") {
+    if by_track(table::KERNEL_DISPATCH) || by_track(table::REGION) {
         let why = format!("rocpd schema {revision} is not supported, only 3.0.0 to 3.0.5 are");
         return Err(Error::NotATrace { path: path.into(), why });
     }

@@ -18,7 +18,6 @@ struct Facts<'a> {
     op: &'a str,
     module: &'a str,
     path: &'a str,
-    program: i64,
     graph: bool,
 }
 
@@ -33,7 +32,6 @@ impl<'a> Facts<'a> {
             ("hlo_module", Stat::Text(text)) => self.module = text,
             ("name", Stat::Text(text)) => self.path = text,
             ("tf_op", Stat::Text(text)) if self.path.is_empty() => self.path = text,
-            ("program_id", Stat::Number(id)) => self.program = id,
             ("cuda_graph_id" | "hip_graph_id", _) => self.graph = true,
             _ => {}
         }
@@ -160,13 +158,7 @@ impl Reader<'_> {
 }
 
 fn facts_of<'a>(facts: &Facts<'a>) -> ops::Op<'a> {
-    ops::Op {
-        correlation: facts.correlation,
-        op: facts.op,
-        module: facts.module,
-        path: facts.path,
-        program: facts.program,
-    }
+    ops::Op { correlation: facts.correlation, op: facts.op, module: facts.module, path: facts.path }
 }
 
 /// Lines of steps, modules and ops repeat what streams hold.

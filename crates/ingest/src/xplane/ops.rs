@@ -1,7 +1,7 @@
-//! HLO ops as host regions: an op covers the calls that launched its kernels, one after the other on one thread.
+//! HLO ops as host regions: an op covers the calls that launch its kernels, one after the other on one thread.
 //!
-//! XLA tells the op and the module of GPU work, not when the host issued them. The launches do: those of one op follow each
-//! other, so they are one region, and the kernels below it belong to the op.
+//! A profile names the op and the module of GPU work, but not when the host issued them. The launches do: those of one op
+//! below one annotation are one region, and the kernels below it belong to the op.
 
 use trace::{Map, OptI64, Region, StrId, Strings, ThreadId};
 
@@ -13,7 +13,6 @@ pub(super) struct Op<'a> {
     pub op: &'a str,
     pub module: &'a str,
     pub path: &'a str,
-    pub program: i64,
 }
 
 /// The op of one piece of GPU work.
@@ -22,7 +21,6 @@ pub(super) struct Launched {
     correlation: i64,
     op: StrId,
     module: StrId,
-    program: i64,
     /// When its work starts.
     start: i64,
 }
@@ -38,60 +36,99 @@ impl Launched {
             correlation: op.correlation,
             op: strings.intern(&named),
             module: strings.intern(op.module),
-            program: op.program,
             start,
         }
     }
 }
 
+/// A launch below its op, and the annotations that cover it.
+#[derive(Clone, Copy)]
+struct Call {
+    start: i64,
+    end: i64,
+    launched: Launched,
+    /// The innermost annotation, as a row of `regions`.
+    inner: u32,
+    /// The outermost.
+    outer: u32,
+}
+
+/// No annotation.
+const NONE: u32 = u32::MAX;
+
 /// An op or a module in the making.
 struct Open {
     name: StrId,
-    program: i64,
+    within: u32,
     start: i64,
     end: i64,
 }
 
 impl Reader<'_> {
-    /// Adds a region for every run of launches of one op, and of one module.
+    /// Adds a region for every run of launches of one op, and of one module, below one annotation.
     pub(super) fn lay_ops(&mut self) {
         if !self.needs.regions {
             return;
         }
         let regions = &self.trace.regions;
-        let mut by_thread: Map<ThreadId, Vec<(i64, i64, Launched)>> = Map::default();
-        for launched in &self.ops {
+        let mut by_thread: Map<ThreadId, Vec<Call>> = Map::default();
+        for &launched in &self.ops {
             let Some(&call) = self.calls.get(&launched.correlation) else { continue };
-            let call = call as usize;
-            let calls = by_thread.entry(regions.thread[call]).or_default();
-            calls.push((regions.start[call], regions.end[call], *launched));
+            let (start, end) = (regions.start[call as usize], regions.end[call as usize]);
+            let calls = by_thread.entry(regions.thread[call as usize]).or_default();
+            calls.push(Call { start, end, launched, inner: NONE, outer: NONE });
+        }
+        let mut annotations: Map<ThreadId, Vec<u32>> = Map::default();
+        for row in 0..regions.len() {
+            if regions.correlation[row] == 0 && by_thread.contains_key(&regions.thread[row]) {
+                annotations.entry(regions.thread[row]).or_default().push(row as u32);
+            }
         }
         let mut threads: Vec<_> = by_thread.into_iter().collect();
         threads.sort_by_key(|(thread, _)| *thread);
         for (thread, mut calls) in threads {
             // Work of one launch (a graph) comes in the order in which it ran.
-            calls.sort_by_key(|(start, end, launched)| (*start, *end, launched.start));
-            calls.dedup_by_key(|(start, _, launched)| (*start, launched.op));
-            self.lay(thread, &calls, "cpu_op", |launched| launched.op);
-            self.lay(thread, &calls, "hlo_module", |launched| launched.module);
+            calls.sort_by_key(|call| (call.start, call.end, call.launched.start));
+            calls.dedup_by_key(|call| (call.start, call.launched.op));
+            self.cover(&mut calls, annotations.remove(&thread).unwrap_or_default());
+            self.lay(thread, &calls, "cpu_op", |call| (call.launched.op, call.inner));
+            self.lay(thread, &calls, "hlo_module", |call| (call.launched.module, call.outer));
+        }
+    }
+
+    /// Finds the annotations that cover each call; both come in time order.
+    fn cover(&self, calls: &mut [Call], mut annotations: Vec<u32>) {
+        let regions = &self.trace.regions;
+        let time = |row: u32| (regions.start[row as usize], regions.end[row as usize]);
+        annotations.sort_by_key(|&row| (time(row).0, std::cmp::Reverse(time(row).1)));
+        let (mut next, mut open): (usize, Vec<u32>) = (0, Vec::new());
+        for call in calls {
+            while let Some(&row) = annotations.get(next).filter(|&&row| time(row).0 <= call.start) {
+                open.retain(|&outer| time(outer).1 >= time(row).1);
+                open.push(row);
+                next += 1;
+            }
+            open.retain(|&row| time(row).1 >= call.end);
+            call.inner = open.last().copied().unwrap_or(NONE);
+            call.outer = open.first().copied().unwrap_or(NONE);
         }
     }
 
     fn lay(
         &mut self,
         thread: ThreadId,
-        calls: &[(i64, i64, Launched)],
+        calls: &[Call],
         category: &str,
-        name: impl Fn(&Launched) -> StrId,
+        name: impl Fn(&Call) -> (StrId, u32),
     ) {
         let mut found: Vec<Open> = Vec::new();
-        for (start, end, launched) in calls {
-            let named = name(launched);
+        for call in calls {
+            let (named, within) = name(call);
             match found.last_mut() {
-                Some(open) if open.name == named && open.program == launched.program => {
-                    open.end = open.end.max(*end);
+                Some(open) if open.name == named && open.within == within && within != NONE => {
+                    open.end = open.end.max(call.end);
                 }
-                _ => found.push(Open { name: named, program: launched.program, start: *start, end: *end }),
+                _ => found.push(Open { name: named, within, start: call.start, end: call.end }),
             }
         }
         let category = self.trace.strings.intern(category);

@@ -1,5 +1,6 @@
 //! What a database holds: groups of tables with one suffix each, found by name, with the columns they really have.
 
+use formats::rocpd::table;
 use std::collections::BTreeMap;
 
 use convert::rocpd::recordings::{Suffixes, guids, qualified};
@@ -54,7 +55,7 @@ pub(super) fn groups(connection: &Connection, database: &str) -> rusqlite::Resul
             let has = |column: &&str| table.columns.iter().any(|own| own.eq_ignore_ascii_case(column));
             columns.iter().all(has).then_some(table.name.as_str())
         })?;
-        group.last_ids = ["rocpd_kernel_dispatch", "rocpd_region", "rocpd_event"]
+        group.last_ids = [table::KERNEL_DISPATCH, table::REGION, table::EVENT]
             .map(|table| last_id(connection, database, group, table).unwrap_or(0));
     }
     Ok(found)

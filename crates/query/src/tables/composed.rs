@@ -1,5 +1,6 @@
 //! The views of single rows, straight over the trace's columns.
 
+use formats::rocpd::view;
 use trace::{AgentId, RowRef, StrId, Table};
 
 use super::definition::{Cell, TableDef, number, tables};
@@ -50,7 +51,7 @@ fn arg_event(m: &Model, row: usize) -> Option<Event> {
 }
 
 pub(super) static TABLES: &[TableDef] = tables! {
-    "kernels", numbered true, sorted by "start" |m| &m.trace.kernels.start, rows |m| m.trace.kernels.len(), {
+    view::KERNELS, numbered true, sorted by "start" |m| &m.trace.kernels.start, rows |m| m.trace.kernels.len(), {
         "id" INTEGER = |_, i| number(i);
         "guid" TEXT = |m, i| m.guid(m.trace.kernels.process[i]).into();
         "tid" INTEGER = |m, i| m.tid(kernel_thread(m, i)).into();
@@ -90,7 +91,7 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "parent_stack_id" INTEGER = |m, i| stack(m.trace.kernels.correlation[i]);
         "corr_id" INTEGER = |m, i| m.trace.kernels.external[i].into();
     }
-    "regions", numbered true, sorted by "start" |m| &m.trace.regions.start, rows |m| m.trace.regions.len(), {
+    view::REGIONS, numbered true, sorted by "start" |m| &m.trace.regions.start, rows |m| m.trace.regions.len(), {
         "id" INTEGER = |_, i| number(i);
         "guid" TEXT = |m, i| m.guid(m.trace.regions.process[i]).into();
         "category" TEXT = |m, i| m.text(m.trace.regions.category[i]).into();
@@ -109,7 +110,7 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "call_stack" JSONB = |_, _| EMPTY;
         "line_info" JSONB = |_, _| EMPTY;
     }
-    "region_args", rows |m| m.region_args.len(), {
+    view::REGION_ARGS, rows |m| m.region_args.len(), {
         "id" INTEGER = |m, i| number(region_arg(m, i).1);
         "guid" TEXT = |m, i| m.guid(m.trace.regions.process[region_arg(m, i).1]).into();
         "nid" INTEGER = |m, i| m.nid(m.trace.regions.process[region_arg(m, i).1]).into();
@@ -118,7 +119,7 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "name" TEXT = |m, i| m.text(m.trace.args.name[region_arg(m, i).0]).into();
         "value" TEXT = |m, i| m.text(m.trace.args.value[region_arg(m, i).0]).into();
     }
-    "samples", numbered true, sorted by "timestamp" |m| &m.trace.samples.start, rows |m| m.trace.samples.len(), {
+    view::SAMPLES, numbered true, sorted by "timestamp" |m| &m.trace.samples.start, rows |m| m.trace.samples.len(), {
         "id" INTEGER = |_, i| number(i);
         "guid" TEXT = |m, i| m.guid(m.trace.samples.process[i]).into();
         "category" TEXT = |m, i| m.text(m.trace.samples.kind[i]).into();
@@ -135,7 +136,7 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "call_stack" JSONB = |_, _| EMPTY;
         "line_info" JSONB = |_, _| EMPTY;
     }
-    "events_args", rows |m| m.trace.args.len(), {
+    view::EVENTS_ARGS, rows |m| m.trace.args.len(), {
         "event_id" INTEGER = |m, i| m.trace.args.owner[i].get().map(|(table, row)| m.event(table, row)).into();
         "category" TEXT = |m, i| arg_event(m, i).and_then(|e| e.category(m)).into();
         "stack_id" INTEGER = |m, i| arg_event(m, i).and_then(|e| e.stack()).into();
@@ -149,7 +150,7 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "line_info" JSONB = |_, _| EMPTY;
         "extdata" JSONB = |_, _| EMPTY;
     }
-    "pmc_events", numbered true, rows |m| m.trace.counters.len(), {
+    view::PMC_EVENTS, numbered true, rows |m| m.trace.counters.len(), {
         "id" INTEGER = |_, i| number(i);
         "guid" TEXT = |m, i| counted(m, i).map(|k| m.guid(m.trace.kernels.process[k])).into();
         "pmc_id" INTEGER = |m, i| m.trace.counters.counter[i].get().map(|kind| kind as i64 + 1).into();
@@ -165,7 +166,7 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "counter_name" TEXT = |m, i| counter_name(m, i).map(|name| m.text(name)).into();
         "counter_value" REAL = |m, i| m.trace.counters.value[i].into();
     }
-    "memory_copies", numbered true, sorted by "start" |m| &m.trace.memory_copies.start, rows |m| m.trace.memory_copies.len(), {
+    view::MEMORY_COPIES, numbered true, sorted by "start" |m| &m.trace.memory_copies.start, rows |m| m.trace.memory_copies.len(), {
         "id" INTEGER = |_, i| number(i);
         "guid" TEXT = |m, i| m.guid(m.trace.memory_copies.process[i]).into();
         "category" TEXT = |_, _| Cell::Text(model::COPY);
@@ -198,7 +199,7 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "parent_stack_id" INTEGER = |m, i| stack(m.trace.memory_copies.correlation[i]);
         "corr_id" INTEGER = |m, i| m.trace.memory_copies.external[i].into();
     }
-    "memory_allocations", numbered true, sorted by "start" |m| &m.trace.memory_allocations.start, rows |m| m.trace.memory_allocations.len(), {
+    view::MEMORY_ALLOCATIONS, numbered true, sorted by "start" |m| &m.trace.memory_allocations.start, rows |m| m.trace.memory_allocations.len(), {
         "id" INTEGER = |_, i| number(i);
         "guid" TEXT = |m, i| m.guid(m.trace.memory_allocations.process[i]).into();
         "category" TEXT = |m, i| Cell::Text(m.allocation_category(i));

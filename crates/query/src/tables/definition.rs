@@ -91,9 +91,9 @@ impl TableDef {
     }
 }
 
-/// Declares tables: `table!("name" numbered by "start" |m| &m.trace.kernels.start; |m| rows; { "id" INTEGER = …; })`.
+/// Declares tables: `table!(table::NAME, numbered by "start" |m| &m.trace.kernels.start; |m| rows; { "id" INTEGER = …; })`.
 macro_rules! tables {
-    ($($name:literal $(, numbered $numbered:literal)? $(, sorted by $time:literal $values:expr)?, rows $rows:expr, {
+    ($($name:path $(, numbered $numbered:literal)? $(, sorted by $time:literal $values:expr)?, rows $rows:expr, {
         $($column:literal $declared:ident = $get:expr;)*
     })*) => {
         &[$($crate::tables::definition::TableDef {

@@ -1,5 +1,6 @@
 //! Events, their arguments and counter values.
 
+use formats::rocpd::table;
 use trace::{ProcessId, RowRef, StrId, Table};
 
 use super::definition::{Cell, TableDef, number, tables};
@@ -155,7 +156,7 @@ fn counter(m: &Model, row: usize) -> Option<usize> {
 const EMPTY: Cell<'static> = Cell::Text("{}");
 
 pub(super) static TABLES: &[TableDef] = tables! {
-    "rocpd_event", numbered true, rows Model::events, {
+    table::EVENT, numbered true, rows Model::events, {
         "id" INTEGER = |_, i| number(i);
         "guid" TEXT = |m, i| event(m, i).map(|e| m.guid(e.process)).into();
         "category_id" INTEGER = |m, i| event(m, i).and_then(|e| e.category_id(m)).into();
@@ -166,7 +167,7 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "line_info" JSONB = |_, _| EMPTY;
         "extdata" JSONB = |m, i| extdata(m, m.owner(i));
     }
-    "rocpd_arg", numbered true, rows |m| m.trace.args.len(), {
+    table::ARG, numbered true, rows |m| m.trace.args.len(), {
         "id" INTEGER = |_, i| number(i);
         "guid" TEXT = |m, i| Event::of(m, m.trace.args.owner[i]).map(|e| m.guid(e.process)).into();
         "event_id" INTEGER = |m, i| event_id(m, m.trace.args.owner[i]).into();
@@ -176,7 +177,7 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "value" TEXT = |m, i| m.text(m.trace.args.value[i]).into();
         "extdata" JSONB = |_, _| EMPTY;
     }
-    "rocpd_pmc_event", numbered true, rows |m| m.trace.counters.len() + m.valued.len(), {
+    table::PMC_EVENT, numbered true, rows |m| m.trace.counters.len() + m.valued.len(), {
         "id" INTEGER = |_, i| number(i);
         "guid" TEXT = |m, i| counted_guid(m, i).into();
         "event_id" INTEGER = |m, i| counted_event(m, i).into();

@@ -1,5 +1,6 @@
 //! Host tables: regions, samples, HIP events, graph launches.
 
+use formats::rocpd::table;
 use trace::Table;
 
 use super::definition::{Cell, TableDef, number, tables};
@@ -7,7 +8,7 @@ use super::definition::{Cell, TableDef, number, tables};
 const EMPTY: Cell<'static> = Cell::Text("{}");
 
 pub(super) static TABLES: &[TableDef] = tables! {
-    "rocpd_region", numbered true, sorted by "start" |m| &m.trace.regions.start, rows |m| m.trace.regions.len(), {
+    table::REGION, numbered true, sorted by "start" |m| &m.trace.regions.start, rows |m| m.trace.regions.len(), {
         "id" INTEGER = |_, i| number(i);
         "guid" TEXT = |m, i| m.guid(m.trace.regions.process[i]).into();
         "nid" INTEGER = |m, i| m.nid(m.trace.regions.process[i]).into();
@@ -19,7 +20,7 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "event_id" INTEGER = |m, i| m.event(Table::Regions, i).into();
         "extdata" JSONB = |_, _| EMPTY;
     }
-    "rocpd_sample", numbered true, sorted by "timestamp" |m| &m.trace.samples.start, rows |m| m.trace.samples.len(), {
+    table::SAMPLE, numbered true, sorted by "timestamp" |m| &m.trace.samples.start, rows |m| m.trace.samples.len(), {
         "id" INTEGER = |_, i| number(i);
         "guid" TEXT = |m, i| m.guid(m.trace.samples.process[i]).into();
         "track_id" INTEGER = |m, i| number(m.track_of[i] as usize);
@@ -30,7 +31,7 @@ pub(super) static TABLES: &[TableDef] = tables! {
             None => EMPTY,
         };
     }
-    "rocpd_hip_event", numbered true, sorted by "start" |m| &m.trace.syncs.start, rows |m| m.trace.syncs.len(), {
+    table::HIP_EVENT, numbered true, sorted by "start" |m| &m.trace.syncs.start, rows |m| m.trace.syncs.len(), {
         "id" INTEGER = |_, i| number(i);
         "guid" TEXT = |m, i| m.guid(m.trace.syncs.process[i]).into();
         "nid" INTEGER = |m, i| m.nid(m.trace.syncs.process[i]).into();
@@ -48,7 +49,7 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "extdata" JSONB = |_, _| EMPTY;
     }
     // No reader knows the launches of graphs as rows of their own.
-    "rocpd_graph_launch", numbered true, rows |_| 0, {
+    table::GRAPH_LAUNCH, numbered true, rows |_| 0, {
         "id" INTEGER = |_, _| Cell::Null;
         "guid" TEXT = |_, _| Cell::Null;
         "nid" INTEGER = |_, _| Cell::Null;

@@ -2,6 +2,7 @@
 
 use super::definition::{Cell, TableDef, number, tables};
 use super::model::Model;
+use formats::rocpd::table;
 
 /// Tags that every recording has in `rocpd_metadata`, before those of the source.
 const TAGS: [&str; 3] = ["schema_version", "uuid", "guid"];
@@ -33,17 +34,17 @@ fn kind(m: &Model, row: usize) -> Option<&trace::CounterKind> {
 const EMPTY: Cell<'static> = Cell::Text("{}");
 
 pub(super) static TABLES: &[TableDef] = tables! {
-    "rocpd_metadata", numbered true, rows |m| TAGS.len() * m.guids.len() + m.trace.metadata.len(), {
+    table::METADATA, numbered true, rows |m| TAGS.len() * m.guids.len() + m.trace.metadata.len(), {
         "id" INTEGER = |_, i| number(i);
         "tag" TEXT = |m, i| metadata(m, i).0.into();
         "value" TEXT = |m, i| Cell::Made(metadata(m, i).1);
     }
-    "rocpd_string", rows |m| m.strings().len(), {
+    table::STRING, rows |m| m.strings().len(), {
         "id" INTEGER = |m, i| m.string_id(m.strings()[i].1).into();
         "guid" TEXT = |m, i| Cell::Text(&m.guids[m.strings()[i].0 as usize]);
         "string" TEXT = |m, i| m.text(m.strings()[i].1).into();
     }
-    "rocpd_info_node", rows |m| m.nodes.len(), {
+    table::INFO_NODE, rows |m| m.nodes.len(), {
         "id" INTEGER = |m, i| m.nid[m.nodes[i]].into();
         "guid" TEXT = |m, i| m.guid_of(m.nodes[i]).into();
         "hash" BIGINT = |m, i| m.nid[m.nodes[i]].into();
@@ -55,7 +56,7 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "hardware_name" TEXT = |_, _| Cell::Null;
         "domain_name" TEXT = |_, _| Cell::Null;
     }
-    "rocpd_info_process", rows |m| m.trace.processes.len(), {
+    table::INFO_PROCESS, rows |m| m.trace.processes.len(), {
         "id" INTEGER = |m, i| m.process_id[i].into();
         "guid" TEXT = |m, i| m.guid_of(i).into();
         "nid" INTEGER = |m, i| m.nid[i].into();
@@ -69,7 +70,7 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "environment" JSONB = |_, _| EMPTY;
         "extdata" JSONB = |_, _| EMPTY;
     }
-    "rocpd_info_thread", rows |m| m.trace.threads.len(), {
+    table::INFO_THREAD, rows |m| m.trace.threads.len(), {
         "id" INTEGER = |m, i| m.thread_id[i].into();
         "guid" TEXT = |m, i| m.guid(m.trace.threads[i].process).into();
         "nid" INTEGER = |m, i| m.nid(m.trace.threads[i].process).into();
@@ -81,7 +82,7 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "end" BIGINT = |_, _| Cell::Null;
         "extdata" JSONB = |_, _| EMPTY;
     }
-    "rocpd_info_agent", rows |m| m.trace.agents.len(), {
+    table::INFO_AGENT, rows |m| m.trace.agents.len(), {
         "id" INTEGER = |m, i| m.agent_id[i].into();
         "guid" TEXT = |m, i| m.guid(m.trace.agents[i].process).into();
         "nid" INTEGER = |m, i| m.nid(m.trace.agents[i].process).into();
@@ -98,7 +99,7 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "user_name" TEXT = |_, _| Cell::Null;
         "extdata" JSONB = |m, i| m.known(m.trace.agents[i].extra).unwrap_or("{}").into();
     }
-    "rocpd_info_queue", rows |m| m.trace.queues.len(), {
+    table::INFO_QUEUE, rows |m| m.trace.queues.len(), {
         "id" INTEGER = |m, i| m.queue_id[i].into();
         "guid" TEXT = |m, i| m.guid(m.trace.queues[i].process).into();
         "nid" INTEGER = |m, i| m.nid(m.trace.queues[i].process).into();
@@ -106,7 +107,7 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "name" TEXT = |m, i| m.known(m.trace.queues[i].name).into();
         "extdata" JSONB = |_, _| EMPTY;
     }
-    "rocpd_info_stream", rows |m| m.trace.streams.len(), {
+    table::INFO_STREAM, rows |m| m.trace.streams.len(), {
         "id" INTEGER = |m, i| m.stream_id[i].into();
         "guid" TEXT = |m, i| m.guid(m.trace.streams[i].process).into();
         "nid" INTEGER = |m, i| m.nid(m.trace.streams[i].process).into();
@@ -114,7 +115,7 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "name" TEXT = |m, i| m.known(m.trace.streams[i].name).into();
         "extdata" JSONB = |_, _| EMPTY;
     }
-    "rocpd_info_pmc", numbered true, rows |m| m.pmcs.len(), {
+    table::INFO_PMC, numbered true, rows |m| m.pmcs.len(), {
         "id" INTEGER = |_, i| number(i);
         "guid" TEXT = |m, i| m.guid_of(m.pmcs[i].process).into();
         "nid" INTEGER = |m, i| m.nid[m.pmcs[i].process].into();
@@ -137,7 +138,7 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "spm_support" INTEGER = |_, _| Cell::Null;
         "extdata" JSONB = |_, _| EMPTY;
     }
-    "rocpd_info_code_object", rows |m| m.code_objects.len(), {
+    table::INFO_CODE_OBJECT, rows |m| m.code_objects.len(), {
         "id" INTEGER = |m, i| symbol(m, m.code_objects[i]).and_then(|s| s.code_object.get()).into();
         "guid" TEXT = |m, i| m.guid_of(m.symbols[m.code_objects[i]].process).into();
         "nid" INTEGER = |m, i| m.nid[m.symbols[m.code_objects[i]].process].into();
@@ -150,7 +151,7 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "storage_type" TEXT = |_, _| Cell::Null;
         "extdata" JSONB = |_, _| EMPTY;
     }
-    "rocpd_info_kernel_symbol", rows |m| m.symbols.len(), {
+    table::INFO_KERNEL_SYMBOL, rows |m| m.symbols.len(), {
         "id" INTEGER = |m, i| m.symbols[i].id.into();
         "guid" TEXT = |m, i| m.guid_of(m.symbols[i].process).into();
         "nid" INTEGER = |m, i| m.nid[m.symbols[i].process].into();
@@ -168,7 +169,7 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "accum_vgpr_count" INTEGER = |m, i| symbol(m, i).map_or(m.symbols[i].registers[1], |s| s.agpr).into();
         "extdata" JSONB = |_, _| EMPTY;
     }
-    "rocpd_track", numbered true, rows |m| m.tracks.len(), {
+    table::TRACK, numbered true, rows |m| m.tracks.len(), {
         "id" INTEGER = |_, i| number(i);
         "guid" TEXT = |m, i| m.guid_of(m.tracks[i].process).into();
         "nid" INTEGER = |m, i| m.nid[m.tracks[i].process].into();

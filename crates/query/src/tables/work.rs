@@ -1,5 +1,6 @@
 //! Tables of GPU work: dispatches, copies, allocations.
 
+use formats::rocpd::table;
 use trace::{LaunchShape, RowRef, Table, ThreadId};
 
 use super::definition::{Cell, TableDef, number, tables};
@@ -28,7 +29,7 @@ pub(super) fn allocation_thread(m: &Model, i: usize) -> ThreadId {
 }
 
 pub(super) static TABLES: &[TableDef] = tables! {
-    "rocpd_kernel_dispatch", numbered true, sorted by "start" |m| &m.trace.kernels.start, rows |m| m.trace.kernels.len(), {
+    table::KERNEL_DISPATCH, numbered true, sorted by "start" |m| &m.trace.kernels.start, rows |m| m.trace.kernels.len(), {
         "id" INTEGER = |_, i| number(i);
         "guid" TEXT = |m, i| m.guid(m.trace.kernels.process[i]).into();
         "nid" INTEGER = |m, i| m.nid(m.trace.kernels.process[i]).into();
@@ -56,7 +57,7 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "replay_pass" INTEGER = |_, _| Cell::Null;
         "extdata" JSONB = |_, _| EMPTY;
     }
-    "rocpd_memory_copy", numbered true, sorted by "start" |m| &m.trace.memory_copies.start, rows |m| m.trace.memory_copies.len(), {
+    table::MEMORY_COPY, numbered true, sorted by "start" |m| &m.trace.memory_copies.start, rows |m| m.trace.memory_copies.len(), {
         "id" INTEGER = |_, i| number(i);
         "guid" TEXT = |m, i| m.guid(m.trace.memory_copies.process[i]).into();
         "nid" INTEGER = |m, i| m.nid(m.trace.memory_copies.process[i]).into();
@@ -78,7 +79,7 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "graph_node_id" INTEGER = |_, _| Cell::Null;
         "extdata" JSONB = |_, _| EMPTY;
     }
-    "rocpd_memory_allocate", numbered true, sorted by "start" |m| &m.trace.memory_allocations.start, rows |m| m.trace.memory_allocations.len(), {
+    table::MEMORY_ALLOCATE, numbered true, sorted by "start" |m| &m.trace.memory_allocations.start, rows |m| m.trace.memory_allocations.len(), {
         "id" INTEGER = |_, i| number(i);
         "guid" TEXT = |m, i| m.guid(m.trace.memory_allocations.process[i]).into();
         "nid" INTEGER = |m, i| m.nid(m.trace.memory_allocations.process[i]).into();
