@@ -5,3 +5,4 @@ pub mod perfetto;
 pub mod rocpd;
 pub mod run;
 pub mod secrets;
+pub mod torch;

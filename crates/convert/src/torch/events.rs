@@ -1,5 +1,6 @@
 //! One function per table: its rows as Chrome events.
 
+use formats::torch::{category, key};
 use std::io::{self, Write};
 
 use formats::secrets::redact_text;
@@ -13,17 +14,17 @@ use super::bytes::{Text, float, int, micros, string};
 use super::lanes::device_of;
 
 /// The category of annotations that the profiler repeats on GPU lanes.
-const GPU_ANNOTATION: &[u8] = b"gpu_user_annotation";
+const GPU_ANNOTATION: &[u8] = category::bytes::GPU_USER_ANNOTATION;
 
 /// Kineto's category for host calls of other profilers, so that torch tools find launches and annotations.
 const CATEGORIES: [(&str, &str); 7] = [
-    ("HIP_RUNTIME_API_EXT", "cuda_runtime"),
-    ("HIP_RUNTIME_API", "cuda_runtime"),
-    ("HIP_COMPILER_API_EXT", "cuda_runtime"),
-    ("HIP_COMPILER_API", "cuda_runtime"),
-    ("MARKER_CORE_RANGE_API", "user_annotation"),
-    ("MARKER_CORE_API", "user_annotation"),
-    ("", "cpu_op"),
+    ("HIP_RUNTIME_API_EXT", category::CUDA_RUNTIME),
+    ("HIP_RUNTIME_API", category::CUDA_RUNTIME),
+    ("HIP_COMPILER_API_EXT", category::CUDA_RUNTIME),
+    ("HIP_COMPILER_API", category::CUDA_RUNTIME),
+    ("MARKER_CORE_RANGE_API", category::USER_ANNOTATION),
+    ("MARKER_CORE_API", category::USER_ANNOTATION),
+    ("", category::CPU_OP),
 ];
 
 /// (name of the direction in rocprofiler's or Kineto's words, Kineto's `kind`).
@@ -335,7 +336,7 @@ impl<W: Write> Writer<W> {
                 let label = CATEGORIES.iter().find(|(from, _)| *from == name).map_or(name, |(_, to)| to);
                 let mut escaped = Vec::new();
                 string(&mut escaped, label);
-                (escaped[1..escaped.len() - 1].to_vec(), label == "python_function")
+                (escaped[1..escaped.len() - 1].to_vec(), label == category::PYTHON_FUNCTION)
             });
             let process = regions.process[i];
             let tid = tid_of(trace, regions.thread[i], process);
@@ -358,18 +359,19 @@ impl<W: Write> Writer<W> {
             let mut object = Object::open(out);
             if *frame {
                 match regions.parent[i] {
-                    0 => object.key("Python parent id").extend_from_slice(b"null"),
-                    parent => object.int("Python parent id", parent),
+                    0 => object.key(key::PYTHON_PARENT_ID).extend_from_slice(b"null"),
+                    parent => object.int(key::PYTHON_PARENT_ID, parent),
                 }
-                object.some("Python id", regions.external[i]);
+                object.some(key::PYTHON_ID, regions.external[i]);
             } else {
-                object.some("External id", regions.external[i]);
+                object.some(key::EXTERNAL_ID, regions.external[i]);
                 if correlation != 0 {
                     object.int("correlation", correlation);
                 }
             }
             let rows = cursor.of(RowRef::region(i));
-            const OWN: [&str; 5] = ["External id", "correlation", "Python parent id", "Python id", "Ev Idx"];
+            const OWN: [&str; 5] =
+                [key::EXTERNAL_ID, "correlation", key::PYTHON_PARENT_ID, key::PYTHON_ID, "Ev Idx"];
             object.rest(text, strings, &trace.args, rows.clone(), &OWN[..4 + usize::from(index.is_some())]);
             if let Some(index) = index.filter(|_| correlation == 0) {
                 object.int("Ev Idx", index);
@@ -400,7 +402,7 @@ impl<W: Write> Writer<W> {
             let (out, text) = (&mut self.buffer, &mut self.text);
             complete(out, text, strings, b"kernel", kernels.name[i], &place);
             let mut object = Object::open(out);
-            object.some("External id", kernels.external[i]);
+            object.some(key::EXTERNAL_ID, kernels.external[i]);
             object.int("device", device);
             object.int("stream", stream);
             if kernels.correlation[i] != 0 {
@@ -421,33 +423,35 @@ impl<W: Write> Writer<W> {
                 triple(object.key("block"), block);
             }
             if registers {
-                object.some("shared memory", shape.lds_bytes);
-                object.some("registers per thread", shape.vgpr);
+                object.some(key::SHARED_MEMORY, shape.lds_bytes);
+                object.some(key::REGISTERS_PER_THREAD, shape.vgpr);
             }
             let known: &[&str] = &[
-                "External id",
+                key::EXTERNAL_ID,
                 "device",
                 "stream",
                 "correlation",
                 "kind",
                 "grid",
                 "block",
-                "shared memory",
-                "registers per thread",
+                key::SHARED_MEMORY,
+                key::REGISTERS_PER_THREAD,
             ];
             let has_args = !rows.is_empty();
             object.rest(text, strings, &trace.args, rows, known);
             if let Some(&c) = collectives.get(&RowRef::kernel(i)).filter(|_| !has_args) {
                 let c = trace.collectives.get(c);
-                for (key, value) in
-                    [("Collective name", c.operation), ("dtype", c.dtype), ("Process Group Name", c.group)]
-                {
+                for (key, value) in [
+                    (key::COLLECTIVE_NAME, c.operation),
+                    (key::DTYPE, c.dtype),
+                    (key::PROCESS_GROUP_NAME, c.group),
+                ] {
                     if !value.is_empty() {
                         string(object.key(key), strings.get(value));
                     }
                 }
-                object.some("Group size", c.group_size);
-                object.some("Seq", c.sequence);
+                object.some(key::GROUP_SIZE, c.group_size);
+                object.some(key::SEQ, c.sequence);
                 object.some("In msg bytes", c.bytes);
             }
             object.close();
@@ -477,10 +481,11 @@ impl<W: Write> Writer<W> {
             self.event()?;
             let (out, text) = (&mut self.buffer, &mut self.text);
             let fill = copies.kind[i] == CopyKind::Fill;
-            let category: &[u8] = if fill { b"gpu_memset" } else { b"gpu_memcpy" };
+            let category: &[u8] =
+                if fill { category::bytes::GPU_MEMSET } else { category::bytes::GPU_MEMCPY };
             complete(out, text, strings, category, copies.name[i], &place);
             let mut object = Object::open(out);
-            object.some("External id", copies.external[i]);
+            object.some(key::EXTERNAL_ID, copies.external[i]);
             object.int("device", device);
             object.int("stream", stream);
             if copies.correlation[i] != 0 {
@@ -497,7 +502,7 @@ impl<W: Write> Writer<W> {
                 float(object.key("memory bandwidth (GB/s)"), rate);
             }
             const OWN: [&str; 7] = [
-                "External id",
+                key::EXTERNAL_ID,
                 "device",
                 "stream",
                 "correlation",
@@ -545,13 +550,13 @@ impl<W: Write> Writer<W> {
             out.extend_from_slice(b", \"ts\": ");
             micros(out, rows.start[i]);
             let mut object = Object::open(out);
-            object.some("Addr", rows.address[i]);
+            object.some(key::ADDR, rows.address[i]);
             if let Some(bytes) = bytes {
-                object.int("Bytes", bytes);
+                object.int(key::MEMORY_BYTES, bytes);
             }
-            object.int("Device Id", device);
-            object.int("Device Type", DEVICE_TYPE_HIP);
-            object.int("Total Allocated", total);
+            object.int(key::DEVICE_ID, device);
+            object.int(key::DEVICE_TYPE, DEVICE_TYPE_HIP);
+            object.int(key::TOTAL_ALLOCATED, total);
             if rows.end[i] > rows.start[i] {
                 object.int("Duration (ns)", rows.end[i] - rows.start[i]);
             }
@@ -580,14 +585,14 @@ impl<W: Write> Writer<W> {
             let waits_for = syncs.waits_for[i].get().map(|s| trace.streams[s].id);
             self.event()?;
             let (out, text) = (&mut self.buffer, &mut self.text);
-            complete(out, text, strings, b"cuda_sync", syncs.kind[i], &place);
+            complete(out, text, strings, category::bytes::CUDA_SYNC, syncs.kind[i], &place);
             let mut object = Object::open(out);
-            string(object.key("cuda_sync_kind"), kind);
+            string(object.key(key::CUDA_SYNC_KIND), kind);
             object.int("stream", stream);
             object.int("correlation", correlation);
-            object.some("wait_on_stream", OptI64::from(waits_for));
-            object.some("wait_on_cuda_event_record_corr_id", syncs.awaited[i]);
-            object.some("wait_on_cuda_event_id", syncs.event[i]);
+            object.some(key::WAIT_ON_STREAM, OptI64::from(waits_for));
+            object.some(key::WAIT_ON_CUDA_EVENT_RECORD_CORR_ID, syncs.awaited[i]);
+            object.some(key::WAIT_ON_CUDA_EVENT_ID, syncs.event[i]);
             object.close();
         }
         Ok(())
@@ -645,7 +650,7 @@ impl<W: Write> Writer<W> {
             for (phase, row) in [(b's', from), (b'f', to)] {
                 let process = regions.process[row];
                 let (pid, tid) = (self.lanes.process(process), tid_of(trace, regions.thread[row], process));
-                self.flow(phase, "fwdbwd", id, pid, tid, regions.start[row])?;
+                self.flow(phase, category::FWDBWD, id, pid, tid, regions.start[row])?;
             }
         }
         Ok(())

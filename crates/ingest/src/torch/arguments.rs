@@ -2,6 +2,7 @@
 
 use super::worker::Worker;
 use crate::json::{Cursor, Damage};
+use formats::torch::key::bytes as key;
 
 /// Which arguments are looked for; reading stops when all were found.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -143,31 +144,31 @@ impl<'a> Arguments<'a> {
     #[inline]
     fn slot(&mut self, key: &[u8]) -> (u32, &mut &'a [u8]) {
         match key {
-            b"External id" | b"external id" => (EXTERNAL, &mut self.external),
-            b"correlation" => (CORRELATION, &mut self.correlation),
-            b"device" | b"Device Id" => (DEVICE, &mut self.device),
-            b"stream" => (STREAM, &mut self.stream),
-            b"kind" => (KIND, &mut self.kind),
-            b"graph node id" => (GRAPH_NODE, &mut self.graph_node),
-            b"grid" => (GRID, &mut self.grid),
-            b"block" => (BLOCK, &mut self.block),
-            b"shared memory" => (SHARED_MEMORY, &mut self.shared_memory),
-            b"registers per thread" => (REGISTERS, &mut self.registers),
-            b"bytes" | b"Bytes" | b"size" => (BYTES, &mut self.bytes),
-            b"Python id" => (PYTHON_ID, &mut self.python_id),
-            b"Python parent id" => (PYTHON_PARENT, &mut self.python_parent),
-            b"Collective name" => (COLLECTIVE, &mut self.collective),
-            b"In msg nelems" => (ELEMENTS, &mut self.elements),
-            b"Group size" => (GROUP_SIZE, &mut self.group_size),
-            b"dtype" => (DTYPE, &mut self.dtype),
-            b"Process Group Name" => (GROUP, &mut self.group),
-            b"Seq" | b"seq" => (SEQUENCE, &mut self.sequence),
-            b"Addr" => (ADDRESS, &mut self.address),
-            b"Device Type" => (DEVICE_TYPE, &mut self.device_type),
-            b"cuda_sync_kind" => (SYNC_KIND, &mut self.sync_kind),
-            b"wait_on_stream" => (WAITS_FOR, &mut self.waits_for),
-            b"wait_on_cuda_event_record_corr_id" => (AWAITED, &mut self.awaited),
-            b"wait_on_cuda_event_id" | b"event" => (EVENT, &mut self.event),
+            key::EXTERNAL_ID | b"external id" => (EXTERNAL, &mut self.external),
+            key::CORRELATION => (CORRELATION, &mut self.correlation),
+            key::DEVICE | key::DEVICE_ID => (DEVICE, &mut self.device),
+            key::STREAM => (STREAM, &mut self.stream),
+            key::KIND => (KIND, &mut self.kind),
+            key::GRAPH_NODE_ID => (GRAPH_NODE, &mut self.graph_node),
+            key::GRID => (GRID, &mut self.grid),
+            key::BLOCK => (BLOCK, &mut self.block),
+            key::SHARED_MEMORY => (SHARED_MEMORY, &mut self.shared_memory),
+            key::REGISTERS_PER_THREAD => (REGISTERS, &mut self.registers),
+            key::BYTES | key::MEMORY_BYTES | b"size" => (BYTES, &mut self.bytes),
+            key::PYTHON_ID => (PYTHON_ID, &mut self.python_id),
+            key::PYTHON_PARENT_ID => (PYTHON_PARENT, &mut self.python_parent),
+            key::COLLECTIVE_NAME => (COLLECTIVE, &mut self.collective),
+            key::IN_MSG_NELEMS => (ELEMENTS, &mut self.elements),
+            key::GROUP_SIZE => (GROUP_SIZE, &mut self.group_size),
+            key::DTYPE => (DTYPE, &mut self.dtype),
+            key::PROCESS_GROUP_NAME => (GROUP, &mut self.group),
+            key::SEQ | b"seq" => (SEQUENCE, &mut self.sequence),
+            key::ADDR => (ADDRESS, &mut self.address),
+            key::DEVICE_TYPE => (DEVICE_TYPE, &mut self.device_type),
+            key::CUDA_SYNC_KIND => (SYNC_KIND, &mut self.sync_kind),
+            key::WAIT_ON_STREAM => (WAITS_FOR, &mut self.waits_for),
+            key::WAIT_ON_CUDA_EVENT_RECORD_CORR_ID => (AWAITED, &mut self.awaited),
+            key::WAIT_ON_CUDA_EVENT_ID | b"event" => (EVENT, &mut self.event),
             b"name" | b"labels" => (LABEL, &mut self.label),
             _ => (0, &mut self.label),
         }

@@ -1,5 +1,7 @@
 //! What the categories and API names of Kineto mean to the reader.
 
+use formats::torch::category::bytes as category;
+
 /// A category that is treated in a way of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Category {
@@ -19,17 +21,17 @@ pub(super) enum Category {
 }
 
 const KNOWN: &[(&[u8], Category)] = &[
-    (b"cpu_op", Category::Op),
-    (b"python_function", Category::Frame),
-    (b"cuda_runtime", Category::Call),
-    (b"kernel", Category::Kernel),
-    (b"gpu_memcpy", Category::Copy),
-    (b"gpu_memset", Category::Fill),
-    (b"cuda_driver", Category::Call),
-    (b"hip_runtime", Category::Call),
-    (b"hip_driver", Category::Call),
-    (b"gpu_user_annotation", Category::GpuAnnotation),
-    (b"cuda_sync", Category::Sync),
+    (category::CPU_OP, Category::Op),
+    (category::PYTHON_FUNCTION, Category::Frame),
+    (category::CUDA_RUNTIME, Category::Call),
+    (category::KERNEL, Category::Kernel),
+    (category::GPU_MEMCPY, Category::Copy),
+    (category::GPU_MEMSET, Category::Fill),
+    (category::CUDA_DRIVER, Category::Call),
+    (category::HIP_RUNTIME, Category::Call),
+    (category::HIP_DRIVER, Category::Call),
+    (category::GPU_USER_ANNOTATION, Category::GpuAnnotation),
+    (category::CUDA_SYNC, Category::Sync),
 ];
 
 impl Category {

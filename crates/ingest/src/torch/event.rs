@@ -272,7 +272,7 @@ impl<'n> Worker<'n> {
     }
 
     fn flow(&mut self, fields: &Fields) {
-        if fields.category != b"fwdbwd" {
+        if fields.category != formats::torch::category::bytes::FWDBWD {
             // `ac2g` says again what the correlation says, less reliably.
             if fields.category != b"ac2g" {
                 self.tally.untabled += 1;
