@@ -80,6 +80,14 @@ fn independent_casts_were_called_a_chain() {
 }
 
 #[test]
+fn one_kernel_over_a_list_of_tensors_was_called_a_chain() {
+    let loops = in_module("Optimizer", named(&["mul", "mul", "mul"]));
+    assert_eq!(ids(&run("", "", &loops)), [""; 0]);
+    let chain = in_module("Block", named(&["square_add", "clamp"]));
+    assert_eq!(ids(&run("", "", &chain)), ["pointwise_chain"]);
+}
+
+#[test]
 fn aiter_was_to_be_turned_on_where_it_is_on() {
     let kernels = named(&["add", "rms_norm"]);
     assert_eq!(ids(&run("sglang", "", &kernels)), ["add_norm"]);

@@ -73,7 +73,7 @@ impl Search<'_, '_, '_> {
                 if fits && self.rest(steps, done + 1, at + 1) {
                     return true;
                 }
-            } else if let Some((place, main)) = self.next(step, at) {
+            } else if let Some((place, main)) = self.next(step, at, done > 0) {
                 self.places.push((place, main));
                 if self.rest(steps, done + 1, place + 1) {
                     return true;
@@ -85,13 +85,13 @@ impl Search<'_, '_, '_> {
     }
 
     /// The next row for a step: at `at`, or after as few others as may lie between.
-    fn next(&mut self, step: &Step, at: usize) -> Option<(usize, bool)> {
+    fn next(&mut self, step: &Step, at: usize, repeats: bool) -> Option<(usize, bool)> {
         let between = if self.places.is_empty() { 0 } else { self.fusion.between };
         for place in at..=at + between {
             if !self.goes_on(place) {
                 return None;
             }
-            if let Some(main) = self.role(step, place).filter(|_| self.may_take(place)) {
+            if let Some(main) = self.role(step, place).filter(|_| self.may_take(place, repeats)) {
                 return Some((place, main));
             }
             // Main work in between does something else in the meantime.
@@ -122,13 +122,17 @@ impl Search<'_, '_, '_> {
     }
 
     /// Whether a row may read what the one before it wrote.
-    fn may_take(&mut self, place: usize) -> bool {
+    fn may_take(&mut self, place: usize, repeats: bool) -> bool {
         let item = self.items[place];
         if self.fusion.dims.is_some_and(|dims| self.sizes.dims(item.row).is_some_and(|known| known != dims)) {
             return false;
         }
         let Some(&(before, _)) = self.places.last() else { return true };
         let before = self.items[before];
+        // A step that may repeat, and one kernel twice in a row: a loop over tensors, not a chain.
+        if repeats && before.kind == item.kind {
+            return false;
+        }
         if self.fusion.same_place && !self.sizes.one_place(before.row, item.row) {
             return false;
         }
