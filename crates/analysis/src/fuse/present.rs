@@ -120,7 +120,8 @@ impl FuseOpportunity {
             Stage::Other => String::new(),
             stage => format!(" in {}", stage.name()),
         };
-        let mut title = format!("{} runs as separate kernels{place} ({count} times)", self.title);
+        let times = if count == 1 { "once".to_string() } else { format!("{count} times") };
+        let mut title = format!("{} runs as separate kernels{place} ({times})", self.title);
         if self.gain_host_ns > self.gain_gpu_ns {
             title.push_str("; most of the gain is launch time");
         }
