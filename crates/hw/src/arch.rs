@@ -171,7 +171,7 @@ impl Generic {
     fn arch(&self, known: &[Arch]) -> Arch {
         let least = known.iter().find(|arch| arch.name == self.least).expect("embedded generic target");
         let unverified = vec![format!(
-            "a generic target: waves, registers and LDS are the least of {}; rates depend on the GPU it runs on",
+            "a generic target: waves, registers and LDS are the minimum over {}; rates depend on the actual GPU",
             self.members.join(", ")
         )];
         let facts = Facts {

@@ -91,7 +91,7 @@ pub fn peaks(arch: &Arch, setup: &Setup) -> Peaks {
     let product = product_of(arch, setup);
     let mut peaks = Peaks { device: describe(arch, product, setup), ..Peaks::default() };
     if let (Some(asked), None) = (setup.product, product) {
-        peaks.absent.push(format!("`{asked}` is not among the known products with {}", arch.name));
+        peaks.absent.push(format!("`{asked}` is not a known product with {}", arch.name));
     }
     let xccs = xccs_of(product, setup, &mut peaks.absent);
     let cus = setup.cus.or_else(|| product.map(|product| product.cus * xccs / product.total_xccs().max(1)));
@@ -121,13 +121,13 @@ pub fn peaks(arch: &Arch, setup: &Setup) -> Peaks {
                 peaks.bytes.insert(Level::L2, per_clock(rate, channels * xccs, "channels", mhz));
             }
         }
-        _ => peaks.absent.push("compute units or clock are not known: give the product, or both".to_owned()),
+        _ => peaks.absent.push("compute units or clock unknown: give the product, or both".to_owned()),
     }
     memory(product, setup, &mut peaks);
     if let Some(product) = product {
         let share = f64::from(xccs) / f64::from(product.total_xccs().max(1));
         for (&data_type, &tflops) in &product.achievable_tflops {
-            let formula = format!("{tflops} TFLOP/s seen by the vendor with its own libraries");
+            let formula = format!("{tflops} TFLOP/s measured by the vendor with its own libraries");
             peaks.achievable.insert(data_type, Peak { per_second: tflops * 1e12 * share, formula });
         }
     }
@@ -182,9 +182,7 @@ fn xccs_of(product: Option<&Product>, setup: &Setup, absent: &mut Vec<String>) -
         None if matches!(mode.as_str(), "NA" | "N/A" | "") => by_cus().unwrap_or(whole),
         None if mode == "SPX" => whole,
         None => {
-            absent.push(format!(
-                "the partition mode `{mode}` is not known for this GPU; peaks are those of the whole"
-            ));
+            absent.push(format!("unknown partition mode `{mode}` for this GPU; peaks are of the whole GPU"));
             whole
         }
     }
@@ -197,9 +195,7 @@ fn memory(product: Option<&Product>, setup: &Setup, peaks: &mut Peaks) {
         Some(mode) => match mode.strip_prefix("NPS").and_then(|parts| parts.parse().ok()) {
             Some(parts @ 1..=8u32) => parts,
             _ => {
-                peaks
-                    .absent
-                    .push(format!("the memory mode `{mode}` is not known; bandwidth is that of the whole"));
+                peaks.absent.push(format!("unknown memory mode `{mode}`; bandwidth is of the whole GPU"));
                 1
             }
         },
@@ -214,7 +210,7 @@ fn memory(product: Option<&Product>, setup: &Setup, peaks: &mut Peaks) {
             peaks.bytes.insert(Level::Hbm, share(product.memory_gbps));
         }
         (None, None) => {
-            peaks.absent.push("memory bandwidth is not known: give the product, or the bandwidth".to_owned())
+            peaks.absent.push("memory bandwidth unknown: give the product, or the bandwidth".to_owned())
         }
     }
     if let Some(gbps) = product.and_then(|product| product.mall_gbps) {

@@ -18,7 +18,7 @@ pub(crate) enum Opened<'p> {
     Stream(Stream<'p>),
 }
 
-/// Opens a file, or standard input for `-`. Compression is told by content, not by name.
+/// Opens a file, or standard input for `-`. Compression is detected from content, not from the name.
 pub(crate) fn open<'p>(path: &Path, progress: &'p Progress) -> Result<Opened<'p>, Error> {
     let unreadable = |e: io::Error| Error::Unreadable { path: path.into(), why: reason(&e) };
     if path == Path::new("-") {
@@ -157,7 +157,7 @@ fn reason(e: &io::Error) -> String {
     match e.kind() {
         io::ErrorKind::NotFound => "no such file".into(),
         io::ErrorKind::PermissionDenied => "permission denied".into(),
-        io::ErrorKind::UnexpectedEof => "the compressed data ends too early".into(),
+        io::ErrorKind::UnexpectedEof => "the compressed data is cut off".into(),
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => "the compressed data is damaged".into(),
         _ => e.to_string().to_lowercase(),
     }

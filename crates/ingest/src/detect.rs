@@ -151,19 +151,19 @@ fn packing(head: &[u8]) -> Option<&'static str> {
 fn of_content(head: Vec<u8>, rest: impl Read) -> Result<Format, String> {
     let Some(packed) = packing(&head) else { return of_plain(head, rest) };
     let from = Cursor::new(head).chain(rest);
-    let damaged = |_| format!("{packed} data that cannot be unpacked");
+    let damaged = |_| format!("damaged {packed} data");
     let mut inner: Box<dyn Read> = match packed {
         "gzip" => Box::new(flate2::read::MultiGzDecoder::new(from)),
         _ => Box::new(zstd::stream::read::Decoder::new(from).map_err(damaged)?),
     };
     let head = head_of(&mut inner).map_err(damaged)?;
     if head.is_empty() {
-        return Err(format!("a {packed} file of nothing"));
+        return Err(format!("an empty {packed} file"));
     }
     if head.starts_with(SQLITE_MAGIC) {
         return Err(format!("a SQLite database inside {packed}; unpack it first"));
     }
-    of_plain(head, inner).map_err(|what| format!("{packed} of {what}"))
+    of_plain(head, inner).map_err(|what| format!("a {packed} file with {what}"))
 }
 
 fn of_plain(head: Vec<u8>, rest: impl Read) -> Result<Format, String> {
@@ -193,11 +193,11 @@ fn of_plain(head: Vec<u8>, rest: impl Read) -> Result<Format, String> {
         }
         return match header::kind_of(&header::columns(line)) {
             Ok(_) => Ok(Format::Rocprofv3Csv),
-            Err(Some(known)) => Err(format!("{known}, which is not read")),
-            Err(None) => Err("comma-separated text with columns that rocprofv3 does not write".into()),
+            Err(Some(known)) => Err(format!("{known}, which is not supported")),
+            Err(None) => Err("a CSV file, but not with rocprofv3's columns".into()),
         };
     }
-    Err(if is_text(&head) { "plain text" } else { "binary data of an unknown kind" }.into())
+    Err(if is_text(&head) { "plain text" } else { "unknown binary data" }.into())
 }
 
 fn first_letter(head: &[u8]) -> u8 {

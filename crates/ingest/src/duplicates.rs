@@ -31,7 +31,7 @@ pub(crate) fn drop_copies(inputs: Vec<Found>, health: &mut Health) -> Vec<Found>
         let copy_of = paths.get(&path).or_else(|| contents.get(&content?)).copied();
         if let Some(first) = copy_of {
             let (first, again) = (kept[first].input.path.display(), input.path.display());
-            report(health, format!("`{again}` holds the same recording as `{first}` and was read once"));
+            report(health, format!("skipped `{again}`: it has the same recording as `{first}`"));
             continue;
         }
         let (path_shown, same_run) = (input.path.display(), run_of(input).and_then(|run| richest.get(&run)));
@@ -39,14 +39,14 @@ pub(crate) fn drop_copies(inputs: Vec<Found>, health: &mut Health) -> Vec<Found>
             let better = better.name();
             report(
                 health,
-                format!("`{path_shown}` is the same run as the {better} result beside it and was not read"),
+                format!("skipped `{path_shown}`: it is the same run as the {better} file beside it"),
             );
             continue;
         }
         if pictured(&found, &others) {
-            let message = "is taken for a picture of the other traces in its folder and was not read; \
-                           name the file to read it";
-            report(health, format!("`{path_shown}` {message}"));
+            let message =
+                "it looks like an export of the other traces in its folder; name the file to read it";
+            report(health, format!("skipped `{path_shown}`: {message}"));
             continue;
         }
         paths.insert(path, kept.len());
@@ -176,7 +176,7 @@ impl Recordings {
         let again = contents.iter().all(|(guid, holds)| known(guid).is_some_and(|(seen, _)| seen == holds));
         if again && let Some((_, first)) = contents.first().and_then(|(guid, _)| known(guid)) {
             let (first, again) = (first.display(), input.path.display());
-            let message = format!("`{again}` holds the same recording as `{first}` and was read once");
+            let message = format!("skipped `{again}`: it has the same recording as `{first}`");
             report(&mut trace.health, message);
             return;
         }
@@ -188,9 +188,8 @@ impl Recordings {
             });
             if let Some((format, first)) = known {
                 let (first, again, format) = (first.display(), input.path.display(), format.name());
-                let message = format!(
-                    "`{again}` holds the same recording as the {format} file `{first}` and was read once"
-                );
+                let message =
+                    format!("skipped `{again}`: it has the same recording as the {format} file `{first}`");
                 report(&mut trace.health, message);
                 return;
             }
@@ -201,7 +200,7 @@ impl Recordings {
                 Some((seen, first)) => {
                     let how = if *seen == holds { "again" } else { "with different rows" };
                     let message = format!(
-                        "recording {guid} of `{}` is {how} in `{}`: both were read, and totals count both",
+                        "recording {guid} of `{}` occurs {how} in `{}`: both were read, and totals count both",
                         first.display(),
                         input.path.display()
                     );

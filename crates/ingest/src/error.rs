@@ -55,7 +55,7 @@ impl Error {
             Error::NoTraces { .. } => Some(
                 "give the files themselves, or a folder that holds .db, .json(.gz) or rocprofv3 CSV files",
             ),
-            Error::Empty { .. } => Some("collect the run again, and let the program end by itself"),
+            Error::Empty { .. } => Some("collect the run again, and let the program exit normally"),
             _ => None,
         }
     }

@@ -1,4 +1,4 @@
-//! What bytes look like: the magic numbers of files that are not read, and the top-level keys of JSON.
+//! Magic numbers of unsupported files, and the top-level keys of JSON.
 
 use std::io::Read;
 
@@ -10,11 +10,11 @@ const MAGIC: &[(&[u8], &str)] = &[
     (b"\xfd7zXZ\0", "xz data; unpack it, or pack it with gzip or zstd"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it first"),
     (b"\x04\x22\x4d\x18", "lz4 data; unpack it, or pack it with gzip or zstd"),
-    (b"\x03\x42", "part of an OTF2 archive, which is not read; collect with `--output-format rocpd`"),
-    (b"\x03\x23", "part of an OTF2 archive, which is not read; collect with `--output-format rocpd`"),
-    (b"OTF2", "an OTF2 archive, which is not read; collect with `--output-format rocpd`"),
-    (b"PAR1", "a Parquet file, which is not read"),
-    (b"ARROW1", "an Arrow file, which is not read"),
+    (b"\x03\x42", "part of an OTF2 archive, which is not supported; collect with `--output-format rocpd`"),
+    (b"\x03\x23", "part of an OTF2 archive, which is not supported; collect with `--output-format rocpd`"),
+    (b"OTF2", "an OTF2 archive, which is not supported; collect with `--output-format rocpd`"),
+    (b"PAR1", "a Parquet file, which is not supported"),
+    (b"ARROW1", "an Arrow file, which is not supported"),
     (b"\x7fELF", "a program or code object (ELF)"),
     (b"%PDF", "a PDF document"),
     (b"\x89PNG", "a PNG image"),

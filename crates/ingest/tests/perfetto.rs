@@ -238,7 +238,7 @@ fn what_was_lost_is_told() {
 #[test]
 fn files_without_events_are_an_error() {
     let error = read_bytes(&file(&opening())).expect_err("nothing in it");
-    assert!(error.contains("holds no track events"), "{error}");
+    assert!(error.contains("has no track events"), "{error}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub enum Error {
         why: String,
     },
     /// More databases than a part can be taken of.
-    #[error("a part can be queried of at most {most} databases at once")]
+    #[error("cannot query a part of more than {most} databases at once")]
     TooManyForPart {
         /// How many can be.
         most: usize,

@@ -1,4 +1,4 @@
-//! Keeps queries read-only: an authorizer that lets through what reads, and what changes only the session itself.
+//! Keeps queries read-only: an authorizer that only allows reads and changes to the session's temporary objects.
 
 use std::sync::{Arc, Mutex};
 

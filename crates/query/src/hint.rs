@@ -46,7 +46,7 @@ pub(crate) fn hint(message: &str, sql: &str, relations: &[Relation]) -> Option<S
         let near = nearest(name, relations.iter().map(|r| r.name.as_str()));
         return Some(match near {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "`SELECT name FROM pragma_table_list` lists what there is".to_string(),
+            None => "list all tables with `SELECT name FROM pragma_table_list`".to_string(),
         });
     }
     if let Some(name) = message.strip_prefix("no such column: ") {

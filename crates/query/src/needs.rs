@@ -1,4 +1,4 @@
-//! What a text of SQL can see of a trace, so that a question about kernels does not pay for Python frames.
+//! Which parts of a trace a query needs, so that a query on kernels does not read Python frames.
 
 use trace::{ArgNeeds, Needs};
 

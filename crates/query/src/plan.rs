@@ -1,4 +1,4 @@
-//! What SQLite asks of a virtual table, as one text that travels from `best_index` to `filter`.
+//! The query plan of a virtual table, passed as text from `best_index` to `filter`.
 
 use rusqlite::types::ValueRef;
 use rusqlite::vtab::{IndexConstraintOp, IndexInfo};

@@ -120,7 +120,7 @@ impl Session {
 
     fn no_statement(&self) -> Error {
         let hint = Some("for example `SELECT * FROM top_kernels`".to_string());
-        SqlError { message: "there is no statement in it".to_string(), place: None, hint }.into()
+        SqlError { message: "no SQL statement given".to_string(), place: None, hint }.into()
     }
 
     /// SQLite's error about the statement at `offset` of `sql`, with its place in the whole text and a hint.
@@ -136,8 +136,9 @@ impl Session {
         let start = sql.len() - sql[offset..].trim_start().len();
         if let Some(what) = self.refused.take() {
             let message = format!("{what} is not allowed: a query never changes a trace");
-            let hint =
-                Some("`CREATE TEMP TABLE` and `CREATE TEMP VIEW` live in the session and are allowed".into());
+            let hint = Some(
+                "`CREATE TEMP TABLE` and `CREATE TEMP VIEW` are allowed; they last for the session".into(),
+            );
             return SqlError { message, place: Some(Place::at(sql, start)), hint }.into();
         }
         let place = match message.as_str() {

@@ -120,7 +120,7 @@ fn bad_sql_names_the_place_and_the_nearest_name() {
         assert_eq!(error.hint.as_deref(), Some("did you mean `median`?"));
         let error = sql_error(session, "SELECT (1");
         assert_eq!(error.place.map(|p| (p.line, p.column)), Some((1, 10)));
-        assert_eq!(sql_error(session, " -- nothing").message, "there is no statement in it");
+        assert_eq!(sql_error(session, " -- nothing").message, "no SQL statement given");
         let error = sql_error(session, "SELECT 1;\n  DELETE FROM kernels");
         assert!(error.to_string().contains("line 2, column 3"), "{error}");
     }

@@ -1,5 +1,7 @@
 //! Findings: something worth acting on, with the evidence for it.
 
+use crate::{Unit, Value, number};
+
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -73,4 +75,49 @@ pub struct Finding {
     pub next_step: Option<NextStep>,
     /// The same as the command to type; empty until a door words it.
     pub next: String,
+}
+
+/// A part of a gain below this share of it is not worth a word.
+const SMALLEST_PART: f64 = 0.01;
+
+impl Finding {
+    /// The most that could be saved, such as `1.20 ms`.
+    pub fn gain(&self) -> Option<String> {
+        self.gain_ceiling_ns.map(shown)
+    }
+
+    /// Whose time the gain is, in parentheses after a space; empty when all of it is GPU work or nobody knows.
+    pub fn gain_parts(&self) -> String {
+        let (Some(gpu), Some(host)) = (self.gain_gpu_ns, self.gain_host_ns) else { return String::new() };
+        let is_small = |part: i64| part <= 0 || (part as f64) < SMALLEST_PART * (gpu + host) as f64;
+        match (is_small(gpu), is_small(host)) {
+            (_, true) => String::new(),
+            (true, false) => " (the GPU waits for the host)".into(),
+            (false, false) => {
+                format!(" ({} of GPU work, {} of waiting for the host)", shown(gpu), shown(host))
+            }
+        }
+    }
+}
+
+fn shown(ns: i64) -> String {
+    number::show(&Value::Int(ns), Unit::Ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_millisecond_of_gpu_work_no_longer_comes_with_a_microsecond_of_waiting() {
+        let parts = |gpu, host| {
+            Finding { gain_gpu_ns: Some(gpu), gain_host_ns: Some(host), ..Finding::default() }.gain_parts()
+        };
+        assert_eq!(parts(1_000_000, 1_000), "");
+        assert_eq!(parts(1_000, 1_000_000), " (the GPU waits for the host)");
+        assert_eq!(parts(0, 1_000_000), " (the GPU waits for the host)");
+        assert_eq!(parts(0, 0), "");
+        let both = parts(1_000_000, 1_000_000);
+        assert!(both.contains("of GPU work, ") && both.contains("of waiting for the host"), "{both}");
+    }
 }

@@ -49,8 +49,8 @@ pub enum Ended {
 impl Offer {
     /// Listens on loopback for the UI at `ui` to fetch `file`, which it sees as `name`. Port 0 takes a free one.
     pub fn new(file: &Path, name: &str, ui: &str, port: u16) -> io::Result<Self> {
-        let origin = origin(ui)
-            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not an address of a web page"))?;
+        let origin =
+            origin(ui).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a web address"))?;
         File::open(file)?;
         let server = Server::http((Ipv4Addr::LOCALHOST, port)).map_err(|error| match error.downcast() {
             Ok(error) => *error,
@@ -142,7 +142,7 @@ impl Offer {
         }
     }
 
-    /// Headers by which a browser lets the UI, and nobody else, read the answer.
+    /// Headers that let only the UI's origin read the response.
     fn allowance(&self, request: &Request) -> Vec<Header> {
         let mut headers = with(Vec::new(), "Access-Control-Allow-Origin", &self.origin);
         headers = with(headers, "Vary", "Origin");

@@ -1,4 +1,4 @@
-//! Whether a scenario makes sense: every reference leads somewhere, every number can be used.
+//! Validates a scenario: every reference resolves, every number is in range.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), Wrong> {
     if let Some(kernel) = scenario.expected.as_ref().and_then(|expected| expected.kernel.as_ref())
         && !scenario.kernels.contains_key(kernel)
     {
-        return wrong(0, format!("`expected.kernel`: there is no `[kernels.{kernel}]`"));
+        return wrong(0, format!("`expected.kernel`: no `[kernels.{kernel}]`"));
     }
     numbers(scenario)?;
     let mut walk = Walk { scenario, sequences: Vec::new(), thread: "main", owners: BTreeMap::new() };
@@ -95,7 +95,7 @@ fn numbers(scenario: &Scenario) -> Result<(), Wrong> {
     let drifts = scenario.ranks.clock_drift_ppm.iter().all(|ppm| ppm.abs() <= 1000.0);
     let offsets = scenario.ranks.clock_offset_us.iter().all(|us| us.abs() <= 1e12);
     if !(drifts && offsets) {
-        return wrong(0, "`ranks.clock_drift_ppm` goes to 1000, `ranks.clock_offset_us` to 1e12");
+        return wrong(0, "`ranks.clock_drift_ppm` can be at most 1000, `ranks.clock_offset_us` at most 1e12");
     }
     Ok(())
 }
@@ -121,7 +121,7 @@ impl<'a> Walk<'a> {
                 if let Some(dims) = &a.dims
                     && serde_json::from_str::<Vec<serde_json::Value>>(dims).is_err()
                 {
-                    return wrong(a.kernel.span().start, format!("`dims` is no JSON list: `{dims}`"));
+                    return wrong(a.kernel.span().start, format!("`dims` is not a JSON list: `{dims}`"));
                 }
                 self.time("host_us", a.host_us)?;
                 self.stream(a.gpu, a.stream)
@@ -181,7 +181,7 @@ impl<'a> Walk<'a> {
         if self.scenario.kernels.contains_key(name.get_ref()) {
             return Ok(());
         }
-        wrong(name.span().start, format!("`kernel`: there is no `[kernels.{}]`", name.get_ref()))
+        wrong(name.span().start, format!("`kernel`: no `[kernels.{}]`", name.get_ref()))
     }
 
     fn truth(&self, id: Option<&Spanned<String>>) -> Result<(), Wrong> {
@@ -216,7 +216,7 @@ impl<'a> Walk<'a> {
     fn sequence(&mut self, name: &'a Spanned<String>) -> Result<(), Wrong> {
         let at = name.span().start;
         let Some(sequence) = self.scenario.sequences.get(name.get_ref()) else {
-            return wrong(at, format!("`sequence`: there is no `[sequences.{}]`", name.get_ref()));
+            return wrong(at, format!("`sequence`: no `[sequences.{}]`", name.get_ref()));
         };
         if self.sequences.contains(&name.get_ref().as_str()) {
             return wrong(at, format!("`sequence`: `{}` runs itself", name.get_ref()));

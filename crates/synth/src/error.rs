@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No built-in scenario has this name.
-    #[error("no scenario is called `{name}`; there are {known}")]
+    #[error("no scenario `{name}`; choose one of {known}")]
     UnknownScenario {
         /// What was asked for.
         name: String,

@@ -116,7 +116,7 @@ pub struct Generated {
 /// Simulates a scenario and writes it.
 pub fn generate(options: &GenerateOptions) -> Result<Generated, Error> {
     if options.formats.is_empty() {
-        return Err(Error::Options("no output format was asked for".into()));
+        return Err(Error::Options("no output format given".into()));
     }
     let truth_path = options.out.join("truth.json");
     if !options.force && truth_path.exists() {
@@ -230,7 +230,9 @@ fn steps_for_size(options: &GenerateOptions, size: u64) -> Result<u64, Error> {
     let mut large = pilot(many)?;
     while large < enough {
         if many > 1 << 24 {
-            return Err(Error::Options("the steps of this scenario write too little to reach a size".into()));
+            return Err(Error::Options(
+                "the steps of this scenario write too little data to reach the size".into(),
+            ));
         }
         many *= 4;
         large = pilot(many)?;

@@ -1,5 +1,5 @@
-//! Randomness by counter: each draw is a pure function of what it is for, so that changing one kernel
-//! changes no other kernel's luck.
+//! Counter-based random numbers: each draw is a pure function of its purpose, so that changing one kernel does not
+//! change the draws of others.
 
 use stats::random::{mix, unit};
 

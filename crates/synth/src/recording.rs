@@ -1,4 +1,4 @@
-//! What the profiler kept of a run, and what an analysis of it must say.
+//! What the profiler recorded of a run, and what an analysis of it must find.
 
 use serde::{Deserialize, Serialize};
 

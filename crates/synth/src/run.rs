@@ -300,7 +300,7 @@ fn scales(program: &Program, scale: &[(String, f64)]) -> Result<Vec<f64>, Error>
         }
         if !matched {
             let known: Vec<&str> = program.kernels.iter().map(|k| k.id.as_str()).collect();
-            return Err(wrong(&format!("no kernel is called so; there are {}", known.join(", "))));
+            return Err(wrong(&format!("no such kernel; choose one of {}", known.join(", "))));
         }
     }
     Ok(factors)

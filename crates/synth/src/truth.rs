@@ -1,4 +1,4 @@
-//! What is true of a run, known because it was made: written as `truth.json` beside the data.
+//! The known truth of a simulated run, written as `truth.json` beside the data.
 
 use std::collections::BTreeMap;
 

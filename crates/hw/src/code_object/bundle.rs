@@ -30,7 +30,7 @@ pub(super) fn parts(bytes: &[u8]) -> Vec<Result<Part<'_>, String>> {
     match uncompressed(bytes) {
         Ok(whole) => {
             if !whole.starts_with(PLAIN) {
-                return vec![Err("a compressed bundle that holds no bundle".to_owned())];
+                return vec![Err("a compressed bundle without a bundle inside".to_owned())];
             }
             let parts = plain(&whole, |part| Cow::Owned(part.to_vec()));
             parts.into_iter().map(|part| part.map(owned)).collect()
@@ -85,7 +85,7 @@ fn entries(bytes: &[u8]) -> Vec<Result<Entry<'_>, String>> {
     let mut entries = Vec::new();
     let mut at = PLAIN.len();
     let Some(count) = u64_at(bytes, at) else {
-        return vec![Err("a bundle that ends in its header".to_owned())];
+        return vec![Err("a bundle that is cut off in its header".to_owned())];
     };
     at += 8;
     for _ in 0..count {
@@ -157,7 +157,7 @@ impl Header {
 }
 
 fn uncompressed(bytes: &[u8]) -> Result<Vec<u8>, String> {
-    let header = Header::read(bytes).ok_or("a compressed bundle with a header that is not known")?;
+    let header = Header::read(bytes).ok_or("a compressed bundle with an unknown header")?;
     let data = bytes.get(header.data_at..).unwrap_or_default();
     let most = header.uncompressed.min(MAX_UNCOMPRESSED);
     let mut whole = Vec::new();

@@ -61,7 +61,7 @@ pub(super) fn kernels(
         if metadata.cut_short {
             let read = metadata.kernels.len();
             problems
-                .push(format!("the metadata of a code object for {target} ends early, after {read} kernels"));
+                .push(format!("the metadata of a code object for {target} is cut off after {read} kernels"));
         }
         for (symbol, mut kernel) in metadata.kernels {
             let descriptor = descriptors.get(&symbol);
@@ -91,7 +91,7 @@ fn split_registers(kernel: &mut CodeObjectKernel, arch: Option<&Arch>, descripto
     }
 }
 
-/// A kernel without metadata, by what the hardware is told.
+/// A kernel without metadata, from its hardware descriptor.
 fn described(symbol: &str, descriptor: &Descriptor, target: &str) -> CodeObjectKernel {
     let arch = arch::find(target);
     let both_sizes = arch.is_some_and(|arch| arch.facts.wave_sizes.len() > 1);
@@ -129,9 +129,7 @@ fn notes<'a>(file: &ElfFile64<'a, LittleEndian>, problems: &mut Vec<String>) -> 
         file.elf_section_table().iter().for_each(|section| found.take(section.notes(LittleEndian, bytes)));
     }
     if found.documents.is_empty() && found.version_2 {
-        problems.push(
-            "a code object of version 2, which is older than the metadata that is read here".to_owned(),
-        );
+        problems.push("a code object of version 2, whose metadata is too old to read".to_owned());
     }
     found.documents
 }

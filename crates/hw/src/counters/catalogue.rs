@@ -16,7 +16,7 @@ pub struct Counter {
     pub name: String,
     /// Raw or derived.
     pub kind: Kind,
-    /// What it counts, in words; empty where nobody has said.
+    /// What it counts; empty if the vendor does not describe it.
     pub meaning: String,
     /// The raw counters that must be collected for it, by name.
     pub needs: Vec<RawNeed>,

@@ -49,7 +49,7 @@ pub struct SlotUse {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// No catalogue for the architecture.
-    #[error("no counters are known for `{0}`")]
+    #[error("no known counters for `{0}`")]
     UnknownArch(String),
     /// A counter that the architecture does not have.
     #[error("{arch} has no counter `{name}`{}", suggestion(.nearest, .instead))]
@@ -64,7 +64,7 @@ pub enum PlanError {
         instead: Option<counters::Replacement>,
     },
     /// A counter that needs more registers than a pass has.
-    #[error("`{name}` needs {needed} counters of block {block}, which can count {available} at a time")]
+    #[error("`{name}` needs {needed} counters of block {block}, which has only {available}")]
     TooLarge {
         /// What was asked for.
         name: String,

@@ -107,7 +107,7 @@ fn code(trace: &mut ThreadTrace, path: &Path) -> Result<(), Error> {
         }
     }
     if lost > 0 {
-        let message = format!("{lost} rows of `{}` are no instructions", path.display());
+        let message = format!("{lost} rows of `{}` are not instructions", path.display());
         trace.health.report("lost_rows", Status::Warn, Some(lost as f64), message);
     }
     Ok(())
@@ -183,7 +183,7 @@ fn occupancy(trace: &mut ThreadTrace, file: &Value) {
     }
     trace.occupancy.sort_by_key(|change| (change.engine, change.time, change.begins));
     if lost > 0 {
-        let message = format!("{lost} beginnings or ends of waves cannot be read");
+        let message = format!("{lost} wave starts or ends cannot be read");
         trace.health.report("lost_occupancy", Status::Warn, Some(lost as f64), message);
     }
 }

@@ -67,7 +67,7 @@ pub(super) fn read(path: &Path) -> Result<ThreadTrace, Error> {
         add_line(&mut trace, line);
     }
     if lost > 0 {
-        let message = format!("{lost} rows of `{}` are no instructions with numbers", path.display());
+        let message = format!("{lost} rows of `{}` are not instructions with numbers", path.display());
         trace.health.report("lost_rows", Status::Warn, Some(lost as f64), message);
     }
     Ok(trace)

@@ -5,7 +5,7 @@ use trace::{Health, Map, Status, StrId};
 use super::table::{Counter, Dispatch, Table};
 use super::time::Time;
 
-/// Where a launch stands among its like: kernel, work-items, and how many came before.
+/// Identifies a launch: kernel, work-items, and how many launches of both came before.
 type Place = (StrId, u64, u32);
 
 fn places(dispatches: &[Dispatch]) -> Vec<Place> {
@@ -31,10 +31,10 @@ pub(super) fn align(main: &Table, level: &Table, health: &mut Health) -> Vec<Cou
     let matched = rows.iter().flatten().count();
     let file = level.file.display();
     if level.dispatches.is_empty() {
-        health.report("empty_pass", Status::Warn, Some(0.0), format!("`{file}` holds no dispatch"));
+        health.report("empty_pass", Status::Warn, Some(0.0), format!("`{file}` has no dispatches"));
     } else if matched < main.dispatches.len() || matched < level.dispatches.len() {
         let message = format!(
-            "`{file}` does not line up: {matched} of {} dispatches are in it, and {} of its {} belong to none; rows were matched by kernel, grid and occurrence",
+            "`{file}` does not match the other passes: it has {matched} of {} dispatches, and {} of its {} rows match none; rows were matched by kernel, grid and occurrence",
             main.dispatches.len(),
             level.dispatches.len() - matched,
             level.dispatches.len(),
@@ -53,7 +53,7 @@ pub(super) fn align(main: &Table, level: &Table, health: &mut Health) -> Vec<Cou
 pub(super) fn passes(mut tables: Vec<Table>, health: &mut Health) -> Table {
     tables.retain(|table| {
         if table.dispatches.is_empty() {
-            let message = format!("`{}` holds no dispatch", table.file.display());
+            let message = format!("`{}` has no dispatches", table.file.display());
             health.report("empty_pass", Status::Warn, Some(0.0), message);
         }
         !table.dispatches.is_empty()

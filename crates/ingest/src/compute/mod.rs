@@ -93,7 +93,7 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
         }
     };
     if main.dispatches.is_empty() {
-        let why = "it holds no dispatch".to_string();
+        let why = "it has no dispatches".to_string();
         let format = match input.format {
             Format::Rocprof => "a table of rocprof",
             _ => "a rocprof-compute workload",
@@ -102,7 +102,7 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     }
     let facts = match input.format {
         Format::Rocprof => {
-            let message = "the legacy rocprof does not say which GPU it ran on: what hangs on that is absent";
+            let message = "the legacy rocprof does not record the GPU, so everything that needs it is absent";
             trace.health.report("gpu", Status::Warn, None, message.to_string());
             Vec::new()
         }
@@ -150,7 +150,7 @@ fn report_damage(table: &Table, trace: &mut Trace) {
         health.report("damaged_rows", Status::Warn, Some(table.damaged as f64), message);
     }
     if table.odd_cells > 0 {
-        let message = format!("{} cells of `{file}` hold no number", table.odd_cells);
+        let message = format!("{} cells of `{file}` are not numbers", table.odd_cells);
         health.report("odd_cells", Status::Warn, Some(table.odd_cells as f64), message);
     }
     if table.cut {

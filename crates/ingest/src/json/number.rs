@@ -1,4 +1,4 @@
-//! Numbers from their decimal text: exact, rounded once, never through floats unless asked.
+//! Parses decimal numbers exactly: rounded once, and without floats unless asked.
 
 /// Decimal microseconds as nanoseconds.
 #[inline]

@@ -27,7 +27,7 @@ use crate::bytes::read_whole;
 use crate::protobuf::Fields;
 use crate::{Error, Input, Progress};
 
-/// Bytes after which progress is told.
+/// Bytes between two progress reports.
 const STEP: usize = 8 << 20;
 
 /// Bytes that one packet of compressed packets may hold.
@@ -60,8 +60,8 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     }
     if reader.events == 0 {
         let why = match reader.packets {
-            0 => "no packet of it makes sense".to_string(),
-            _ => "it holds no track events: rocprofv3 and rocprof-sys write nothing else".to_string(),
+            0 => "none of its packets can be read".to_string(),
+            _ => "it has no track events, which is all that rocprofv3 and rocprof-sys write".to_string(),
         };
         return Err(Error::Damaged { path: input.path.clone(), format: "a Perfetto trace", why });
     }
@@ -129,7 +129,7 @@ impl<'n> Reader<'n> {
         }
     }
 
-    /// Gives every packet to `take`, those inside compressed ones too; `tell` hears how many bytes are left.
+    /// Gives every packet to `take`, those inside compressed ones too; calls `tell` with the number of bytes left.
     fn packets(
         &mut self,
         bytes: &[u8],
@@ -241,16 +241,16 @@ impl<'n> Reader<'n> {
         let lost = self.lost + self.discarded;
         self.trace.sources[0].frames_skipped = self.rows.frames;
         let checks = [
-            ("damaged_rows", self.damaged, "packets could not be read to their end"),
+            ("damaged_rows", self.damaged, "packets are cut off"),
             ("damaged_rows", self.timeless, "events have no usable time and were left out"),
             ("unfinished", endless as u64, "slices never end and were left out"),
-            ("unfinished", self.unbegun, "slices end that never began: their start is lost"),
+            ("unfinished", self.unbegun, "slices have an end but no start and were left out"),
             (
                 "damaged_rows",
                 self.rows.totals,
-                "dispatches have counters, but sums over the whole process: they were left out",
+                "dispatches have counters that are sums over the whole process: they were left out",
             ),
-            ("lost_events", lost, "times the writer lost packets: its buffer was full"),
+            ("lost_events", lost, "times the writer lost packets because its buffer was full"),
         ];
         for (id, count, what) in checks.into_iter().filter(|(_, count, _)| *count > 0) {
             self.trace.health.report(id, Status::Warn, Some(count as f64), format!("{count} {what}"));

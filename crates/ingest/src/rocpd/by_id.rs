@@ -1,4 +1,4 @@
-//! From row ids to numbers of ours: an array where ids are nearly consecutive, a map elsewhere.
+//! Maps row ids to our numbers: an array if ids are nearly consecutive, else a map.
 
 use trace::Map;
 

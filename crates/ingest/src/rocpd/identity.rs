@@ -1,4 +1,4 @@
-//! Who and what: nodes, processes, threads, agents, queues, streams, symbols, strings and tracks of a recording.
+//! The identities of a recording: nodes, processes, threads, agents, queues, streams, symbols, strings and tracks.
 
 use formats::rocpd::table;
 use serde_json::Value as Json;

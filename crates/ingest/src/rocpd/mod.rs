@@ -145,7 +145,7 @@ fn check_revision(group: &Group<'_>, source: SourceId, trace: &mut Trace, path: 
         return Err(Error::NotATrace { path: path.into(), why });
     }
     if major != 3 {
-        let message = format!("schema {revision} is not known; it was read as schema 3");
+        let message = format!("unknown schema {revision}; read as schema 3");
         trace.health.report("schema", Status::Warn, Some(f64::from(major)), message);
     }
     Ok(())
@@ -175,13 +175,12 @@ fn report_damage(trace: &mut Trace, database: &Database, recordings: usize, loss
     };
     let lost = |(name, loss): (&String, &Loss)| format!("{} lost {}", short(name), loss.words());
     let list = losses.iter().map(lost).collect::<Vec<_>>().join(", ");
-    let list = if list.is_empty() { "none of the tables read here lost rows".into() } else { list };
+    let list = if list.is_empty() { "the tables read here are complete".into() } else { list };
     let missing = database.missing_pages();
-    fail("truncated", missing, format!("the file is cut: {missing} of its pages are missing; {list}"));
+    fail("truncated", missing, format!("the file is cut off: {missing} of its pages are missing; {list}"));
     let damaged = database.damaged_schema + losses.values().map(|loss| loss.damaged).sum::<u64>();
     if missing == 0 {
-        let what =
-            format!("{damaged} pages or rows of the database are damaged and were passed over; {list}");
+        let what = format!("{damaged} pages or rows of the database are damaged and were skipped; {list}");
         fail("damaged_pages", damaged, what);
     } else {
         let what = format!("{damaged} pages or rows of the database are missing or damaged");
@@ -197,7 +196,7 @@ fn report(trace: &mut Trace, database: &Database, groups: &[Group<'_>], losses: 
         }
     };
     if database.companion() == Some("-journal") {
-        let message = "the profiler was stopped while it wrote: its last, unfinished changes were undone";
+        let message = "the profiler was stopped while writing; its last, unfinished changes were rolled back";
         warn("journal", 1, message.into());
     }
     for group in groups {
@@ -217,7 +216,7 @@ fn report(trace: &mut Trace, database: &Database, groups: &[Group<'_>], losses: 
     warn(
         "ownerless",
         ownerless,
-        format!("{ownerless} arguments or counter values belong to no row that was read"),
+        format!("{ownerless} arguments or counter values belong to rows that were not read"),
     );
     let made_up = tally.made_up;
     warn(

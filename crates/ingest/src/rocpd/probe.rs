@@ -1,4 +1,4 @@
-//! What a database is, for the detector: ours, a look-alike, or another program's.
+//! What a SQLite database is, for the detector: rocpd, something similar, or something else.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -28,7 +28,7 @@ impl Probe {
         match self {
             Probe::Rocpd => "it is a rocpd database",
             Probe::LegacyRpd => {
-                "it is a legacy RPD database of rocmProfileData (tables `rocpd_api`, `rocpd_op`), another schema than rocpd's"
+                "it is a legacy RPD database of rocmProfileData (tables `rocpd_api`, `rocpd_op`), which is a different schema"
             }
             Probe::OtherDatabase => "it is a SQLite database without rocpd tables",
             Probe::NoTables => {

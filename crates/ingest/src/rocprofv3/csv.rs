@@ -46,7 +46,7 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
         }
     }
     if !parts.iter().any(|part| !matches!(part.kind, Kind::Agents | Kind::Totals)) {
-        let why = "it holds totals or devices only, no rows of a trace".into();
+        let why = "it only has totals or devices, no trace rows".into();
         return Err(Error::NotATrace { path: input.path.clone(), why });
     }
     // Devices first, and kernels before the counters that refer to them.
@@ -163,7 +163,10 @@ impl<'n> Set<'n> {
             health.report("encoding", Status::Warn, Some(self.garbled as f64), message);
         }
         if self.unread > 0 {
-            let message = format!("{} graph launches were left out: their kernels are read", self.unread);
+            let message = format!(
+                "{} graph launches were left out, because their kernels are in the trace",
+                self.unread
+            );
             health.report("graph_launches", Status::Pass, Some(self.unread as f64), message);
         }
         self.processes.finish(&mut self.trace);

@@ -33,8 +33,7 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     let bytes = read_whole(&input.path, progress)?;
     let processes = sections::processes(&bytes);
     if processes.is_empty() {
-        let why =
-            "no process is in it; it ends before the first record or is damaged at its beginning".into();
+        let why = "it has no process: it ends before the first record, or its beginning is damaged".into();
         return Err(Error::Damaged { path: input.path.clone(), format: input.format.name(), why });
     }
     let mut trace = Trace::default();
@@ -75,7 +74,7 @@ impl Lost {
     fn report(&self, trace: &mut Trace, path: &str) {
         let health = &mut trace.health;
         if self.cut {
-            let message = format!("`{path}` ends too early: what comes before the end was read");
+            let message = format!("`{path}` is cut off; everything before the cut was read");
             health.report("truncated", Status::Warn, None, message);
         }
         let counts = [

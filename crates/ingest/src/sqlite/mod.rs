@@ -119,7 +119,7 @@ impl Database {
             |rows| entries.extend(rows),
         );
         if entries.is_empty() && scanned.damaged > 0 {
-            return Err(OpenError::Damaged("its list of tables is unreadable".into()));
+            return Err(OpenError::Damaged("cannot read its list of tables".into()));
         }
         self.damaged_schema = scanned.damaged;
         for (kind, name, root, sql) in entries {

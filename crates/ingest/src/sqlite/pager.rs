@@ -53,7 +53,7 @@ impl Pager {
         let header: [u8; 100] = header
             .get(..100)
             .and_then(|h| h.try_into().ok())
-            .ok_or_else(|| OpenError::Damaged("it ends within its header".into()))?;
+            .ok_or_else(|| OpenError::Damaged("it ends inside its header".into()))?;
         let page_size = match u16::from_be_bytes([header[16], header[17]]) {
             1 => 65536,
             size => usize::from(size),
@@ -62,7 +62,7 @@ impl Pager {
             return Err(OpenError::Damaged(format!("its header gives a page size of {page_size}")));
         }
         if overlay.as_ref().is_some_and(|o| o.page_size != page_size) {
-            return Err(OpenError::Damaged("its log has pages of another size".into()));
+            return Err(OpenError::Damaged("its write-ahead log has a different page size".into()));
         }
         let word =
             |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);

@@ -39,7 +39,7 @@ impl Verdict {
             return Err(Error::Damaged { path, format: "a torch trace", why: why.clone() });
         }
         let why = match (events, lost) {
-            (0, 0) => "it holds no trace events".to_string(),
+            (0, 0) => "it has no trace events".to_string(),
             (0, _) => "none of its events can be read".to_string(),
             _ => "none of its events has a phase and a time".to_string(),
         };
@@ -71,8 +71,7 @@ impl Verdict {
             warn("bad_values", bad, message);
         }
         if found.lossy > 0 {
-            let message =
-                format!("{} names are not UTF-8; the bytes that are not became U+FFFD", found.lossy);
+            let message = format!("{} names are not UTF-8; their invalid bytes became U+FFFD", found.lossy);
             warn("utf8", found.lossy, message);
         }
         if found.alone > 0 {
@@ -80,7 +79,8 @@ impl Verdict {
             warn("unmatched", found.alone as u64, message);
         }
         if untabled > 0 {
-            let message = format!("{untabled} events of kinds that are not analysed (flows, object states)");
+            let message =
+                format!("{untabled} events of kinds that rocm-perf does not analyse (flows, object states)");
             trace.health.report("other_events", Status::Pass, Some(untabled as f64), message);
         }
     }

@@ -59,7 +59,7 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     let unknown: Vec<&str> =
         planes.iter().filter(|plane| !known(plane) && plane.has_events()).map(|plane| plane.name).collect();
     if !unknown.is_empty() {
-        let message = format!("planes that are not read: `{}`", unknown.join("`, `"));
+        let message = format!("planes left out: `{}`", unknown.join("`, `"));
         reader.trace.health.report("unknown_planes", Status::Warn, Some(unknown.len() as f64), message);
     }
     reader.damaged += damaged as u64;
@@ -98,7 +98,7 @@ impl<'n> Reader<'n> {
     fn finish(mut self) -> Trace {
         self.lay_ops();
         if self.damaged > 0 {
-            let message = format!("{} messages could not be read to their end", self.damaged);
+            let message = format!("{} messages are cut off", self.damaged);
             self.trace.health.report("damaged_rows", Status::Warn, Some(self.damaged as f64), message);
         }
         self.trace

@@ -36,8 +36,7 @@ impl File {
         file.uri = uri(&copied, "mode=rw");
         file.copy = Some(folder);
         if companions.iter().any(|file| file.to_string_lossy().ends_with("-journal")) {
-            let message =
-                format!("`{}` was left by an interrupted writer; a repaired copy is read", path.display());
+            let message = format!("the writer of `{}` was interrupted; read a repaired copy", path.display());
             health.report("journal", Status::Warn, None, message);
         }
         Ok(file)

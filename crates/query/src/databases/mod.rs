@@ -89,10 +89,10 @@ fn drop_duplicates(files: &[File], databases: &mut [Vec<Group>], health: &mut He
             };
             let (path, first) = (file.path.display(), files[*first].path.display());
             let message = if *rows == group.last_ids {
-                format!("`{path}` holds the same recording as `{first}` (guid {guid}) and is used once")
+                format!("skipped `{path}`: it has the same recording as `{first}` (guid {guid})")
             } else {
                 format!(
-                    "`{path}` and `{first}` have one guid ({guid}) but different rows; only the first is used"
+                    "`{path}` and `{first}` have the same guid ({guid}) but different rows; only `{first}` is used"
                 )
             };
             health.report("duplicate_input", Status::Warn, None, message);

@@ -1,4 +1,4 @@
-//! Rows by the values of some columns, made when a join asks for them again and again.
+//! An index of rows by some columns, built when a join looks them up repeatedly.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};

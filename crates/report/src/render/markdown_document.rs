@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::markdown::{code, escaped, markdown_table};
 use crate::document::{Document, Found};
-use crate::{Finding, HealthStatus, Report, Unit, Value, number};
+use crate::{Finding, HealthStatus, Report};
 
 /// Headings, figures, findings and tables of at most `rows` rows (0 for all); `picture` names the file of a chart.
 pub fn markdown_document(
@@ -71,9 +71,8 @@ pub fn markdown_document(
 }
 
 fn finding(text: &mut String, finding: &Finding) {
-    let gain = finding.gain_ceiling_ns.map_or(String::new(), |gain| {
-        format!(", up to {} to win", number::show(&Value::Int(gain), Unit::Ns))
-    });
+    let gain =
+        finding.gain().map_or(String::new(), |gain| format!(", saves up to {gain}{}", finding.gain_parts()));
     _ = write!(text, "\n- **{}** ({}{gain})", escaped(&finding.title), finding.severity.name());
     if !finding.recommendation.is_empty() {
         _ = write!(text, "  \n  {}", escaped(&finding.recommendation));

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::{Finding, HealthCheck, HealthStatus, Report, Table, Unit, Value, Verdict, layout, number};
+use crate::{Finding, HealthCheck, HealthStatus, Report, Table, Verdict, layout};
 
 /// How wide the terminal is, whether it shows colours, and how to get what a screen has no room for.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +77,10 @@ fn draw_verdict(text: &mut String, verdict: &Verdict, options: &TerminalOptions)
 }
 
 fn draw(text: &mut String, table: &Table, options: &TerminalOptions) {
+    if table.rows.is_empty() && table.hidden == 0 {
+        _ = writeln!(text, "{}: none\n", paint(&table.title, BOLD, options.color));
+        return;
+    }
     let cells = layout::cells(table);
     let layout = layout::fit(table, &cells, options.width);
     let total = table.rows.len() + table.hidden;
@@ -117,10 +121,21 @@ fn draw(text: &mut String, table: &Table, options: &TerminalOptions) {
         _ = writeln!(text, "{}", paint(&hint, DIM, options.color));
     }
     if !layout.left_out.is_empty() {
-        let hint = format!("not shown at this width: {}", layout.left_out.join(", "));
-        _ = writeln!(text, "{}", paint(&hint, DIM, options.color));
+        for line in layout::wrap(&not_shown(&layout.left_out), options.width) {
+            _ = writeln!(text, "{}", paint(&line, DIM, options.color));
+        }
     }
     text.push('\n');
+}
+
+/// Which columns did not fit, the first few by name.
+fn not_shown(columns: &[String]) -> String {
+    const NAMED: usize = 8;
+    let named = columns[..columns.len().min(NAMED)].join(", ");
+    match columns.len().saturating_sub(NAMED) {
+        0 => format!("not shown at this width: {named}"),
+        more => format!("not shown at this width: {named} and {more} more"),
+    }
 }
 
 /// Checks that are not perfect; a thousand inputs with one fault take a few lines, not a thousand.
@@ -150,16 +165,8 @@ fn draw_health(text: &mut String, checks: &[HealthCheck], options: &TerminalOpti
 fn draw_finding(text: &mut String, finding: &Finding, options: &TerminalOptions) {
     let title = paint(&finding.title, BOLD, options.color);
     _ = writeln!(text, "[{}] {title}", finding.severity.name());
-    if let Some(gain) = finding.gain_ceiling_ns {
-        let shown = |ns: i64| number::show(&Value::Int(ns), Unit::Ns);
-        let parts = match (finding.gain_gpu_ns, finding.gain_host_ns) {
-            (Some(gpu), Some(host)) if gpu > 0 && host > 0 => {
-                format!(" ({} of GPU work, {} of waiting for the host)", shown(gpu), shown(host))
-            }
-            (Some(0), Some(_)) => " (the GPU waits for the host)".into(),
-            _ => String::new(),
-        };
-        _ = writeln!(text, "    saves up to {}{parts}", shown(gain));
+    if let Some(gain) = finding.gain() {
+        _ = writeln!(text, "    saves up to {gain}{}", finding.gain_parts());
     }
     for line in finding.recommendation.lines().map(str::trim).filter(|line| !line.is_empty()) {
         // A command is copied whole.
@@ -194,6 +201,7 @@ fn paint(text: &str, code: &str, color: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Column, Unit, Value};
 
     #[test]
     fn notes_and_checks_are_no_longer_wider_than_the_screen() {
@@ -216,6 +224,27 @@ mod tests {
         assert!(text.lines().all(|line| line.width() <= 60), "{text}");
         assert!(text.contains("\n  $ rocm-perf kept whole\n"), "{text}");
         assert!(text.contains("\n(`rocm-perf collect --counters A -- ./app` collects them)\n"), "{text}");
+    }
+
+    #[test]
+    fn an_empty_table_no_longer_takes_headings_and_a_list_of_hidden_columns() {
+        let columns = vec![Column::text("kernel"), Column::text("note").detail()];
+        let table = Table::new("overlap", "What could overlap", columns);
+        let report = Report { tables: vec![table], ..Report::default() };
+        assert_eq!(terminal(&report, &TerminalOptions::default()), "What could overlap: none\n\n");
+    }
+
+    #[test]
+    fn columns_that_do_not_fit_no_longer_run_over_the_edge_of_the_screen() {
+        let hidden = (0..12).map(|n| Column::int(&format!("long_counter_name_{n}"), Unit::None).detail());
+        let columns: Vec<Column> = [Column::text("kernel")].into_iter().chain(hidden).collect();
+        let mut table = Table::new("t", "T", columns);
+        let cells = [Value::from("k")].into_iter().chain((0..12).map(Value::Int));
+        table.push(cells.collect());
+        let report = Report { tables: vec![table], ..Report::default() };
+        let text = terminal(&report, &TerminalOptions { width: 60, ..TerminalOptions::default() });
+        assert!(text.lines().all(|line| line.width() <= 60), "{text}");
+        assert!(text.contains("and 2 more\n") || text.contains("\nmore\n"), "{text}");
     }
 
     #[test]

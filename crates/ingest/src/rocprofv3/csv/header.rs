@@ -1,4 +1,4 @@
-//! What a rocprofv3 CSV file holds, told by its header: columns are matched by name, whatever the release.
+//! What a rocprofv3 CSV file contains, from its header: columns are matched by name, whatever the release.
 
 use std::path::Path;
 

@@ -87,9 +87,9 @@ pub fn findings(page: &mut String, report: &Report) {
             finding.severity.name(),
             escape(&finding.title)
         );
-        if let Some(gain) = finding.gain_ceiling_ns {
-            let gain = number::show(&Value::Int(gain), Unit::Ns);
-            _ = write!(page, "<p class=\"gain\">saves up to <b>{}</b></p>", escape(&gain));
+        if let Some(gain) = finding.gain() {
+            let parts = finding.gain_parts();
+            _ = write!(page, "<p class=\"gain\">saves up to <b>{}</b>{}</p>", escape(&gain), escape(&parts));
         }
         if !finding.recommendation.is_empty() {
             _ = write!(page, "<p>{}</p>", prose(&finding.recommendation));

@@ -162,8 +162,8 @@ fn findings(sheets: &mut Sheets, report: &Report) {
         };
         sheets.paragraph(&finding.title, Type::new(10.0, Ink::Text).bold(), LEFT);
         let mut line = finding.severity.name().to_string();
-        if let Some(gain) = finding.gain_ceiling_ns {
-            line.push_str(&format!(", up to {} to win", number::show(&Value::Int(gain), Unit::Ns)));
+        if let Some(gain) = finding.gain() {
+            line.push_str(&format!(", saves up to {gain}{}", finding.gain_parts()));
         }
         sheets.paragraph(&line, Type::new(BODY, ink).bold(), LEFT);
         sheets.paragraph(&finding.recommendation, Type::new(BODY, Ink::Text), LEFT);
