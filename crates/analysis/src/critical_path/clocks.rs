@@ -4,6 +4,7 @@
 //! them. One process, or no collective in common, leaves times as they are.
 
 use model::collectives::Meeting;
+use model::recordings::Recordings;
 use stats::robust::upper_median;
 use trace::{Map, ProcessId, Trace};
 
@@ -68,5 +69,137 @@ impl Clocks {
     /// The largest correction.
     pub fn largest(&self) -> i64 {
         self.offsets.iter().map(|offset| offset.abs()).max().unwrap_or(0)
+    }
+}
+
+/// A recording of each clock, where recordings count time from the boots of different hosts and no collective joins them;
+/// empty where all times lie on one clock.
+///
+/// Times of day lie on one clock, and so do recordings of unknown hosts whose times overlap.
+pub(super) fn not_joined(trace: &Trace, recordings: &Recordings, meetings: &[Meeting]) -> Vec<String> {
+    let extents = extents(trace, recordings);
+    let domains = &recordings.domains;
+    let mut present: Vec<usize> = (0..domains.len()).filter(|&domain| extents[domain].is_some()).collect();
+    if present.len() < 2 {
+        return Vec::new();
+    }
+    let mut clocks = Joined((0..domains.len()).collect());
+    let mut of_day = present.iter().copied().filter(|&domain| domains[domain].is_time_of_day);
+    if let Some(first) = of_day.next() {
+        of_day.for_each(|other| clocks.join(first, other));
+    }
+    for meeting in meetings {
+        let of_kernel = |&kernel: &u32| domain_of(recordings, trace.kernels.process[kernel as usize]);
+        let mut members = meeting.kernels.iter().filter_map(of_kernel);
+        if let Some(first) = members.next() {
+            members.for_each(|other| clocks.join(first, other));
+        }
+    }
+    present.sort_unstable_by_key(|&domain| extents[domain]);
+    let mut latest = present[0];
+    for &domain in &present[1..] {
+        let overlap = extents[domain].map(|extent| extent.0) <= extents[latest].map(|extent| extent.1);
+        if overlap && (domains[domain].host.is_empty() || domains[latest].host.is_empty()) {
+            clocks.join(latest, domain);
+        }
+        if extents[domain].map(|extent| extent.1) > extents[latest].map(|extent| extent.1) {
+            latest = domain;
+        }
+    }
+    present.sort_unstable();
+    let mut seen: Vec<usize> = Vec::new();
+    for domain in present {
+        let clock = clocks.of(domain);
+        if !seen.contains(&clock) {
+            seen.push(clock);
+        }
+    }
+    if seen.len() < 2 {
+        return Vec::new();
+    }
+    seen.iter().map(|&domain| recordings.all[domains[domain].recordings[0]].label.clone()).collect()
+}
+
+/// By clock domain: first start and last end of what ranks did.
+fn extents(trace: &Trace, recordings: &Recordings) -> Vec<Option<(i64, i64)>> {
+    let mut extents: Vec<Option<(i64, i64)>> = vec![None; recordings.domains.len()];
+    let tables = [
+        (&trace.kernels.process, &trace.kernels.start, &trace.kernels.end),
+        (&trace.memory_copies.process, &trace.memory_copies.start, &trace.memory_copies.end),
+        (&trace.regions.process, &trace.regions.start, &trace.regions.end),
+    ];
+    for (process, start, end) in tables {
+        for row in 0..start.len() {
+            if !recordings.counts(process[row]) {
+                continue;
+            }
+            let Some(domain) = domain_of(recordings, process[row]) else { continue };
+            let (first, last) = extents[domain].get_or_insert((start[row], end[row]));
+            *first = (*first).min(start[row]);
+            *last = (*last).max(end[row]);
+        }
+    }
+    extents
+}
+
+fn domain_of(recordings: &Recordings, process: ProcessId) -> Option<usize> {
+    Some(recordings.domain_of(recordings.of_process(process)?))
+}
+
+/// Clock domains that turned out to be one clock: by domain the smallest one that it was joined to.
+struct Joined(Vec<usize>);
+
+impl Joined {
+    fn of(&self, mut domain: usize) -> usize {
+        while self.0[domain] != domain {
+            domain = self.0[domain];
+        }
+        domain
+    }
+
+    fn join(&mut self, one: usize, other: usize) {
+        let (one, other) = (self.of(one), self.of(other));
+        self.0[one.max(other)] = one.min(other);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace::{Kernel, Process, Source};
+
+    /// A kernel of 100 ns for each recording: format, host and start.
+    fn recorded(recordings: &[(&str, &str, i64)]) -> Trace {
+        let mut trace = Trace::default();
+        for (number, &(format, host, start)) in recordings.iter().enumerate() {
+            let source = trace.add_source(Source::named(&format!("{number}"), format));
+            let (guid, hostname) =
+                (trace.strings.intern(&format!("guid {number}")), trace.strings.intern(host));
+            let process = trace.add_process(Process { guid, hostname, ..Process::new(source, 7) });
+            trace.kernels.push(Kernel { start, end: start + 100, process, ..Kernel::default() });
+        }
+        trace.finish();
+        trace
+    }
+
+    fn clocks(recordings: &[(&str, &str, i64)], meetings: &[Meeting]) -> usize {
+        let trace = recorded(recordings);
+        not_joined(&trace, &Recordings::of(&trace), meetings).len()
+    }
+
+    #[test]
+    fn boot_clocks_of_two_hosts_are_one_only_where_a_collective_joins_them() {
+        let hosts = [("rocpd", "node0", 0), ("rocpd", "node1", 50)];
+        assert_eq!(clocks(&hosts, &[]), 2);
+        assert_eq!(clocks(&hosts, &[Meeting { kernels: vec![0, 1] }]), 0);
+        assert_eq!(clocks(&[("rocpd", "node0", 0), ("rocpd", "node0", 5_000)], &[]), 0);
+    }
+
+    #[test]
+    fn times_of_day_and_overlapping_times_of_unknown_hosts_are_one_clock() {
+        assert_eq!(clocks(&[("torch", "node0", 0), ("torch", "node1", 5_000)], &[]), 0);
+        assert_eq!(clocks(&[("rocpd", "", 0), ("rocpd", "", 50)], &[]), 0);
+        assert_eq!(clocks(&[("rocpd", "", 0), ("rocpd", "", 5_000)], &[]), 2);
+        assert_eq!(clocks(&[("torch", "node0", 5_000), ("rocpd", "node0", 0)], &[]), 2);
     }
 }
