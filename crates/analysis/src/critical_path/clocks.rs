@@ -72,74 +72,52 @@ impl Clocks {
     }
 }
 
-/// A recording of each clock, where recordings count time from the boots of different hosts and no collective joins them;
-/// empty where all times lie on one clock.
+/// A recording of each clock, where recordings count time from the boots of different hosts and no collective joins them,
+/// or where some count the time of day and others do not; empty where all times lie on one clock.
 ///
-/// Times of day lie on one clock, and so do recordings of unknown hosts whose times overlap.
+/// Recordings of unknown hosts are taken for recordings of one host.
 pub(super) fn not_joined(trace: &Trace, recordings: &Recordings, meetings: &[Meeting]) -> Vec<String> {
-    let extents = extents(trace, recordings);
     let domains = &recordings.domains;
-    let mut present: Vec<usize> = (0..domains.len()).filter(|&domain| extents[domain].is_some()).collect();
-    if present.len() < 2 {
+    if domains.len() < 2 {
         return Vec::new();
     }
+    let present = with_work(trace, recordings);
     let mut clocks = Joined((0..domains.len()).collect());
-    let mut of_day = present.iter().copied().filter(|&domain| domains[domain].is_time_of_day);
-    if let Some(first) = of_day.next() {
-        of_day.for_each(|other| clocks.join(first, other));
+    for is_time_of_day in [true, false] {
+        let agrees = |domain: &&usize| {
+            let domain = &domains[**domain];
+            domain.is_time_of_day == is_time_of_day && (is_time_of_day || domain.host.is_empty())
+        };
+        clocks.join(present.iter().filter(agrees).copied());
     }
+    // An unknown host may be any of the known ones.
+    let boots = || present.iter().copied().filter(|&domain| !domains[domain].is_time_of_day);
+    let unknown = boots().find(|&domain| domains[domain].host.is_empty());
+    let known = boots().find(|&domain| !domains[domain].host.is_empty());
+    clocks.join(unknown.into_iter().chain(known.filter(|_| unknown.is_some())));
     for meeting in meetings {
         let of_kernel = |&kernel: &u32| domain_of(recordings, trace.kernels.process[kernel as usize]);
-        let mut members = meeting.kernels.iter().filter_map(of_kernel);
-        if let Some(first) = members.next() {
-            members.for_each(|other| clocks.join(first, other));
-        }
+        clocks.join(meeting.kernels.iter().filter_map(of_kernel));
     }
-    present.sort_unstable_by_key(|&domain| extents[domain]);
-    let mut latest = present[0];
-    for &domain in &present[1..] {
-        let overlap = extents[domain].map(|extent| extent.0) <= extents[latest].map(|extent| extent.1);
-        if overlap && (domains[domain].host.is_empty() || domains[latest].host.is_empty()) {
-            clocks.join(latest, domain);
-        }
-        if extents[domain].map(|extent| extent.1) > extents[latest].map(|extent| extent.1) {
-            latest = domain;
-        }
-    }
-    present.sort_unstable();
-    let mut seen: Vec<usize> = Vec::new();
-    for domain in present {
-        let clock = clocks.of(domain);
-        if !seen.contains(&clock) {
-            seen.push(clock);
-        }
-    }
-    if seen.len() < 2 {
+    let mut found: Vec<usize> = present.iter().map(|&domain| clocks.of(domain)).collect();
+    found.sort_unstable();
+    found.dedup();
+    if found.len() < 2 {
         return Vec::new();
     }
-    seen.iter().map(|&domain| recordings.all[domains[domain].recordings[0]].label.clone()).collect()
+    found.iter().map(|&domain| recordings.all[domains[domain].recordings[0]].label.clone()).collect()
 }
 
-/// By clock domain: first start and last end of what ranks did.
-fn extents(trace: &Trace, recordings: &Recordings) -> Vec<Option<(i64, i64)>> {
-    let mut extents: Vec<Option<(i64, i64)>> = vec![None; recordings.domains.len()];
-    let tables = [
-        (&trace.kernels.process, &trace.kernels.start, &trace.kernels.end),
-        (&trace.memory_copies.process, &trace.memory_copies.start, &trace.memory_copies.end),
-        (&trace.regions.process, &trace.regions.start, &trace.regions.end),
-    ];
-    for (process, start, end) in tables {
-        for row in 0..start.len() {
-            if !recordings.counts(process[row]) {
-                continue;
-            }
-            let Some(domain) = domain_of(recordings, process[row]) else { continue };
-            let (first, last) = extents[domain].get_or_insert((start[row], end[row]));
-            *first = (*first).min(start[row]);
-            *last = (*last).max(end[row]);
+/// Clock domains in which ranks did something, rising.
+fn with_work(trace: &Trace, recordings: &Recordings) -> Vec<usize> {
+    let mut present = vec![false; recordings.domains.len()];
+    let processes = [&trace.kernels.process, &trace.memory_copies.process, &trace.regions.process];
+    for &process in processes.into_iter().flatten().filter(|&&process| recordings.counts(process)) {
+        if let Some(domain) = domain_of(recordings, process) {
+            present[domain] = true;
         }
     }
-    extents
+    (0..present.len()).filter(|&domain| present[domain]).collect()
 }
 
 fn domain_of(recordings: &Recordings, process: ProcessId) -> Option<usize> {
@@ -157,9 +135,13 @@ impl Joined {
         domain
     }
 
-    fn join(&mut self, one: usize, other: usize) {
-        let (one, other) = (self.of(one), self.of(other));
-        self.0[one.max(other)] = one.min(other);
+    /// Makes these one clock.
+    fn join(&mut self, mut domains: impl Iterator<Item = usize>) {
+        let Some(first) = domains.next() else { return };
+        for other in domains {
+            let (one, other) = (self.of(first), self.of(other));
+            self.0[one.max(other)] = one.min(other);
+        }
     }
 }
 
@@ -196,10 +178,10 @@ mod tests {
     }
 
     #[test]
-    fn times_of_day_and_overlapping_times_of_unknown_hosts_are_one_clock() {
+    fn times_of_day_and_times_of_unknown_hosts_are_one_clock() {
         assert_eq!(clocks(&[("torch", "node0", 0), ("torch", "node1", 5_000)], &[]), 0);
-        assert_eq!(clocks(&[("rocpd", "", 0), ("rocpd", "", 50)], &[]), 0);
-        assert_eq!(clocks(&[("rocpd", "", 0), ("rocpd", "", 5_000)], &[]), 2);
+        assert_eq!(clocks(&[("rocpd", "", 0), ("rocpd", "", 5_000)], &[]), 0);
+        assert_eq!(clocks(&[("rocpd", "", 0), ("rocpd", "node0", 5_000)], &[]), 0);
         assert_eq!(clocks(&[("torch", "node0", 5_000), ("rocpd", "node0", 0)], &[]), 2);
     }
 }
