@@ -15,7 +15,7 @@ pub mod filters;
 pub mod fuse;
 mod gpu;
 pub mod idle;
-mod info;
+pub mod info;
 pub mod occupancy;
 pub mod overlap;
 pub mod panels;
