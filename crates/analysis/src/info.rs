@@ -1,56 +1,123 @@
 //! `info`: what is in the input.
 
 use report::{Column, Report, Table, Unit, Value};
-use trace::{AgentKind, Trace};
+use trace::{AgentKind, Ns, Trace};
 
 use crate::base;
 
-/// Sources, table contents, devices and metadata.
+/// What an input holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TraceContents {
+    /// Files and folders, in the order given.
+    pub sources: Vec<SourceContents>,
+    /// What was recorded, by kind.
+    pub kinds: Vec<RecordedRows>,
+    /// GPUs, and other devices that kernels ran on.
+    pub gpus: Vec<RecordedDevice>,
+    /// Facts that the inputs tell about themselves: place of the source, name, value.
+    pub metadata: Vec<(Option<usize>, String, String)>,
+}
+
+/// One input.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SourceContents {
+    /// Its path.
+    pub path: String,
+    /// Its format.
+    pub format: String,
+    /// Its size.
+    pub bytes: u64,
+    /// Rank in the job.
+    pub rank: Option<u32>,
+    /// What else it is than the recording of a rank; empty where it is one.
+    pub role: String,
+    /// Processes.
+    pub processes: usize,
+    /// Their hosts.
+    pub hosts: Vec<String>,
+}
+
+/// Rows of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedRows {
+    /// Such as `kernels`.
+    pub kind: &'static str,
+    /// How many.
+    pub rows: usize,
+    /// First start and last end, or why there is none.
+    pub times: Result<(Ns, Ns), &'static str>,
+}
+
+/// A device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedDevice {
+    /// Its host.
+    pub host: String,
+    /// Its number on the host.
+    pub index: Option<i64>,
+    /// Architecture.
+    pub name: String,
+    /// Product.
+    pub product: String,
+    /// Compute units.
+    pub compute_units: Option<i64>,
+    /// Memory.
+    pub memory_bytes: Option<i64>,
+    /// Dispatches that ran on it.
+    pub kernels: usize,
+}
+
+/// [`compute`] and [`present`] in one.
 pub fn info(trace: &Trace) -> Report {
+    present(trace, &compute(trace))
+}
+
+/// What a trace holds.
+pub fn compute(trace: &Trace) -> TraceContents {
+    let text = |id| trace.strings.get(id).to_string();
+    let metadata = trace.metadata.iter();
+    TraceContents {
+        sources: sources(trace),
+        kinds: kinds(trace),
+        gpus: gpus(trace),
+        metadata: metadata.map(|fact| (fact.source.get(), text(fact.key), text(fact.value))).collect(),
+    }
+}
+
+/// All of it as a report.
+pub fn present(trace: &Trace, contents: &TraceContents) -> Report {
     let mut report = base::report("info", trace);
-    let tables = [sources(trace), contents(trace), agents(trace), metadata(trace)];
+    let tables = [
+        sources_table(&contents.sources),
+        kinds_table(&contents.kinds),
+        contents.gpus_table(),
+        metadata_table(&contents.metadata),
+    ];
     report.tables = tables.into_iter().filter(|table| !table.rows.is_empty()).collect();
     report
 }
 
-fn sources(trace: &Trace) -> Table {
-    let columns = vec![
-        Column::text("path"),
-        Column::text("format"),
-        Column::int("bytes", Unit::Bytes).key(),
-        Column::int("rank", Unit::None).key(),
-        Column::text("role"),
-        Column::int("processes", Unit::None),
-        Column::text("hosts"),
-    ];
-    let mut table = Table::new("sources", "Inputs", columns);
-    for (i, source) in trace.sources.iter().enumerate() {
+fn sources(trace: &Trace) -> Vec<SourceContents> {
+    let source = |(i, source): (usize, &trace::Source)| {
         let processes: Vec<_> = trace.processes.iter().filter(|p| p.source.get() == Some(i)).collect();
         let mut hosts: Vec<&str> = processes.iter().map(|p| trace.strings.get(p.hostname)).collect();
         hosts.sort_unstable();
         hosts.dedup();
-        table.push(vec![
-            Value::from(source.path.as_str()),
-            Value::from(source.format.as_str()),
-            Value::Int(source.bytes as i64),
-            Value::int_or(source.rank.map(i64::from), "neither name, metadata nor environment tells a rank"),
-            Value::from(source.role.as_deref().unwrap_or("")),
-            Value::from(processes.len()),
-            Value::from(hosts.join(" ").as_str()),
-        ]);
-    }
-    table
+        SourceContents {
+            path: source.path.clone(),
+            format: source.format.clone(),
+            bytes: source.bytes,
+            rank: source.rank,
+            role: source.role.clone().unwrap_or_default(),
+            processes: processes.len(),
+            hosts: hosts.into_iter().map(String::from).collect(),
+        }
+    };
+    trace.sources.iter().enumerate().map(source).collect()
 }
 
-fn contents(trace: &Trace) -> Table {
-    let columns = vec![
-        Column::text("table"),
-        Column::int("rows", Unit::None).key(),
-        Column::int("first_ns", Unit::Exact).key(),
-        Column::int("last_ns", Unit::Exact).key(),
-    ];
-    let mut table = Table::new("contents", "Contents", columns);
-    let timed: [(&str, &[i64], &[i64]); 6] = [
+fn kinds(trace: &Trace) -> Vec<RecordedRows> {
+    let timed: [(&str, &[Ns], &[Ns]); 6] = [
         ("kernels", &trace.kernels.start, &trace.kernels.end),
         ("memory_copies", &trace.memory_copies.start, &trace.memory_copies.end),
         ("memory_allocations", &trace.memory_allocations.start, &trace.memory_allocations.end),
@@ -58,14 +125,6 @@ fn contents(trace: &Trace) -> Table {
         ("samples", &trace.samples.start, &trace.samples.end),
         ("syncs", &trace.syncs.start, &trace.syncs.end),
     ];
-    for (name, start, end) in timed {
-        table.push(vec![
-            Value::from(name),
-            Value::from(start.len()),
-            Value::int_or(start.first().copied(), "no rows"),
-            Value::int_or(end.iter().copied().max(), "no rows"),
-        ]);
-    }
     let frames: u64 = trace.sources.iter().map(|source| source.frames_skipped).sum();
     let untimed = [
         ("python_frames", frames as usize),
@@ -79,57 +138,120 @@ fn contents(trace: &Trace) -> Table {
         ("queues", trace.queues.len()),
         ("kernel_symbols", trace.symbols.len()),
     ];
-    for (name, rows) in untimed.into_iter().filter(|(_, rows)| *rows > 0) {
-        let why =
-            if name == "python_frames" { "counted, not read" } else { "rows have no time of their own" };
-        table.push(vec![Value::from(name), Value::from(rows), Value::absent(why), Value::absent(why)]);
-    }
-    table
+    let timed = timed.into_iter().map(|(kind, start, end)| {
+        let times = start.first().copied().zip(end.iter().copied().max()).ok_or("no rows");
+        RecordedRows { kind, rows: start.len(), times }
+    });
+    let untimed = untimed.into_iter().filter(|(_, rows)| *rows > 0).map(|(kind, rows)| {
+        let counted = kind == "python_frames";
+        let why = if counted { "counted, not read" } else { "rows have no time of their own" };
+        RecordedRows { kind, rows, times: Err(why) }
+    });
+    timed.chain(untimed).collect()
 }
 
-fn agents(trace: &Trace) -> Table {
-    let columns = vec![
-        Column::text("host"),
-        Column::int("index", Unit::None).key(),
-        Column::text("name"),
-        Column::text("product"),
-        Column::int("compute_units", Unit::None),
-        Column::int("memory_bytes", Unit::Bytes),
-        Column::int("kernels", Unit::None).key(),
-    ];
-    let mut table = Table::new("gpus", "GPUs", columns);
+fn gpus(trace: &Trace) -> Vec<RecordedDevice> {
     let mut kernels = vec![0usize; trace.agents.len()];
-    for agent in &trace.kernels.agent {
-        if let Some(agent) = agent.get() {
-            kernels[agent] += 1;
-        }
+    for agent in trace.kernels.agent.iter().filter_map(|agent| agent.get()) {
+        kernels[agent] += 1;
     }
-    for (agent, kernels) in trace.agents.iter().zip(kernels) {
-        if agent.kind != AgentKind::Gpu && kernels == 0 {
-            continue;
-        }
-        let host = agent.process.get().map_or("", |p| trace.strings.get(trace.processes[p].hostname));
+    let devices = trace.agents.iter().zip(kernels);
+    let devices = devices.filter(|(agent, kernels)| agent.kind == AgentKind::Gpu || *kernels > 0);
+    let device = |(agent, kernels): (&trace::Agent, usize)| RecordedDevice {
+        host: agent
+            .process
+            .get()
+            .map_or("", |process| trace.strings.get(trace.processes[process].hostname))
+            .to_string(),
+        index: agent.absolute_index.get(),
+        name: trace.strings.get(agent.name).to_string(),
+        product: trace.strings.get(agent.product).to_string(),
+        compute_units: agent.compute_units.get(),
+        memory_bytes: agent.memory_bytes.get(),
+        kernels,
+    };
+    devices.map(device).collect()
+}
+
+fn sources_table(sources: &[SourceContents]) -> Table {
+    let columns = vec![
+        Column::text("path"),
+        Column::text("format"),
+        Column::int("bytes", Unit::Bytes).key(),
+        Column::int("rank", Unit::None).key(),
+        Column::text("role"),
+        Column::int("processes", Unit::None),
+        Column::text("hosts"),
+    ];
+    let mut table = Table::new("sources", "Inputs", columns);
+    for source in sources {
         table.push(vec![
-            Value::from(host),
-            Value::int_or(agent.absolute_index.get(), "not recorded"),
-            Value::from(trace.strings.get(agent.name)),
-            Value::from(trace.strings.get(agent.product)),
-            Value::int_or(agent.compute_units.get(), "not recorded"),
-            Value::int_or(agent.memory_bytes.get(), "not recorded"),
-            Value::from(kernels),
+            Value::from(source.path.as_str()),
+            Value::from(source.format.as_str()),
+            Value::Int(source.bytes as i64),
+            Value::int_or(source.rank.map(i64::from), "neither name, metadata nor environment tells a rank"),
+            Value::from(source.role.as_str()),
+            Value::from(source.processes),
+            Value::from(source.hosts.join(" ").as_str()),
         ]);
     }
     table
 }
 
-fn metadata(trace: &Trace) -> Table {
+fn kinds_table(kinds: &[RecordedRows]) -> Table {
+    let columns = vec![
+        Column::text("table"),
+        Column::int("rows", Unit::None).key(),
+        Column::int("first_ns", Unit::Exact).key(),
+        Column::int("last_ns", Unit::Exact).key(),
+    ];
+    let mut table = Table::new("contents", "Contents", columns);
+    for RecordedRows { kind, rows, times } in kinds {
+        let (first, last) = match times {
+            Ok((first, last)) => (Value::Int(*first), Value::Int(*last)),
+            Err(why) => (Value::absent(why), Value::absent(why)),
+        };
+        table.push(vec![Value::from(*kind), Value::from(*rows), first, last]);
+    }
+    table
+}
+
+impl TraceContents {
+    /// `gpus`.
+    pub fn gpus_table(&self) -> Table {
+        let columns = vec![
+            Column::text("host"),
+            Column::int("index", Unit::None).key(),
+            Column::text("name"),
+            Column::text("product"),
+            Column::int("compute_units", Unit::None),
+            Column::int("memory_bytes", Unit::Bytes),
+            Column::int("kernels", Unit::None).key(),
+        ];
+        let mut table = Table::new("gpus", "GPUs", columns);
+        for gpu in &self.gpus {
+            table.push(vec![
+                Value::from(gpu.host.as_str()),
+                Value::int_or(gpu.index, "not recorded"),
+                Value::from(gpu.name.as_str()),
+                Value::from(gpu.product.as_str()),
+                Value::int_or(gpu.compute_units, "not recorded"),
+                Value::int_or(gpu.memory_bytes, "not recorded"),
+                Value::from(gpu.kernels),
+            ]);
+        }
+        table
+    }
+}
+
+fn metadata_table(metadata: &[(Option<usize>, String, String)]) -> Table {
     let columns = vec![Column::int("source", Unit::None).key(), Column::text("key"), Column::text("value")];
     let mut table = Table::new("metadata", "Metadata", columns);
-    for fact in &trace.metadata {
+    for (source, key, value) in metadata {
         table.push(vec![
-            Value::int_or(fact.source.get().map(|s| s as i64), "no source"),
-            Value::from(trace.strings.get(fact.key)),
-            Value::from(trace.strings.get(fact.value)),
+            Value::int_or(source.map(|source| source as i64), "no source"),
+            Value::from(key.as_str()),
+            Value::from(value.as_str()),
         ]);
     }
     table

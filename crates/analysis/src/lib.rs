@@ -15,8 +15,8 @@ pub mod filters;
 pub mod fuse;
 mod gpu;
 pub mod idle;
-mod info;
-mod occupancy;
+pub mod info;
+pub mod occupancy;
 pub mod overlap;
 pub mod panels;
 pub mod profile;
@@ -37,12 +37,10 @@ pub use critical_path::{
 pub use filters::FilterError;
 pub use fuse::{Fuse, FuseInstance, FuseOpportunity, FusionCatalogue, fuse, fuse_with};
 pub use info::info;
-pub use occupancy::{
-    OccupancyOptions, occupancy, occupancy_counters, occupancy_needs, occupancy_of_code, occupancy_of_numbers,
-};
+pub use occupancy::{OccupancyOptions, occupancy, occupancy_counters, occupancy_needs, occupancy_of_numbers};
 pub use overlap::{Overlap, OverlapOpportunity, overlap, overlap_needs, overlap_report};
 pub use roofline::{
     PeakSource, RooflineOptions, counted_sources, roofline, roofline_counter_report, roofline_counters,
-    roofline_needs, roofline_with_mapping,
+    roofline_needs,
 };
 pub use summary::{SummaryOptions, summary};

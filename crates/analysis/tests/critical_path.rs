@@ -223,7 +223,7 @@ fn a_blocking_copy_holds_the_host() {
     maker.kernel(process, 1, "k", 105 * US, 115 * US, call);
     let found = path_of(&maker.finish(), &["copy=0"]);
     let expected = [
-        "launch hipMemcpy 8",
+        "sync hipMemcpy 8",
         "copy MEMORY_COPY_HOST_TO_DEVICE 90",
         "sync hipMemcpy 2",
         "host outside recorded regions 1",

@@ -142,6 +142,7 @@ fn failed(error: CriticalPathError) -> Failure {
         CriticalPathError::WhatIf(Pattern { .. }) => {
             failure.with_help("a `\\` before a character takes it as it is: `gemm\\(`")
         }
+        CriticalPathError::SeveralClocks { .. } => failure.with_help(Remedy::OneHost),
         CriticalPathError::Empty => failure.with_help(Remedy::SeeContents),
     }
 }

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use analysis::compare::comparability::{FILES, Facts, comparability};
 use analysis::compare::{
-    CompareOptions, Comparison, Gate, GateError, GateOptions, GateOutcome, GateStatus, MeasuredRun, repeats,
+    CompareOptions, Gate, GateError, GateOptions, GateOutcome, GateStatus, MeasuredRun, compute, present,
+    repeats,
 };
 use analysis::filters::Filters;
 use model::classify::Classifier;
@@ -115,7 +116,7 @@ pub fn compare(request: &CompareRequest, observer: &dyn Observer) -> Result<Answ
     let measure = |runs: &[Found]| -> Result<Vec<MeasuredRun>, Failure> {
         runs.iter().map(|run| request.measure(run, &classifier, observer)).collect()
     };
-    let mut comparison = Comparison::of(measure(&before)?, measure(&after)?, &request.options());
+    let mut comparison = compute(measure(&before)?, measure(&after)?, &request.options());
     let differences = comparison.ground.differences();
     if !differences.is_empty() && !request.anyway {
         let list = differences.join(", ");
@@ -124,9 +125,13 @@ pub fn compare(request: &CompareRequest, observer: &dyn Observer) -> Result<Answ
         ))
         .with_help(Remedy::CompareAnyway));
     }
+    let options =
+        GateOptions { on_point: request.gate_on_change, assume_comparable: request.assume_comparable };
+    comparison.judge(&gates, &options);
+    let mut report = present(&comparison);
     let mut warn = |id: &str, message: String| {
         let (status, value) = (HealthStatus::Warn, None);
-        comparison.report.health.push(HealthCheck { id: id.into(), status, value, message });
+        report.health.push(HealthCheck { id: id.into(), status, value, message });
     };
     if !comparable.differences.is_empty() {
         warn("comparability", format!("made differently: {}", comparable.differences.join(", ")));
@@ -138,15 +143,12 @@ pub fn compare(request: &CompareRequest, observer: &dyn Observer) -> Result<Answ
         let list = comparable.unknown.join(", ");
         warn("comparability", format!("no {} beside the runs tells {list}", FILES.join(" or ")));
     }
-    let options =
-        GateOptions { on_point: request.gate_on_change, assume_comparable: request.assume_comparable };
-    let outcomes = comparison.check(&gates, &options);
-    for outcome in &outcomes {
+    for outcome in &comparison.gates {
         if let GateStatus::CannotJudge(why) = &outcome.status {
-            comparison.report.notes.push(Note::new(outcome.to_string(), why.remedy()));
+            report.notes.push(Note::new(outcome.to_string(), why.remedy()));
         }
     }
-    Ok(Answer { report: comparison.report, failure: gate_failure(&outcomes) })
+    Ok(Answer { report, failure: gate_failure(&comparison.gates) })
 }
 
 /// What did not pass, and what would make it judgeable.

@@ -117,8 +117,8 @@ impl OccupancyRequest {
             dynamic_lds: self.lds.unwrap_or(0),
             ..OccupancyOptions::default()
         };
-        let report = analysis::occupancy_of_code(&files, &options, &wanted);
-        if report.table("kernels").is_none_or(|table| table.rows.is_empty()) {
+        let found = analysis::occupancy::compute_of_code(&files, &options, &wanted);
+        if found.kernels.is_empty() {
             let mut targets: Vec<&str> = files
                 .iter()
                 .flat_map(|(_, contents)| &contents.kernels)
@@ -132,7 +132,7 @@ impl OccupancyRequest {
                 false => failure.with_help(format!("they hold kernels for {}", targets.join(", "))),
             });
         }
-        Ok(report)
+        Ok(analysis::occupancy::present_code(&files, &found))
     }
 }
 

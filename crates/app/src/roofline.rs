@@ -91,16 +91,17 @@ pub fn roofline(request: &RooflineRequest, observer: &dyn Observer) -> Result<Re
         return Err(Failure::input("there are no kernels in this part of the trace"));
     }
     let mapping = read_mapping(request.mapping.as_ref(), &analysis::roofline_needs(), observer)?;
-    let report = match &mapping {
-        Some(mapping) => analysis::roofline_with_mapping(&trace, mapping, &options)
+    let found = match &mapping {
+        Some(mapping) => analysis::roofline::compute_with_mapping(&trace, mapping, &options)
             .map_err(|error| Failure::input(error.to_string()))?,
-        None => analysis::roofline(&trace, &options),
+        None => analysis::roofline::compute(&trace, &options),
     };
     let counted = !trace.counters.is_empty() || !trace.counter_columns.is_empty();
-    if !counted && report.table("ops").is_none() {
+    if !counted && found.ops.is_empty() {
         return Err(Failure::input("there are neither counters nor ops with shapes in the input")
             .with_help(Remedy::RooflineCounters));
     }
+    let report = analysis::roofline::present(&trace, &found);
     if let Some(path) = &request.out {
         draw(&report, path)?;
     }

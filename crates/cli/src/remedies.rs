@@ -50,6 +50,9 @@ pub fn words(remedy: &Remedy) -> String {
             "give a share (`30%`) or a time from the start (`1.2s`), which count per clock, or choose with `--rank` or \
              `--pid`"
         }
+        Remedy::OneHost => {
+            "look at one host at a time: choose with `--rank` or `--pid`, or name its files only"
+        }
         Remedy::Overlapping => "`--overlapping` also keeps what only touches the window",
         Remedy::AllSegments => "`--all-segments` gives each its own",
         Remedy::WhatIf => "write it like `--what-if 'gemm=0.5'`: half the time for all GEMMs",

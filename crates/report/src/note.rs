@@ -44,6 +44,8 @@ pub enum Remedy {
     OneMarker,
     /// Give a share or a time from the start, or look at recordings of one clock.
     OneClock,
+    /// Look at one host at a time.
+    OneHost,
     /// Keep what only touches the window.
     Overlapping,
     /// Give every segment of the path its row.

@@ -15,10 +15,12 @@ const JUMP: u8 = 7;
 
 /// Cycles of one line.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct LineCycles {
+pub struct LineCycles {
+    /// How often it was issued.
     pub hits: i64,
     /// Own cycles: issue, stall and the idle time before.
     pub own: i64,
+    /// Cycles that it stalled.
     pub stall: i64,
     /// Cycles that waves lost because of this line, wherever they lost them.
     pub charged: f64,
@@ -26,13 +28,14 @@ pub(super) struct LineCycles {
     pub latencies: Vec<i64>,
 }
 
-/// The whole of a thread trace.
+/// Where all cycles of a thread trace went.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Charged {
+pub struct ChargedCycles {
     /// By place in the code.
     pub lines: Vec<LineCycles>,
     /// Cycles by cause.
     pub causes: BTreeMap<&'static str, f64>,
+    /// Cycles of all waves.
     pub total: i64,
     /// Cycles of waves by state: empty, idle, executing, waiting, stalled.
     pub states: [i64; 5],
@@ -40,7 +43,8 @@ pub(super) struct Charged {
     pub from_waves: bool,
 }
 
-impl Charged {
+impl ChargedCycles {
+    /// Charges every cycle of a trace.
     pub fn of(trace: &ThreadTrace) -> Self {
         let mut charged = Self { lines: vec![LineCycles::default(); trace.code.len()], ..Self::default() };
         if trace.waves.iter().any(|wave| !wave.instructions.is_empty()) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 use trace::ThreadTrace;
 
-use super::charge::Charged;
+use super::charge::ChargedCycles;
 use super::classes::class_of;
 use crate::bottleneck::Figures;
 
@@ -28,7 +28,7 @@ const IDLE: [&str; 2] = ["dependency or arbitration", "instruction fetch"];
 pub fn thread_trace_features(traces: &[ThreadTrace]) -> Vec<(String, Figures)> {
     let mut found = Vec::new();
     for trace in traces {
-        let charged = Charged::of(trace);
+        let charged = ChargedCycles::of(trace);
         let figures: Figures = FEATURES
             .into_iter()
             .filter_map(|(name, causes)| Some((name.to_string(), charged.share_pct(causes)?)))
@@ -40,7 +40,7 @@ pub fn thread_trace_features(traces: &[ThreadTrace]) -> Vec<(String, Figures)> {
 
 /// A thread trace as fields of a result; fractions are of the cycles of its waves, null where none was traced.
 pub fn thread_trace_result(trace: &ThreadTrace) -> Json {
-    let charged = Charged::of(trace);
+    let charged = ChargedCycles::of(trace);
     let fraction = |part: f64| (charged.total > 0).then(|| part / charged.total as f64);
     let mut mix: BTreeMap<&str, i64> = BTreeMap::new();
     let (mut hits, mut stall) = (0, 0);

@@ -12,42 +12,83 @@ mod tables;
 use report::{InputFact, Report};
 use trace::ThreadTrace;
 
-use self::charge::Charged;
 use crate::base;
 
+pub use charge::{ChargedCycles, LineCycles};
 pub use features::{thread_trace_features, thread_trace_result};
-pub use pc_samples::{pc_sample_needs, pc_samples_report};
+pub use occupancy::EngineWaves;
+pub use pc_samples::{
+    PcSamples, SampledInstruction, SampledShare, compute_pc_samples, pc_sample_needs, pc_samples_report,
+    present_pc_samples,
+};
+
+/// A thread trace and where the cycles of its waves went.
+#[derive(Clone, Debug)]
+pub struct TracedKernel<'t> {
+    /// The trace.
+    pub trace: &'t ThreadTrace,
+    /// Its kernel, or what it is called instead.
+    pub kernel: String,
+    /// Where the cycles went.
+    pub cycles: ChargedCycles,
+    /// Waves on each shader engine.
+    pub engines: Vec<EngineWaves>,
+}
 
 /// Where the cycles went in each of several thread traces.
-pub fn thread_trace_report(traces: &[ThreadTrace]) -> Report {
+pub fn compute(traces: &[ThreadTrace]) -> Vec<TracedKernel<'_>> {
+    let traced = traces.iter().map(|trace| TracedKernel {
+        trace,
+        kernel: kernel_of(trace),
+        cycles: ChargedCycles::of(trace),
+        engines: occupancy::engines(&trace.occupancy),
+    });
+    traced.collect()
+}
+
+/// All of it as a report.
+pub fn present(traces: &[TracedKernel]) -> Report {
     let mut report = Report { command: "att".into(), ..Report::default() };
-    for trace in traces {
+    for TracedKernel { trace, .. } in traces {
         let (path, format) = (trace.path.clone(), "thread trace".to_string());
         report.inputs.push(InputFact { path, format, ..InputFact::default() });
         report.health.extend(base::health(&trace.health));
     }
-    let charged: Vec<Charged> = traces.iter().map(Charged::of).collect();
     report.tables = vec![
-        tables::stalls(traces, &charged),
-        tables::instructions(traces, &charged),
-        tables::sources(traces, &charged),
-        tables::mix(traces, &charged),
-        tables::loads(traces, &charged),
-        tables::states(traces, &charged),
+        tables::stalls(traces),
+        tables::instructions(traces),
+        tables::sources(traces),
+        tables::mix(traces),
+        tables::loads(traces),
+        tables::states(traces),
         occupancy::table(traces),
         occupancy::timeline(traces),
     ];
     report.tables.retain(|table| !table.rows.is_empty());
     report.notes.push("cycles are shader clocks of the traced waves; tracing slows a kernel down, so take no times from them".into());
     // A trace that no wave reached has no sums either.
-    let only_sums = |(trace, charged): (&ThreadTrace, &Charged)| {
-        !charged.from_waves && trace.code.iter().any(|line| line.hits > 0)
+    let only_sums = |traced: &TracedKernel| {
+        !traced.cycles.from_waves && traced.trace.code.iter().any(|line| line.hits > 0)
     };
-    if traces.iter().zip(&charged).any(only_sums) {
+    if traces.iter().any(only_sums) {
         report.notes.push(
             "only sums over waves are there: waits are told by unit, not charged to the load they wait for"
                 .into(),
         );
     }
     report
+}
+
+/// [`compute`] and [`present`] in one.
+pub fn thread_trace_report(traces: &[ThreadTrace]) -> Report {
+    present(&compute(traces))
+}
+
+/// The kernel of a trace, or what it is called instead.
+fn kernel_of(trace: &ThreadTrace) -> String {
+    match (trace.kernels.first(), trace.dispatch) {
+        (Some(name), _) => name.clone(),
+        (None, Some(dispatch)) => format!("dispatch {dispatch}"),
+        (None, None) => trace.path.clone(),
+    }
 }

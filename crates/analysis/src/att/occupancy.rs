@@ -3,23 +3,29 @@
 use std::collections::BTreeMap;
 
 use report::{Column, Table, Unit, Value};
-use trace::{SlotChange, ThreadTrace};
+use trace::SlotChange;
 
-use super::tables::kernel;
+use super::TracedKernel;
 
 /// Steps of the timeline.
 const STEPS: i64 = 50;
 
-/// Occupancy of one shader engine.
+/// Waves at a time on one shader engine.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Engine {
+pub struct EngineWaves {
+    /// Its number.
     pub engine: i64,
+    /// First cycle.
     pub begin: i64,
+    /// Last cycle.
     pub end: i64,
+    /// Mean over the cycles.
     pub mean_waves: f64,
+    /// Most at a time.
     pub peak_waves: i64,
-    /// Cycles until it first holds nine tenths of its peak, and after it last does.
+    /// Cycles until it first holds nine tenths of its peak.
     pub ramp_up: i64,
+    /// Cycles after it last does.
     pub tail: i64,
     /// Wave cycles of the busiest compute unit over the mean.
     pub imbalance: f64,
@@ -28,20 +34,25 @@ pub(super) struct Engine {
 }
 
 /// The engines of a trace.
-pub(super) fn engines(changes: &[SlotChange]) -> Vec<Engine> {
+pub(super) fn engines(changes: &[SlotChange]) -> Vec<EngineWaves> {
     let mut by_engine: BTreeMap<i64, Vec<&SlotChange>> = BTreeMap::new();
     changes.iter().for_each(|change| by_engine.entry(change.engine).or_default().push(change));
     by_engine.into_iter().filter_map(|(number, changes)| engine(number, &changes)).collect()
 }
 
-fn engine(number: i64, changes: &[&SlotChange]) -> Option<Engine> {
+fn engine(number: i64, changes: &[&SlotChange]) -> Option<EngineWaves> {
     let (begin, end) = (changes.first()?.time, changes.last()?.time);
     let length = end - begin;
     if length <= 0 {
         return None;
     }
-    let mut found =
-        Engine { engine: number, begin, end, steps: vec![0.0; STEPS as usize], ..Engine::default() };
+    let mut found = EngineWaves {
+        engine: number,
+        begin,
+        end,
+        steps: vec![0.0; STEPS as usize],
+        ..EngineWaves::default()
+    };
     let mut cu_cycles: BTreeMap<i64, i64> = BTreeMap::new();
     let mut cu_waves: BTreeMap<i64, i64> = BTreeMap::new();
     let (mut waves, mut cycles, mut at) = (0i64, 0i64, begin);
@@ -83,7 +94,7 @@ fn engine(number: i64, changes: &[&SlotChange]) -> Option<Engine> {
     Some(found)
 }
 
-pub(super) fn table(traces: &[ThreadTrace]) -> Table {
+pub(super) fn table(traces: &[TracedKernel]) -> Table {
     let columns = vec![
         Column::text("kernel"),
         Column::int("shader_engine", Unit::Exact).key(),
@@ -96,11 +107,11 @@ pub(super) fn table(traces: &[ThreadTrace]) -> Table {
     ];
     let mut table = Table::new("occupancy", "Waves on each shader engine", columns);
     for trace in traces {
-        for engine in engines(&trace.occupancy) {
+        for engine in &trace.engines {
             let length = engine.end - engine.begin;
             let share = |cycles: i64| Value::Float(100.0 * cycles as f64 / length as f64);
             table.push(vec![
-                kernel(trace),
+                Value::from(trace.kernel.as_str()),
                 Value::Int(engine.engine),
                 Value::Float(engine.mean_waves),
                 Value::Int(engine.peak_waves),
@@ -114,7 +125,7 @@ pub(super) fn table(traces: &[ThreadTrace]) -> Table {
     table
 }
 
-pub(super) fn timeline(traces: &[ThreadTrace]) -> Table {
+pub(super) fn timeline(traces: &[TracedKernel]) -> Table {
     let columns = vec![
         Column::text("kernel").detail(),
         Column::int("shader_engine", Unit::Exact).key(),
@@ -123,11 +134,11 @@ pub(super) fn timeline(traces: &[ThreadTrace]) -> Table {
     ];
     let mut table = Table::new("occupancy_timeline", "Waves over time", columns);
     for trace in traces {
-        for engine in engines(&trace.occupancy) {
+        for engine in &trace.engines {
             for (step, waves) in engine.steps.iter().enumerate() {
                 let cycle = step as i64 * (engine.end - engine.begin) / STEPS;
                 table.push(vec![
-                    kernel(trace),
+                    Value::from(trace.kernel.as_str()),
                     Value::Int(engine.engine),
                     Value::Int(cycle),
                     Value::Float(*waves),

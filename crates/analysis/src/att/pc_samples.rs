@@ -24,8 +24,52 @@ pub fn pc_sample_needs() -> Needs {
     Needs { kernels: true, samples: true, args: ArgNeeds::Keys(args), ..Needs::nothing() }
 }
 
-/// Where the samples of a trace read with [`pc_sample_needs`] were; none when it has none.
+/// Where the PC samples of a run were.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PcSamples {
+    /// All samples.
+    pub samples: usize,
+    /// Those without an instruction.
+    pub without_instruction: usize,
+    /// Why waves did not issue, most samples first; empty where the sampling does not tell.
+    pub stalls: Vec<SampledShare>,
+    /// Instructions, most samples first.
+    pub instructions: Vec<SampledInstruction>,
+    /// Source lines, most samples first.
+    pub sources: Vec<SampledShare>,
+    /// Classes of instructions, most samples first.
+    pub classes: Vec<SampledShare>,
+}
+
+/// Samples of a kernel that have something in common.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SampledShare {
+    /// The kernel.
+    pub kernel: String,
+    /// What they have in common.
+    pub what: String,
+    /// How many.
+    pub samples: usize,
+    /// That, of the samples of the kernel.
+    pub share_pct: f64,
+}
+
+/// Samples at one instruction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SampledInstruction {
+    /// How many; `what` is the instruction.
+    pub share: SampledShare,
+    /// Its source line, where the samples have it.
+    pub source: Option<String>,
+}
+
+/// [`compute_pc_samples`] and [`present_pc_samples`] in one.
 pub fn pc_samples_report(trace: &Trace) -> Option<Report> {
+    Some(present_pc_samples(trace, &compute_pc_samples(trace)?))
+}
+
+/// Where the samples of a trace read with [`pc_sample_needs`] were; none when it has none.
+pub fn compute_pc_samples(trace: &Trace) -> Option<PcSamples> {
     let kind = trace.strings.find("pc_sampling")?;
     let rows: Vec<usize> = (0..trace.samples.len()).filter(|&row| trace.samples.kind[row] == kind).collect();
     if rows.is_empty() {
@@ -79,59 +123,86 @@ pub fn pc_samples_report(trace: &Trace) -> Option<Report> {
             *reasons.entry((kernel, cause)).or_default() += 1;
         }
     }
-    let share = |count: usize, kernel: &str| Value::Float(100.0 * count as f64 / total[kernel] as f64);
-    let columns = |what: &str, more: &[Column]| {
-        let mut columns = vec![Column::text("kernel").normal(), Column::text(what)];
-        columns.extend_from_slice(more);
-        columns.push(Column::int("samples", Unit::None).key());
-        columns.push(Column::int("share_pct", Unit::Pct).key());
-        columns
+    let share = |kernel: &str, what: &str, samples: usize| SampledShare {
+        kernel: kernel.to_string(),
+        what: what.to_string(),
+        samples,
+        share_pct: 100.0 * samples as f64 / total[kernel] as f64,
     };
-    let mut instructions = Table::new(
-        "instructions",
-        "Instructions by samples",
-        columns("instruction", &[Column::text("source").normal()]),
-    );
-    for ((kernel, instruction, source), &count) in &hot {
-        let source = match *source {
-            "" => Value::absent("the sample has no source line"),
-            source => Value::from(source),
-        };
-        instructions.push(vec![
-            (*kernel).into(),
-            (*instruction).into(),
-            source,
-            count.into(),
-            share(count, kernel),
-        ]);
+    let mut found = PcSamples {
+        samples: rows.len(),
+        without_instruction: unknown,
+        stalls: reasons.iter().map(|((kernel, reason), &count)| share(kernel, reason, count)).collect(),
+        instructions: hot
+            .iter()
+            .map(|((kernel, instruction, source), &count)| SampledInstruction {
+                share: share(kernel, instruction, count),
+                source: (!source.is_empty()).then(|| source.to_string()),
+            })
+            .collect(),
+        sources: sources.iter().map(|((kernel, source), &count)| share(kernel, source, count)).collect(),
+        classes: mix.iter().map(|((kernel, class), &count)| share(kernel, class, count)).collect(),
+    };
+    for shares in [&mut found.stalls, &mut found.sources, &mut found.classes] {
+        shares.sort_by_key(|share| std::cmp::Reverse(share.samples));
     }
-    let mut lines = Table::new("sources", "Source lines by samples", columns("source", &[]));
-    for ((kernel, source), &count) in &sources {
-        lines.push(vec![(*kernel).into(), (*source).into(), count.into(), share(count, kernel)]);
-    }
-    let mut stalls = Table::new("stalls", "Why waves did not issue", columns("cause", &[]));
-    for ((kernel, reason), &count) in &reasons {
-        stalls.push(vec![(*kernel).into(), Value::Text(reason.clone()), count.into(), share(count, kernel)]);
-    }
-    let mut classes = Table::new("mix", "Sampled instructions by class", columns("class", &[]));
-    for ((kernel, class), &count) in &mix {
-        classes.push(vec![(*kernel).into(), (*class).into(), count.into(), share(count, kernel)]);
-    }
+    found.instructions.sort_by_key(|instruction| std::cmp::Reverse(instruction.share.samples));
+    Some(found)
+}
+
+/// All of it as a report.
+pub fn present_pc_samples(trace: &Trace, found: &PcSamples) -> Report {
     let mut report = base::report("att", trace);
-    report.tables = vec![stalls, instructions, lines, classes];
+    report.tables = vec![
+        shares("stalls", "Why waves did not issue", "cause", &found.stalls),
+        instructions(&found.instructions),
+        shares("sources", "Source lines by samples", "source", &found.sources),
+        shares("mix", "Sampled instructions by class", "class", &found.classes),
+    ];
     report.tables.retain(|table| !table.rows.is_empty());
-    report.tables.iter_mut().for_each(|table| {
-        table.sort_by("samples");
-    });
-    if unknown > 0 {
-        report.notes.push(format!("{unknown} of {} samples have no instruction", rows.len()).into());
+    if found.without_instruction > 0 {
+        let (without, all) = (found.without_instruction, found.samples);
+        report.notes.push(format!("{without} of {all} samples have no instruction").into());
     }
-    if reasons.is_empty() {
+    if found.stalls.is_empty() {
         report
             .notes
             .push("host-trap samples say where waves were, not why; stochastic sampling tells both".into());
     }
-    Some(report)
+    report
+}
+
+fn columns(what: &str, more: &[Column]) -> Vec<Column> {
+    let mut columns = vec![Column::text("kernel").normal(), Column::text(what)];
+    columns.extend_from_slice(more);
+    columns.push(Column::int("samples", Unit::None).key());
+    columns.push(Column::int("share_pct", Unit::Pct).key());
+    columns
+}
+
+fn shares(name: &str, title: &str, what: &str, rows: &[SampledShare]) -> Table {
+    let mut table = Table::new(name, title, columns(what, &[]));
+    for row in rows {
+        let (kernel, what) = (row.kernel.as_str().into(), row.what.as_str().into());
+        table.push(vec![kernel, what, row.samples.into(), Value::Float(row.share_pct)]);
+    }
+    table
+}
+
+fn instructions(rows: &[SampledInstruction]) -> Table {
+    let columns = columns("instruction", &[Column::text("source").normal()]);
+    let mut table = Table::new("instructions", "Instructions by samples", columns);
+    for SampledInstruction { share, source } in rows {
+        let no_line = || Value::absent("the sample has no source line");
+        table.push(vec![
+            share.kernel.as_str().into(),
+            share.what.as_str().into(),
+            source.as_deref().map_or_else(no_line, Value::from),
+            share.samples.into(),
+            Value::Float(share.share_pct),
+        ]);
+    }
+    table
 }
 
 /// The reason in a snapshot, which is an object.

@@ -3,40 +3,27 @@
 use std::collections::BTreeMap;
 
 use report::{Column, Table, Unit, Value};
-use trace::ThreadTrace;
 
-use super::charge::Charged;
+use super::TracedKernel;
 use super::classes::class_of;
 
 const STATES: [&str; 5] = ["empty", "idle", "executing", "waiting", "stalled"];
 
-/// The kernel of a trace, or what it is called instead.
-pub(super) fn kernel(trace: &ThreadTrace) -> Value {
-    match (trace.kernels.first(), trace.dispatch) {
-        (Some(name), _) => Value::from(name.as_str()),
-        (None, Some(dispatch)) => Value::Text(format!("dispatch {dispatch}")),
-        (None, None) => Value::from(trace.path.as_str()),
-    }
+fn kernel(trace: &TracedKernel) -> Value {
+    Value::from(trace.kernel.as_str())
 }
 
 fn share(part: f64, whole: i64) -> Value {
     if whole > 0 { Value::Float(100.0 * part / whole as f64) } else { Value::absent("no cycle was traced") }
 }
 
-fn each<'a>(
-    traces: &'a [ThreadTrace],
-    charged: &'a [Charged],
-) -> impl Iterator<Item = (&'a ThreadTrace, &'a Charged)> {
-    traces.iter().zip(charged)
-}
-
 /// The kernel, which one thread trace need not repeat in every row.
-fn kernel_column(traces: &[ThreadTrace]) -> Column {
+fn kernel_column(traces: &[TracedKernel]) -> Column {
     let column = Column::text("kernel");
     if traces.len() > 1 { column } else { column.detail() }
 }
 
-pub(super) fn stalls(traces: &[ThreadTrace], charged: &[Charged]) -> Table {
+pub(super) fn stalls(traces: &[TracedKernel]) -> Table {
     let columns = vec![
         Column::text("kernel"),
         Column::text("cause"),
@@ -44,7 +31,8 @@ pub(super) fn stalls(traces: &[ThreadTrace], charged: &[Charged]) -> Table {
         Column::int("share_pct", Unit::Pct).key(),
     ];
     let mut table = Table::new("stalls", "Where the cycles of waves went", columns);
-    for (trace, charged) in each(traces, charged) {
+    for trace in traces {
+        let charged = &trace.cycles;
         let mut causes: Vec<(&str, f64)> =
             charged.causes.iter().map(|(cause, cycles)| (*cause, *cycles)).collect();
         causes.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -56,7 +44,7 @@ pub(super) fn stalls(traces: &[ThreadTrace], charged: &[Charged]) -> Table {
     table
 }
 
-pub(super) fn instructions(traces: &[ThreadTrace], charged: &[Charged]) -> Table {
+pub(super) fn instructions(traces: &[TracedKernel]) -> Table {
     let columns = vec![
         kernel_column(traces),
         Column::int("address", Unit::Exact).detail(),
@@ -69,12 +57,13 @@ pub(super) fn instructions(traces: &[ThreadTrace], charged: &[Charged]) -> Table
         Column::int("charged_pct", Unit::Pct).key(),
     ];
     let mut table = Table::new("instructions", "Instructions by the cycles they cost", columns);
-    for (trace, charged) in each(traces, charged) {
+    for trace in traces {
+        let charged = &trace.cycles;
         let mut order: Vec<usize> =
             (0..charged.lines.len()).filter(|&line| charged.lines[line].own > 0).collect();
         order.sort_by(|&a, &b| charged.lines[b].charged.total_cmp(&charged.lines[a].charged).then(a.cmp(&b)));
         for line in order {
-            let (code, cycles) = (&trace.code[line], &charged.lines[line]);
+            let (code, cycles) = (&trace.trace.code[line], &charged.lines[line]);
             let (charged_cycles, charged_pct) = if charged.from_waves {
                 (Value::Int(cycles.charged.round() as i64), share(cycles.charged, charged.total))
             } else {
@@ -101,7 +90,7 @@ fn source(text: &str) -> Value {
     if text.is_empty() { Value::absent("the code object has no line information") } else { Value::from(text) }
 }
 
-pub(super) fn sources(traces: &[ThreadTrace], charged: &[Charged]) -> Table {
+pub(super) fn sources(traces: &[TracedKernel]) -> Table {
     let columns = vec![
         kernel_column(traces),
         Column::text("source"),
@@ -110,9 +99,10 @@ pub(super) fn sources(traces: &[ThreadTrace], charged: &[Charged]) -> Table {
         Column::int("share_pct", Unit::Pct).key(),
     ];
     let mut table = Table::new("sources", "Source lines by the cycles they cost", columns);
-    for (trace, charged) in each(traces, charged) {
+    for trace in traces {
+        let charged = &trace.cycles;
         let mut lines: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
-        for (code, cycles) in trace.code.iter().zip(&charged.lines) {
+        for (code, cycles) in trace.trace.code.iter().zip(&charged.lines) {
             if !code.source.is_empty() && cycles.own > 0 {
                 let line = lines.entry(&code.source).or_default();
                 *line = (line.0 + 1, line.1 + cycles.charged);
@@ -133,7 +123,7 @@ pub(super) fn sources(traces: &[ThreadTrace], charged: &[Charged]) -> Table {
     table
 }
 
-pub(super) fn mix(traces: &[ThreadTrace], charged: &[Charged]) -> Table {
+pub(super) fn mix(traces: &[TracedKernel]) -> Table {
     let columns = vec![
         Column::text("kernel").normal(),
         Column::text("class"),
@@ -143,10 +133,11 @@ pub(super) fn mix(traces: &[ThreadTrace], charged: &[Charged]) -> Table {
         Column::int("cycles_pct", Unit::Pct).key(),
     ];
     let mut table = Table::new("mix", "Instruction mix", columns);
-    for (trace, charged) in each(traces, charged) {
+    for trace in traces {
+        let charged = &trace.cycles;
         let mut classes: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
         let mut issued = 0;
-        for (code, cycles) in trace.code.iter().zip(&charged.lines) {
+        for (code, cycles) in trace.trace.code.iter().zip(&charged.lines) {
             if cycles.hits > 0 {
                 let class = classes.entry(&class_of(&code.isa).name).or_default();
                 *class = (class.0 + cycles.hits, class.1 + cycles.own);
@@ -169,7 +160,7 @@ pub(super) fn mix(traces: &[ThreadTrace], charged: &[Charged]) -> Table {
     table
 }
 
-pub(super) fn loads(traces: &[ThreadTrace], charged: &[Charged]) -> Table {
+pub(super) fn loads(traces: &[TracedKernel]) -> Table {
     let columns = vec![
         kernel_column(traces),
         Column::text("instruction"),
@@ -180,28 +171,33 @@ pub(super) fn loads(traces: &[ThreadTrace], charged: &[Charged]) -> Table {
         Column::int("max_cycles", Unit::None),
     ];
     let mut table = Table::new("loads", "From the issue of a load to the end of the wait for it", columns);
-    for (trace, charged) in each(traces, charged) {
-        for (code, cycles) in trace.code.iter().zip(&charged.lines) {
+    let mut rows: Vec<(i64, Vec<Value>)> = Vec::new();
+    for trace in traces {
+        let charged = &trace.cycles;
+        for (code, cycles) in trace.trace.code.iter().zip(&charged.lines) {
             let mut sorted = cycles.latencies.clone();
             sorted.sort_unstable();
             let Some(&last) = sorted.last() else { continue };
-            let at = |share: f64| Value::Int(sorted[((sorted.len() - 1) as f64 * share).round() as usize]);
-            table.push(vec![
+            let at = |share: f64| sorted[((sorted.len() - 1) as f64 * share).round() as usize];
+            let median = at(0.5);
+            let row = vec![
                 kernel(trace),
                 Value::from(code.isa.as_str()),
                 source(&code.source),
                 Value::from(sorted.len()),
-                at(0.5),
-                at(0.9),
+                Value::Int(median),
+                Value::Int(at(0.9)),
                 Value::Int(last),
-            ]);
+            ];
+            rows.push((median, row));
         }
     }
-    table.sort_by("median_cycles");
+    rows.sort_by_key(|(median, _)| std::cmp::Reverse(*median));
+    rows.into_iter().for_each(|(_, row)| table.push(row));
     table
 }
 
-pub(super) fn states(traces: &[ThreadTrace], charged: &[Charged]) -> Table {
+pub(super) fn states(traces: &[TracedKernel]) -> Table {
     let columns = vec![
         Column::text("kernel"),
         Column::text("state"),
@@ -209,7 +205,8 @@ pub(super) fn states(traces: &[ThreadTrace], charged: &[Charged]) -> Table {
         Column::int("share_pct", Unit::Pct).key(),
     ];
     let mut table = Table::new("states", "States of waves", columns);
-    for (trace, charged) in each(traces, charged) {
+    for trace in traces {
+        let charged = &trace.cycles;
         let whole: i64 = charged.states.iter().sum();
         for (state, &cycles) in STATES.iter().zip(&charged.states) {
             if cycles > 0 {

@@ -5,17 +5,17 @@
 //! named; no label is guessed. Cost: one pass over kernels and counter rows.
 
 mod figures;
+mod present;
 mod rules;
 mod verdict;
 mod waits;
 
-use report::{Column, Finding, Note, Remedy, Severity, Table, Unit, Value};
+use report::Report;
+use stats::percent;
 use trace::{Needs, Trace};
 
-use crate::base;
-use stats::percent;
-
 pub use figures::{FACTS, KernelFigures, kernel_figures};
+pub use present::present;
 pub use verdict::{Applies, Evidence, Figures, Verdict, bottleneck_counters, judge, judge_on};
 
 pub(crate) use figures::{each_counter, kernel_figures_where, put_counter, put_workgroups};
@@ -36,177 +36,83 @@ pub fn bottleneck_needs() -> Needs {
     }
 }
 
+/// What bounds each kernel of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bottlenecks {
+    /// The program's own kernels before those of the runtime, those with most time first.
+    pub kernels: Vec<KernelBottleneck>,
+    /// The architecture of the first kernel whose GPU is known, as the catalogue of counters names it.
+    pub arch: Option<String>,
+    /// Counters that would decide more, sorted.
+    pub missing_counters: Vec<String>,
+}
+
+/// What bounds one kernel: all dispatches of one name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelBottleneck {
+    /// Kernel name as the trace has it.
+    pub name: String,
+    /// Sum of dispatch times.
+    pub total_ns: i64,
+    /// That, of the time of all kernels.
+    pub share_pct: f64,
+    /// Labels that apply, and what would decide more.
+    pub verdict: Verdict,
+    /// Waves that were resident, in percent of what fits; or why that is not known.
+    pub achieved_occupancy_pct: Result<f64, &'static str>,
+}
+
 /// What bounds each kernel of a trace read with [`bottleneck_needs`]; `more` adds features by kernel name.
-pub fn bottleneck_report(trace: &Trace, more: &[(String, Figures)]) -> report::Report {
+pub fn compute(trace: &Trace, more: &[(String, Figures)]) -> Bottlenecks {
     let mut kernels = kernel_figures(trace);
     for kernel in &mut kernels {
         for (_, figures) in more.iter().filter(|(name, _)| *name == kernel.name) {
             kernel.figures.extend(figures.clone());
         }
     }
-    let mut report = base::report("bottleneck", trace);
-    // Counters need no launches, so none are missing from a run with nothing else.
-    if trace.regions.is_empty() {
-        report.health.retain(|check| check.id != "coverage");
-    }
-    report.health.extend(crate::occupancy::impossible_clock(trace));
-    let (table, missing) = bottlenecks(&kernels);
-    report.tables = vec![table];
-    report.findings = findings(&kernels);
-    if !trace.counters.is_empty() || !trace.counter_columns.is_empty() {
-        report.notes.push(
-            "gaps between kernels are not judged: they run one at a time while counters are read".into(),
-        );
-    }
-    report.notes.extend(not_told(&kernels).into_iter().map(Note::from));
-    report.notes.extend(how_to_collect(&kernels, &missing));
-    report
+    Bottlenecks::of(&kernels)
 }
 
-/// What keeps rates from being told, in words.
-fn not_told(kernels: &[KernelFigures]) -> Vec<String> {
-    let verdicts: Vec<Verdict> = kernels.iter().map(KernelFigures::judge).collect();
-    let timed = |name: &&str| name.ends_with("_ns");
-    let without = |lack: &dyn Fn(&Verdict) -> bool| verdicts.iter().filter(|verdict| lack(verdict)).count();
-    let no_time = without(&|verdict| verdict.lacks().iter().any(timed));
-    let no_gpu = without(&|verdict| !verdict.lacks().iter().all(timed));
-    let mut notes = Vec::new();
-    if no_time > 0 {
-        notes.push(format!("{no_time} kernels have no duration, so nothing that is a rate can be judged"));
-    }
-    if no_gpu > 0 {
-        notes.push(format!(
-            "the GPU of {no_gpu} kernels or its product is not known, so shares of its peaks cannot be judged"
-        ));
-    }
-    notes
+/// [`compute`] and [`present`] in one.
+pub fn bottleneck_report(trace: &Trace, more: &[(String, Figures)]) -> Report {
+    present(trace, &compute(trace, more))
 }
 
-/// Kernels below this share of the time are in the table only.
-const LEAST_SHARE_PCT: f64 = 5.0;
-/// Most findings.
-const MOST: usize = 5;
-
-/// The labels of the kernels with most time, in full.
-fn findings(kernels: &[KernelFigures]) -> Vec<Finding> {
-    let whole: i64 = kernels.iter().map(|kernel| kernel.total_ns).sum();
-    // The runtime's own copies and fills are nobody's to optimise.
-    let told = |kernel: &&KernelFigures| {
-        percent(kernel.total_ns, whole) >= LEAST_SHARE_PCT && !model::names::is_of_runtime(&kernel.name)
-    };
-    let finding = |kernel: &KernelFigures| {
-        let verdict = kernel.judge();
-        let first = verdict.labels.first()?;
-        let name = model::names::display_name(&kernel.name);
-        Some(Finding {
-            id: "bottleneck".into(),
-            severity: Severity::Info,
-            title: format!("{name}: {} ({})", first.label, first.text()),
-            evidence: first
-                .evidence
-                .iter()
-                .map(|item| (item.threshold.to_owned(), Value::Float(item.value)))
-                .collect(),
-            gain_ceiling_ns: first.gain_ns,
-            recommendation: first.advice.to_owned(),
-            ..Finding::default()
-        })
-    };
-    kernels.iter().filter(told).filter_map(finding).take(MOST).collect()
-}
-
-/// The command that collects what is missing.
-fn how_to_collect(kernels: &[KernelFigures], missing: &[String]) -> Option<Note> {
-    if missing.is_empty() {
-        return None;
+impl Bottlenecks {
+    /// What bounds kernels whose figures are known.
+    pub fn of(kernels: &[KernelFigures]) -> Self {
+        let whole: i64 = kernels.iter().map(|kernel| kernel.total_ns).sum();
+        let judged = |kernel: &KernelFigures| KernelBottleneck {
+            name: kernel.name.clone(),
+            total_ns: kernel.total_ns,
+            share_pct: percent(kernel.total_ns, whole),
+            verdict: kernel.judge(),
+            achieved_occupancy_pct: achieved(kernel),
+        };
+        let judged: Vec<KernelBottleneck> = kernels.iter().map(judged).collect();
+        let mut missing_counters: Vec<String> =
+            judged.iter().flat_map(|kernel| kernel.verdict.counters.iter().cloned()).collect();
+        missing_counters.sort();
+        missing_counters.dedup();
+        let arch = kernels.iter().find_map(|kernel| kernel.arch.clone());
+        Self { kernels: judged, arch, missing_counters }
     }
-    let Some(arch) = kernels.iter().find_map(|kernel| kernel.arch.as_deref()) else {
-        return Some("which counters would tell more depends on the GPU, which is not known".into());
-    };
-    let names: Vec<&str> = missing.iter().map(String::as_str).collect();
-    let passes = hw::passes::plan(arch, &names).ok().map(|plan| plan.passes.len());
-    let passes = match passes {
-        Some(1) => "in one pass".to_owned(),
-        Some(passes) => format!("in {passes} passes"),
-        None => String::new(),
-    };
-    let text = format!("{} counters would tell more", missing.len());
-    Some(Note::new(text, Remedy::CollectCounters { names: missing.to_vec(), passes }))
-}
-
-/// The table `bottlenecks`, and the counters that would decide more.
-pub fn bottlenecks(kernels: &[KernelFigures]) -> (Table, Vec<String>) {
-    let columns = vec![
-        Column::text("name"),
-        Column::int("total_ns", Unit::Ns).normal(),
-        Column::int("share_pct", Unit::Pct).key(),
-        Column::text("label"),
-        Column::int("score", Unit::None),
-        Column::text("evidence").detail(),
-        Column::text("secondary").normal(),
-        Column::int("gain_ns", Unit::Ns).detail(),
-        Column::text("advice").detail(),
-        Column::text("figures").data(),
-        Column::text("missing").data(),
-        Column::text("missing_facts").data(),
-        Column::int("achieved_occupancy_pct", Unit::Pct).data(),
-    ];
-    let mut table = Table::new("bottlenecks", "What bounds each kernel", columns);
-    let whole: i64 = kernels.iter().map(|kernel| kernel.total_ns).sum();
-    let mut missing: Vec<String> = Vec::new();
-    for kernel in kernels {
-        let verdict = kernel.judge();
-        let first = verdict.labels.first();
-        const NONE: &str = "no label applies";
-        let of_first = |get: &dyn Fn(&Applies) -> Value| first.map_or_else(|| Value::absent(NONE), get);
-        let secondary: Vec<&str> = verdict.labels.iter().skip(1).map(|other| other.label).collect();
-        table.push(vec![
-            Value::from(kernel.name.as_str()),
-            Value::Int(kernel.total_ns),
-            Value::Float(percent(kernel.total_ns, whole)),
-            Value::from(verdict.label()),
-            of_first(&|first| Value::Float(first.score)),
-            of_first(&|first| Value::Text(first.text())),
-            Value::Text(secondary.join(", ")),
-            of_first(&|first| Value::int_or(first.gain_ns, "what it costs was not counted")),
-            of_first(&|first| Value::from(first.advice)),
-            of_first(&|first| Value::Json(evidence(first))),
-            Value::Json(serde_json::json!(verdict.counters)),
-            Value::Json(serde_json::json!(verdict.lacks())),
-            achieved(kernel),
-        ]);
-        missing.extend(verdict.counters);
-    }
-    missing.sort();
-    missing.dedup();
-    (table, missing)
 }
 
 /// Achieved occupancy, or why it is not known.
-fn achieved(kernel: &KernelFigures) -> Value {
+fn achieved(kernel: &KernelFigures) -> Result<f64, &'static str> {
     match kernel.figures.get("achieved_occupancy_pct") {
-        Some(&percent) => Value::Float(percent),
-        None if kernel.impossible_clock => Value::absent(crate::occupancy::IMPOSSIBLE),
-        None => Value::absent("the counters of achieved occupancy were not collected"),
+        Some(&percent) => Ok(percent),
+        None if kernel.impossible_clock => Err(crate::occupancy::IMPOSSIBLE),
+        None => Err("the counters of achieved occupancy were not collected"),
     }
-}
-
-/// Each condition of a label by its parts, for programs.
-fn evidence(applies: &Applies) -> serde_json::Value {
-    let items = applies.evidence.iter().map(|item| {
-        serde_json::json!({
-            "metric": item.metric,
-            "value": item.value,
-            "threshold": item.threshold,
-            "source": item.source,
-        })
-    });
-    items.collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::present::{how_to_collect, what_is_not_known};
     use super::*;
+    use report::Remedy;
 
     fn figures(values: &[(&str, f64)]) -> Figures {
         values.iter().map(|(name, value)| (name.to_string(), *value)).collect()
@@ -399,7 +305,7 @@ mod tests {
             assert_eq!(verdict.label(), "not enough data");
             assert!(verdict.lacks().contains(&lacking[0]), "{:?}", verdict.facts);
             let kernel = KernelFigures { figures, arch: Some("gfx942".into()), ..Default::default() };
-            assert_eq!(not_told(&[kernel]).len(), 1);
+            assert_eq!(what_is_not_known(&Bottlenecks::of(&[kernel])).len(), 1);
         }
         // What only other runs tell does not keep rates from being judged.
         let mut counted = busy(&[]);
@@ -414,8 +320,7 @@ mod tests {
             let arch = arch.map(str::to_owned);
             let kernels =
                 [KernelFigures { figures: figures(&[("mean_ns", 1e6)]), arch, ..Default::default() }];
-            let (_, missing) = bottlenecks(&kernels);
-            how_to_collect(&kernels, &missing).unwrap()
+            how_to_collect(&Bottlenecks::of(&kernels)).unwrap()
         };
         assert!(
             matches!(of(Some("gfx942")).remedy, Some(Remedy::CollectCounters { names, .. }) if !names.is_empty())

@@ -9,7 +9,7 @@ const LEAST_KERNELS: usize = 5;
 
 /// How fast each run was as a whole, and by how much the candidate's runs differ from the base's.
 #[derive(Clone, Debug)]
-pub(crate) struct Drift {
+pub struct Drift {
     /// Factor of each run of the base; their logarithms have mean 0.
     pub base: Vec<f64>,
     /// Factor of each run of the candidate.

@@ -5,10 +5,10 @@ use std::fmt;
 use regex::Regex;
 use report::{Column, Remedy, Table, Unit, Value};
 
-use super::rows::{Row, Rows, percent};
+use super::rows::{ComparedRow, ComparedRows, percent};
 use model::names;
 
-/// Figures of whole runs that a gate may name: (word, row of `end_to_end`).
+/// SideFigures of whole runs that a gate may name: (word, row of `end_to_end`).
 const WHOLE: &[(&str, &str)] = &[
     ("total", "kernels"),
     ("span", "span"),
@@ -184,12 +184,12 @@ impl Gate {
         Ok(Self { text: text.to_string(), target, limit_pct: gate.limit_pct })
     }
 
-    fn rows<'a>(&self, rows: &'a Rows) -> (&'static str, Vec<&'a Row>) {
-        let named = |pattern: &Regex, row: &Row| {
+    fn rows<'a>(&self, rows: &'a ComparedRows) -> (&'static str, Vec<&'a ComparedRow>) {
+        let named = |pattern: &Regex, row: &ComparedRow| {
             let spellings = [Some(&row.name), row.matched_name.as_ref()];
             spellings.iter().flatten().any(|name| pattern.is_match(name))
         };
-        let kernel = |pattern: &Regex, row: &Row| {
+        let kernel = |pattern: &Regex, row: &ComparedRow| {
             named(pattern, row) || pattern.is_match(&names::display_name(&row.name))
         };
         match &self.target {
@@ -221,7 +221,7 @@ pub struct GateOptions {
 /// What comes of each gate, those that cannot be judged first, then those that fail. A gate fails when the lower bound of a
 /// change is above the limit, or the change itself where that decides; it passes only if every row can be judged.
 pub(super) fn outcomes(
-    rows: &Rows,
+    rows: &ComparedRows,
     gates: &[Gate],
     confidence: f64,
     options: &GateOptions,
@@ -250,10 +250,10 @@ pub(super) fn outcomes(
 }
 
 impl Gate {
-    fn outcome(&self, rows: &Rows, confidence: f64, on_point: bool) -> GateOutcome {
+    fn outcome(&self, rows: &ComparedRows, confidence: f64, on_point: bool) -> GateOutcome {
         let (what, looked_at) = self.rows(rows);
         let estimated = looked_at.iter().filter(|row| row.estimate.is_some()).count();
-        let outcome = |row: Option<&Row>, delta_pct, interval_pct, status| GateOutcome {
+        let outcome = |row: Option<&ComparedRow>, delta_pct, interval_pct, status| GateOutcome {
             gate: self.text.clone(),
             limit_pct: self.limit_pct,
             name: row.map(|row| row.name.clone()),
@@ -272,7 +272,7 @@ impl Gate {
             }
         };
         for row in looked_at {
-            let taken = |side: Option<super::rows::Figures>| side.map_or(0, |figures| figures.total);
+            let taken = |side: Option<super::rows::SideFigures>| side.map_or(0, |figures| figures.total);
             let Some(estimate) = row.estimate else {
                 // What is gone, or takes no time, did not grow.
                 if taken(row.candidate) > 0 {

@@ -13,32 +13,39 @@ use stats::random::seed_of;
 
 /// One thing that is compared.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub struct ComparedRow {
     /// Its name in the base; in the candidate for a new one.
     pub name: String,
     /// What it belongs to: the category of a kernel or region.
     pub group: String,
     /// The candidate's name, where it is another.
     pub matched_name: Option<String>,
+    /// How alike the two names are, 0 to 1; absent where one side has none.
     pub similarity: Option<f64>,
-    pub base: Option<Figures>,
-    pub candidate: Option<Figures>,
+    /// The base; absent for a new one.
+    pub base: Option<SideFigures>,
+    /// The candidate; absent for one that is gone.
+    pub candidate: Option<SideFigures>,
+    /// The change as a ratio, with its interval; absent where one side is.
     pub estimate: Option<Estimate>,
     /// The change beyond what all kernels share.
     pub beyond: Option<Estimate>,
     /// Corrected for all rows of the table.
     pub p: f64,
+    /// What became of it.
     pub verdict: Verdict,
 }
 
 /// One side of a row, as means over its runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Figures {
+pub struct SideFigures {
+    /// Time of all calls in a run.
     pub total: i64,
+    /// Calls in a run.
     pub calls: f64,
 }
 
-impl Figures {
+impl SideFigures {
     fn of(series: &[Option<&Series>]) -> Option<Self> {
         let runs = series.len() as f64;
         let seen: Vec<&Series> = series.iter().copied().flatten().collect();
@@ -56,14 +63,14 @@ impl Figures {
     }
 }
 
-impl Row {
+impl ComparedRow {
     /// The change in percent, as printed: of the totals or of the means per call.
     pub fn delta_pct(&self) -> Option<f64> {
         self.estimate.map(|estimate| percent(estimate.ratio))
     }
 }
 
-impl Row {
+impl ComparedRow {
     /// The calls of both sides, where they differ by more than runs of one program do.
     pub fn calls_changed(&self) -> Option<(f64, f64)> {
         let (base, candidate) = (self.base?.calls, self.candidate?.calls);
@@ -83,11 +90,16 @@ pub(crate) fn percent(ratio: f64) -> f64 {
 
 /// Every row of a comparison.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Rows {
-    pub end_to_end: Vec<Row>,
-    pub kernels: Vec<Row>,
-    pub categories: Vec<Row>,
-    pub regions: Vec<Row>,
+pub struct ComparedRows {
+    /// Figures of whole runs.
+    pub end_to_end: Vec<ComparedRow>,
+    /// Kernels.
+    pub kernels: Vec<ComparedRow>,
+    /// Categories of GPU work.
+    pub categories: Vec<ComparedRow>,
+    /// Host regions.
+    pub regions: Vec<ComparedRow>,
+    /// What all kernels share; absent where there are too few.
     pub drift: Option<Drift>,
 }
 
@@ -95,9 +107,9 @@ pub(crate) struct Rows {
 const KERNELS_PART: f64 = 0.5;
 const OTHER_PART: f64 = 0.5 / 3.0;
 
-impl Rows {
+impl ComparedRows {
     /// Compares everything.
-    pub fn of(base: &[Run], candidate: &[Run], options: &CompareOptions) -> Self {
+    pub(super) fn of(base: &[Run], candidate: &[Run], options: &CompareOptions) -> Self {
         let judge = Judge { options, single: base.len() == 1 && candidate.len() == 1 };
         let mut rows = Self::default();
         judge.kernels(base, candidate, &mut rows);
@@ -126,15 +138,15 @@ impl Judge<'_> {
     }
 
     /// A row without its verdict.
-    fn row(&self, table: &str, name: &str, group: &str, base: &Runs, candidate: &Runs) -> Row {
-        let (figures, others) = (Figures::of(base), Figures::of(candidate));
+    fn row(&self, table: &str, name: &str, group: &str, base: &Runs, candidate: &Runs) -> ComparedRow {
+        let (figures, others) = (SideFigures::of(base), SideFigures::of(candidate));
         let both = figures.is_some() && others.is_some();
         let seed = seed_of(&[table, group, name]) ^ self.options.seed;
         let estimate = both.then(|| {
             let (base, candidate) = (self.points(base), self.points(candidate));
             estimate(&base, &candidate, self.options.confidence, self.floor(), seed)
         });
-        Row {
+        ComparedRow {
             name: name.to_string(),
             group: group.to_string(),
             matched_name: None,
@@ -148,7 +160,7 @@ impl Judge<'_> {
         }
     }
 
-    fn kernels(&self, base: &[Run], candidate: &[Run], rows: &mut Rows) {
+    fn kernels(&self, base: &[Run], candidate: &[Run], rows: &mut ComparedRows) {
         let (base_names, candidate_names) = (names(base), names(candidate));
         let pairs: Vec<Pair> = matched(&base_names, &candidate_names);
         let mut sides = Vec::with_capacity(pairs.len());
@@ -179,13 +191,13 @@ impl Judge<'_> {
             .collect()
     }
 
-    fn beyond(&self, drift: &Drift, row: &Row, base: &Runs, candidate: &Runs) -> Option<Estimate> {
+    fn beyond(&self, drift: &Drift, row: &ComparedRow, base: &Runs, candidate: &Runs) -> Option<Estimate> {
         row.estimate?;
         let seed = seed_of(&["beyond", &row.name]) ^ self.options.seed;
         drift.beyond(&self.points(base), &self.points(candidate), self.options.confidence, seed)
     }
 
-    fn categories(&self, base: &[Run], candidate: &[Run]) -> Vec<Row> {
+    fn categories(&self, base: &[Run], candidate: &[Run]) -> Vec<ComparedRow> {
         let both = base.iter().chain(candidate);
         let keys: BTreeSet<&str> = both.flat_map(|run| run.categories.keys().copied()).collect();
         let row = |name: &str| {
@@ -196,7 +208,7 @@ impl Judge<'_> {
         keys.into_iter().map(row).collect()
     }
 
-    fn regions(&self, base: &[Run], candidate: &[Run]) -> Vec<Row> {
+    fn regions(&self, base: &[Run], candidate: &[Run]) -> Vec<ComparedRow> {
         let both = base.iter().chain(candidate);
         let keys: BTreeSet<&(String, String)> = both.flat_map(|run| run.regions.keys()).collect();
         let row = |key: &(String, String)| {
@@ -207,8 +219,8 @@ impl Judge<'_> {
         keys.into_iter().map(row).collect()
     }
 
-    /// Figures of whole runs; those of GPUs are means over the run's GPUs.
-    fn end_to_end(&self, base: &[Run], candidate: &[Run]) -> Vec<Row> {
+    /// SideFigures of whole runs; those of GPUs are means over the run's GPUs.
+    fn end_to_end(&self, base: &[Run], candidate: &[Run]) -> Vec<ComparedRow> {
         let row = |(name, figure): &(&str, Figure)| {
             let (b, c): (Vec<_>, Vec<_>) =
                 (base.iter().map(figure).collect(), candidate.iter().map(figure).collect());
@@ -222,7 +234,7 @@ impl Judge<'_> {
     }
 
     /// Gives every row its verdict, with the chance of any false one among them below this part of the whole.
-    fn decide(&self, rows: &mut [Row], drift: Option<&Drift>, part: f64) {
+    fn decide(&self, rows: &mut [ComparedRow], drift: Option<&Drift>, part: f64) {
         let alpha = (1.0 - self.options.confidence) * part;
         // A change of both kinds is looked for in each kernel, hence twice.
         let chances: Vec<f64> = rows
@@ -265,7 +277,7 @@ impl Judge<'_> {
     }
 
     /// The chance that the change is none; 1 where it is too small to matter, or within what single runs may differ by.
-    fn plain_chance(&self, row: &Row) -> f64 {
+    fn plain_chance(&self, row: &ComparedRow) -> f64 {
         let Some(estimate) = row.estimate else { return 1.0 };
         let excludes_none = estimate.bounds.is_some_and(|(low, high)| low > 1.0 || high < 1.0);
         let matters = percent(estimate.ratio).abs() >= self.options.min_effect_pct;
@@ -273,7 +285,7 @@ impl Judge<'_> {
     }
 
     /// The same for the change beyond what all kernels share, where it points the same way as the change itself.
-    fn beyond_chance(&self, row: &Row, beyond: &Estimate) -> f64 {
+    fn beyond_chance(&self, row: &ComparedRow, beyond: &Estimate) -> f64 {
         let Some(estimate) = row.estimate else { return 1.0 };
         // What all kernels share is out of it already, and with it most of what single runs differ by.
         let least = if self.single { self.options.single_run_floor_pct / 2.0 } else { 0.0 };

@@ -3,7 +3,7 @@
 use report::{Column, Table, Unit, Value};
 
 use super::ground::CommonGround;
-use super::rows::{Figures, Row, Rows, percent};
+use super::rows::{ComparedRow, ComparedRows, SideFigures, percent};
 use model::names;
 use stats as statistics;
 use stats::bootstrap::Estimate;
@@ -36,7 +36,7 @@ fn figures(counted: bool) -> Vec<Column> {
     columns
 }
 
-fn cells(row: &Row, counted: bool) -> Vec<Value> {
+fn cells(row: &ComparedRow, counted: bool) -> Vec<Value> {
     let sides = [(row.base, NOT_IN_BASE), (row.candidate, NOT_IN_CANDIDATE)];
     let mut cells: Vec<Value> =
         sides.iter().map(|(side, why)| Value::int_or(side.map(|figures| figures.total), why)).collect();
@@ -44,7 +44,7 @@ fn cells(row: &Row, counted: bool) -> Vec<Value> {
     cells.extend(bounds(row.estimate.as_ref(), row));
     cells.push(Value::from(row.verdict.name()));
     if counted {
-        let calls = |figures: Figures| {
+        let calls = |figures: SideFigures| {
             if figures.calls.fract() == 0.0 {
                 Value::Int(figures.calls as i64)
             } else {
@@ -68,7 +68,7 @@ fn count(calls: f64) -> String {
     if calls.fract() == 0.0 { format!("{calls:.0}") } else { format!("{calls:.1}") }
 }
 
-fn bounds(estimate: Option<&Estimate>, row: &Row) -> [Value; 2] {
+fn bounds(estimate: Option<&Estimate>, row: &ComparedRow) -> [Value; 2] {
     match estimate {
         Some(Estimate { bounds: Some((low, high)), .. }) => {
             [Value::Float(percent(*low)), Value::Float(percent(*high))]
@@ -78,7 +78,7 @@ fn bounds(estimate: Option<&Estimate>, row: &Row) -> [Value; 2] {
     }
 }
 
-fn why_no_delta(row: &Row) -> &'static str {
+fn why_no_delta(row: &ComparedRow) -> &'static str {
     match (row.base, row.candidate) {
         (None, _) => NOT_IN_BASE,
         (_, None) => NOT_IN_CANDIDATE,
@@ -87,7 +87,7 @@ fn why_no_delta(row: &Row) -> &'static str {
 }
 
 /// The figures of whole runs.
-pub(super) fn end_to_end(rows: &Rows) -> Table {
+pub(super) fn end_to_end(rows: &ComparedRows) -> Table {
     let columns = [vec![Column::text("name")], figures(false)].concat();
     let mut table = Table::new("end_to_end", "End to end", columns);
     for row in &rows.end_to_end {
@@ -97,7 +97,7 @@ pub(super) fn end_to_end(rows: &Rows) -> Table {
 }
 
 /// Kernels, the largest difference first.
-pub(super) fn kernels(rows: &Rows) -> Table {
+pub(super) fn kernels(rows: &ComparedRows) -> Table {
     let own = vec![
         Column::text("display_name").data(),
         Column::text("category").data(),
@@ -136,7 +136,7 @@ pub(super) fn kernels(rows: &Rows) -> Table {
 }
 
 /// Categories, the largest difference first.
-pub(super) fn categories(rows: &Rows) -> Table {
+pub(super) fn categories(rows: &ComparedRows) -> Table {
     let columns = [vec![Column::text("category")], figures(true)].concat();
     let mut table = Table::new("categories", "Categories", columns);
     for row in by_difference(&rows.categories) {
@@ -146,7 +146,7 @@ pub(super) fn categories(rows: &Rows) -> Table {
 }
 
 /// Host regions, the largest difference first.
-pub(super) fn regions(rows: &Rows) -> Table {
+pub(super) fn regions(rows: &ComparedRows) -> Table {
     let columns = [vec![Column::text("category"), Column::text("name")], figures(true)].concat();
     let mut table = Table::new("regions", "Host regions", columns);
     for row in by_difference(&rows.regions) {
@@ -170,15 +170,15 @@ pub(super) fn comparability(ground: &CommonGround) -> Table {
     table
 }
 
-fn base_total(row: &Row) -> i64 {
+fn base_total(row: &ComparedRow) -> i64 {
     row.base.map_or(0, |figures| figures.total)
 }
 
-fn by_difference(rows: &[Row]) -> Vec<&Row> {
-    let candidate = |row: &Row| row.candidate.map_or(0, |figures| figures.total);
-    let mut sorted: Vec<&Row> = rows.iter().collect();
+fn by_difference(rows: &[ComparedRow]) -> Vec<&ComparedRow> {
+    let candidate = |row: &ComparedRow| row.candidate.map_or(0, |figures| figures.total);
+    let mut sorted: Vec<&ComparedRow> = rows.iter().collect();
     sorted.sort_by(|a, b| {
-        let size = |row: &Row| (candidate(row) - base_total(row)).abs();
+        let size = |row: &ComparedRow| (candidate(row) - base_total(row)).abs();
         (size(b), &a.group, &a.name).cmp(&(size(a), &b.group, &b.name))
     });
     sorted

@@ -5,11 +5,33 @@ use std::collections::BTreeMap;
 use report::{Column, Table, Unit, Value};
 
 use super::measure::{GpuTime, Run};
-use super::rows::{Row, Rows};
+use super::rows::{ComparedRow, ComparedRows};
 use super::verdict::Verdict;
 use stats::percent;
 
-/// One cause: what it is, and the time it takes of one GPU's span on each side.
+/// One cause of the change of the span, in time of one GPU as a mean over GPUs and runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpanCause {
+    /// The kernel, or what else takes time.
+    pub name: String,
+    /// `kernel`, `new`, `gone`, `communication`, `copies` or `idle`.
+    pub kind: &'static str,
+    /// What it takes of the base's span.
+    pub base_ns: i64,
+    /// What it takes of the candidate's.
+    pub candidate_ns: i64,
+    /// What became of it.
+    pub verdict: Verdict,
+}
+
+impl SpanCause {
+    /// What it adds to the span.
+    pub fn contribution_ns(&self) -> i64 {
+        self.candidate_ns - self.base_ns
+    }
+}
+
+/// A cause before its times are divided by the number of GPUs.
 struct Cause<'a> {
     kind: &'static str,
     name: &'a str,
@@ -18,8 +40,8 @@ struct Cause<'a> {
     candidate: i128,
 }
 
-/// The causes of the change of the span, largest first. Times are of one GPU, as means over GPUs and runs.
-pub(super) fn table(base: &[Run], candidate: &[Run], rows: &Rows) -> Table {
+/// The causes of the change of the span, largest first; their contributions add up to it.
+pub(super) fn causes(base: &[Run], candidate: &[Run], rows: &ComparedRows) -> Vec<SpanCause> {
     let (before, after) = (Sum::of(base), Sum::of(candidate));
     let mut causes: Vec<Cause> = Vec::new();
     for row in &rows.kernels {
@@ -33,23 +55,23 @@ pub(super) fn table(base: &[Run], candidate: &[Run], rows: &Rows) -> Table {
         causes.push(Cause { kind: kind(row), name: &row.name, verdict: row.verdict, base, candidate });
     }
     let whole = |name: &str| rows.end_to_end.iter().find(|row| row.name == name).map(|row| row.verdict);
-    type Part = fn(&Sum) -> i128;
-    let parts: [(&'static str, &'static str, Part); 3] = [
+    type Figure = fn(&Sum) -> i128;
+    let figures: [(&'static str, &'static str, Figure); 3] = [
         ("communication", "exposed_communication", |sum| sum.communication),
         ("copies", "exposed_copies", |sum| sum.copies),
         ("idle", "idle", |sum| sum.idle),
     ];
-    for (kind, figure, part) in parts {
-        let (base, candidate) = (part(&before), part(&after));
+    for (kind, row, figure) in figures {
+        let (base, candidate) = (figure(&before), figure(&after));
         if base != 0 || candidate != 0 {
-            let verdict = whole(figure).unwrap_or(Verdict::Inconclusive);
+            let verdict = whole(row).unwrap_or(Verdict::Inconclusive);
             causes.push(Cause { kind, name: kind, verdict, base, candidate });
         }
     }
-    shown(&causes, before.parts, after.parts)
+    divided(&causes, before.parts, after.parts)
 }
 
-fn kind(row: &Row) -> &'static str {
+fn kind(row: &ComparedRow) -> &'static str {
     match row.verdict {
         Verdict::New => "new",
         Verdict::Gone => "gone",
@@ -57,13 +79,32 @@ fn kind(row: &Row) -> &'static str {
     }
 }
 
-fn shown(causes: &[Cause], base_parts: i128, candidate_parts: i128) -> Table {
+fn divided(causes: &[Cause], base_parts: i128, candidate_parts: i128) -> Vec<SpanCause> {
     // Each side is rounded so that its parts keep their exact sum; so do the differences then.
     let base = rounded(causes.iter().map(|cause| cause.base), base_parts);
     let candidate = rounded(causes.iter().map(|cause| cause.candidate), candidate_parts);
-    let span: i64 = base.iter().sum();
-    let mut order: Vec<usize> = (0..causes.len()).collect();
-    order.sort_by_key(|&i| (-(candidate[i] - base[i]).abs(), causes[i].kind, causes[i].name));
+    let sides = base.into_iter().zip(candidate);
+    let mut divided: Vec<SpanCause> = causes
+        .iter()
+        .zip(sides)
+        .map(|(cause, (base_ns, candidate_ns))| SpanCause {
+            name: cause.name.to_string(),
+            kind: cause.kind,
+            base_ns,
+            candidate_ns,
+            verdict: cause.verdict,
+        })
+        .collect();
+    divided.sort_by(|one, other| {
+        let key = |cause: &SpanCause| (-cause.contribution_ns().abs(), cause.kind);
+        key(one).cmp(&key(other)).then_with(|| one.name.cmp(&other.name))
+    });
+    divided
+}
+
+/// The causes as a table that walks from the span of the base to that of the candidate.
+pub(super) fn table(causes: &[SpanCause]) -> Table {
+    let span: i64 = causes.iter().map(|cause| cause.base_ns).sum();
     let columns = vec![
         Column::text("name"),
         Column::text("kind"),
@@ -76,18 +117,18 @@ fn shown(causes: &[Cause], base_parts: i128, candidate_parts: i128) -> Table {
     ];
     let mut table = Table::new("waterfall", "What explains the change of the span", columns);
     let mut reached = span;
-    for i in order {
-        let change = candidate[i] - base[i];
+    for cause in causes {
+        let change = cause.contribution_ns();
         reached += change;
         table.push(vec![
-            Value::from(causes[i].name),
-            Value::from(causes[i].kind),
-            Value::Int(base[i]),
-            Value::Int(candidate[i]),
+            Value::from(cause.name.as_str()),
+            Value::from(cause.kind),
+            Value::Int(cause.base_ns),
+            Value::Int(cause.candidate_ns),
             Value::Int(change),
             Value::Float(percent(change, span)),
             Value::Int(reached),
-            Value::from(causes[i].verdict.name()),
+            Value::from(cause.verdict.name()),
         ]);
     }
     table

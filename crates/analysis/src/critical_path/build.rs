@@ -3,7 +3,7 @@
 use trace::{ProcessId, Trace};
 
 use super::NONE;
-use super::clocks::Clocks;
+use super::clocks::{self, Clocks};
 use super::graph::{Dependency, Draft, Graph};
 use super::host::Host;
 use super::least::Least;
@@ -11,7 +11,7 @@ use super::not_recorded::NotRecorded;
 use super::replay::{Known, Replayed, replay};
 use super::rules::Rules;
 use super::unexplained;
-use model::calls::Calls;
+use model::calls::{CallFacts, Calls};
 use model::classify::Classes;
 use model::collectives::{Meeting, Meetings};
 use model::order::Operations;
@@ -40,12 +40,24 @@ pub(super) struct Run {
     pub graph: Graph,
     /// What the calls told, and what they left open.
     pub known: Known,
+    /// Copies whose calls block until they are done and began them before they returned, rising.
+    blocking_copies: Vec<u32>,
     /// Waits that nothing in the trace explains.
     pub not_recorded: NotRecorded,
     /// Why ranks that communicate were not joined.
     pub not_joined: Vec<String>,
+    /// A recording of each clock, where nothing joins them; empty where all times are on one clock.
+    pub separate_clocks: Vec<String>,
     /// First and last moment of all events.
     pub span: (i64, i64),
+}
+
+impl Run {
+    /// Whether a piece of work is a copy whose call holds up the host until it is done: time in the call before the copy
+    /// begins is the call's, no launch.
+    pub fn waits_in_its_call(&self, work: u32) -> bool {
+        !self.blocking_copies.is_empty() && self.blocking_copies.binary_search(&work).is_ok()
+    }
 }
 
 /// The graph of a trace; `infer` adds dependencies that only times suggest.
@@ -55,6 +67,7 @@ pub(super) fn build(trace: &Trace, classes: &Classes, infer: bool) -> Option<Run
     let counted = counted_processes(trace, &recordings);
     let works = GpuWork::of_ranks(trace, classes, &recordings);
     let meetings = Meetings::of(trace, &works, &recordings);
+    let separate_clocks = clocks::not_joined(trace, &recordings, &meetings.all);
     let clocks = Clocks::of(trace, &meetings.all);
     let works = on_one_clock(works, &clocks);
     let (calls, profiler) = (Calls::of(trace), ProfilerSpans::of(trace));
@@ -90,8 +103,22 @@ pub(super) fn build(trace: &Trace, classes: &Classes, infer: bool) -> Option<Run
     }
     let (known, not_recorded) = (replayed.known, NotRecorded::default());
     let not_joined = meetings.not_joined;
-    let mut run =
-        Run { works, host, clocks, calls, profiler, least, graph, known, not_recorded, not_joined, span };
+    let blocking_copies = blocking_copies(trace, &works, &calls, &clocks);
+    let mut run = Run {
+        works,
+        host,
+        clocks,
+        calls,
+        profiler,
+        least,
+        graph,
+        known,
+        blocking_copies,
+        not_recorded,
+        not_joined,
+        separate_clocks,
+        span,
+    };
     run.not_recorded = NotRecorded::of(trace, &run);
     Some(run)
 }
@@ -130,6 +157,17 @@ fn on_one_clock(mut works: GpuWork, clocks: &Clocks) -> GpuWork {
         works.end[work] = clocks.align(process, works.end[work]).max(works.start[work]);
     }
     works
+}
+
+/// Copies that began inside a call that blocks until they are done.
+fn blocking_copies(trace: &Trace, works: &GpuWork, calls: &Calls, clocks: &Clocks) -> Vec<u32> {
+    let regions = &trace.regions;
+    let begins_in_call = |&work: &u32| {
+        let Some(call) = works.launch_of(work as usize) else { return false };
+        calls.of_region(trace, call).is_some_and(CallFacts::is_blocking_copy)
+            && works.start[work as usize] <= clocks.align(regions.process[call], regions.end[call])
+    };
+    (0..works.len() as u32).filter(begins_in_call).collect()
 }
 
 /// By process whether it belongs to a rank.

@@ -4,6 +4,7 @@
 //! them. One process, or no collective in common, leaves times as they are.
 
 use model::collectives::Meeting;
+use model::recordings::Recordings;
 use stats::robust::upper_median;
 use trace::{Map, ProcessId, Trace};
 
@@ -68,5 +69,119 @@ impl Clocks {
     /// The largest correction.
     pub fn largest(&self) -> i64 {
         self.offsets.iter().map(|offset| offset.abs()).max().unwrap_or(0)
+    }
+}
+
+/// A recording of each clock, where recordings count time from the boots of different hosts and no collective joins them,
+/// or where some count the time of day and others do not; empty where all times lie on one clock.
+///
+/// Recordings of unknown hosts are taken for recordings of one host.
+pub(super) fn not_joined(trace: &Trace, recordings: &Recordings, meetings: &[Meeting]) -> Vec<String> {
+    let domains = &recordings.domains;
+    if domains.len() < 2 {
+        return Vec::new();
+    }
+    let present = with_work(trace, recordings);
+    let mut clocks = Joined((0..domains.len()).collect());
+    for is_time_of_day in [true, false] {
+        let agrees = |domain: &&usize| {
+            let domain = &domains[**domain];
+            domain.is_time_of_day == is_time_of_day && (is_time_of_day || domain.host.is_empty())
+        };
+        clocks.join(present.iter().filter(agrees).copied());
+    }
+    // An unknown host may be any of the known ones.
+    let boots = || present.iter().copied().filter(|&domain| !domains[domain].is_time_of_day);
+    let unknown = boots().find(|&domain| domains[domain].host.is_empty());
+    let known = boots().find(|&domain| !domains[domain].host.is_empty());
+    clocks.join(unknown.into_iter().chain(known.filter(|_| unknown.is_some())));
+    for meeting in meetings {
+        let of_kernel = |&kernel: &u32| domain_of(recordings, trace.kernels.process[kernel as usize]);
+        clocks.join(meeting.kernels.iter().filter_map(of_kernel));
+    }
+    let mut found: Vec<usize> = present.iter().map(|&domain| clocks.of(domain)).collect();
+    found.sort_unstable();
+    found.dedup();
+    if found.len() < 2 {
+        return Vec::new();
+    }
+    found.iter().map(|&domain| recordings.all[domains[domain].recordings[0]].label.clone()).collect()
+}
+
+/// Clock domains in which ranks did something, rising.
+fn with_work(trace: &Trace, recordings: &Recordings) -> Vec<usize> {
+    let mut present = vec![false; recordings.domains.len()];
+    let processes = [&trace.kernels.process, &trace.memory_copies.process, &trace.regions.process];
+    for &process in processes.into_iter().flatten().filter(|&&process| recordings.counts(process)) {
+        if let Some(domain) = domain_of(recordings, process) {
+            present[domain] = true;
+        }
+    }
+    (0..present.len()).filter(|&domain| present[domain]).collect()
+}
+
+fn domain_of(recordings: &Recordings, process: ProcessId) -> Option<usize> {
+    Some(recordings.domain_of(recordings.of_process(process)?))
+}
+
+/// Clock domains that turned out to be one clock: by domain the smallest one that it was joined to.
+struct Joined(Vec<usize>);
+
+impl Joined {
+    fn of(&self, mut domain: usize) -> usize {
+        while self.0[domain] != domain {
+            domain = self.0[domain];
+        }
+        domain
+    }
+
+    /// Makes these one clock.
+    fn join(&mut self, mut domains: impl Iterator<Item = usize>) {
+        let Some(first) = domains.next() else { return };
+        for other in domains {
+            let (one, other) = (self.of(first), self.of(other));
+            self.0[one.max(other)] = one.min(other);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace::{Kernel, Process, Source};
+
+    /// A kernel of 100 ns for each recording: format, host and start.
+    fn recorded(recordings: &[(&str, &str, i64)]) -> Trace {
+        let mut trace = Trace::default();
+        for (number, &(format, host, start)) in recordings.iter().enumerate() {
+            let source = trace.add_source(Source::named(&format!("{number}"), format));
+            let (guid, hostname) =
+                (trace.strings.intern(&format!("guid {number}")), trace.strings.intern(host));
+            let process = trace.add_process(Process { guid, hostname, ..Process::new(source, 7) });
+            trace.kernels.push(Kernel { start, end: start + 100, process, ..Kernel::default() });
+        }
+        trace.finish();
+        trace
+    }
+
+    fn clocks(recordings: &[(&str, &str, i64)], meetings: &[Meeting]) -> usize {
+        let trace = recorded(recordings);
+        not_joined(&trace, &Recordings::of(&trace), meetings).len()
+    }
+
+    #[test]
+    fn boot_clocks_of_two_hosts_are_one_only_where_a_collective_joins_them() {
+        let hosts = [("rocpd", "node0", 0), ("rocpd", "node1", 50)];
+        assert_eq!(clocks(&hosts, &[]), 2);
+        assert_eq!(clocks(&hosts, &[Meeting { kernels: vec![0, 1] }]), 0);
+        assert_eq!(clocks(&[("rocpd", "node0", 0), ("rocpd", "node0", 5_000)], &[]), 0);
+    }
+
+    #[test]
+    fn times_of_day_and_times_of_unknown_hosts_are_one_clock() {
+        assert_eq!(clocks(&[("torch", "node0", 0), ("torch", "node1", 5_000)], &[]), 0);
+        assert_eq!(clocks(&[("rocpd", "", 0), ("rocpd", "", 5_000)], &[]), 0);
+        assert_eq!(clocks(&[("rocpd", "", 0), ("rocpd", "node0", 5_000)], &[]), 0);
+        assert_eq!(clocks(&[("torch", "node0", 5_000), ("rocpd", "node0", 0)], &[]), 2);
     }
 }

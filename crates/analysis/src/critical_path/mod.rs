@@ -79,6 +79,15 @@ pub enum CriticalPathError {
         "there is no critical path: the trace holds no GPU work and no call that launches or waits for it"
     )]
     Empty,
+    /// Times of several clocks that cannot be compared.
+    #[error(
+        "there is no path through recordings on {} clocks that nothing joins ({}): hosts count time from their own boot, and no collective of these recordings says how far their clocks are apart",
+        .recordings.len(), .recordings.join(", ")
+    )]
+    SeveralClocks {
+        /// A recording of each clock.
+        recordings: Vec<String>,
+    },
     /// A bad question.
     #[error(transparent)]
     WhatIf(#[from] WhatIfError),
@@ -116,6 +125,9 @@ pub fn critical_path_of(
     options: &CriticalPathOptions,
 ) -> Result<CriticalPath, CriticalPathError> {
     let (trace, run, path) = (engine.trace, &engine.run, &engine.path);
+    if !run.separate_clocks.is_empty() {
+        return Err(CriticalPathError::SeveralClocks { recordings: run.separate_clocks.clone() });
+    }
     let span = run.span.1 - run.span.0;
     let end = run.graph.time[path.last];
 

@@ -20,7 +20,7 @@ pub enum Bound {
     Copy,
     /// A collective moves bytes.
     Communication,
-    /// From the call that launches work to its start.
+    /// From the call that launches work to its start; a call that blocks until its copy is done is `Sync`.
     Launch,
     /// From the end of work to the start of the next on its stream.
     Queueing,
@@ -187,7 +187,8 @@ impl Walker<'_> {
             Dependency::Launch => {
                 let call = run.works.launch[to_work as usize] as usize;
                 let (name, thread) = (trace.regions.name[call], trace.regions.thread[call]);
-                self.wait(edge, to, Bound::Launch, Label::Name(name), Place::Thread(thread));
+                let bound = if run.waits_in_its_call(to_work) { Bound::Sync } else { Bound::Launch };
+                self.wait(edge, to, bound, Label::Name(name), Place::Thread(thread));
             }
             Dependency::Stream | Dependency::Graph | Dependency::Nearest => {
                 self.gap(edge, to, Bound::Queueing);

@@ -273,6 +273,7 @@ impl Factors {
             let takes = match graph.kind[edge] {
                 Dependency::Work | Dependency::Transfer => scaled(weight, of_work(to)),
                 Dependency::Beside | Dependency::Along => scaled(weight, of_work(graph.from[edge] as usize)),
+                Dependency::Launch if run.waits_in_its_call((to / 2) as u32) => scaled(weight, self.sync),
                 Dependency::Launch => scaled(weight, self.launch),
                 Dependency::Host => scaled(weight, self.host),
                 Dependency::Stream | Dependency::Graph | Dependency::Nearest => scaled(weight, self.queueing),

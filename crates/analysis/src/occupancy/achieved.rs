@@ -16,7 +16,7 @@ use crate::gpu::{RecordedGpu, Specs};
 
 /// Waves that were resident.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Resident {
+pub struct Resident {
     /// Mean over time and compute units.
     pub waves_per_cu: f64,
     /// Of the wave slots.

@@ -5,19 +5,22 @@ mod achieved;
 mod clock;
 mod code;
 mod gfx950;
+mod present;
 mod recorded;
 mod resources;
-mod table;
+
+use std::sync::Arc;
 
 use hw::Arch;
 use hw::code_object::Contents;
-use hw::occupancy::KernelResources;
+use hw::occupancy::{KernelResources, Occupancy, theoretical};
 use report::{InputFact, Note, Report, Table};
-use trace::{Needs, Trace};
+use trace::{Map, Needs, Trace};
 
 use crate::base;
+use model::names;
 
-pub use achieved::occupancy_counters;
+pub use achieved::{Resident, occupancy_counters};
 pub use clock::impossible_clock;
 
 pub(crate) use achieved::Achieved;
@@ -44,36 +47,70 @@ pub struct OccupancyOptions<'a> {
 const CODE_OBJECT: &str = "code object";
 const PROFILER: &str = "profiler";
 
-/// One kernel with one set of resources.
+/// How many waves of each kernel fit.
 #[derive(Clone, Debug, Default)]
-struct Subject {
-    name: String,
-    /// The architecture as the source names it; empty if it does not.
-    arch_name: String,
-    vgpr: Option<u32>,
-    agpr: Option<u32>,
-    sgpr: Option<u32>,
-    lds_bytes: Option<u32>,
-    workgroup: Option<u32>,
-    wave_size: Option<u32>,
-    cu_mode: bool,
-    scratch_bytes: Option<u32>,
-    spills: Option<u32>,
-    /// Calls and time, of a trace.
-    calls: u64,
-    total_ns: i64,
-    /// Waves of the largest launch, per compute unit of the GPU.
-    launched_waves_per_cu: Option<f64>,
-    /// Waves that were resident, of a trace with counters.
-    achieved: Option<Result<achieved::Resident, &'static str>>,
-    /// How the registers were come by; empty where there are none.
-    registers_from: &'static str,
-    /// How LDS and scratch were come by; empty where there are none.
-    lds_from: &'static str,
-    scratch_from: &'static str,
+pub struct Occupancies {
+    /// Of a run those with most time first, the runtime's own last; of code objects in their order.
+    pub kernels: Vec<KernelOccupancy>,
+    /// Whether they are of a run, which has calls, times and maybe counters.
+    pub is_of_run: bool,
+    /// What a reader has to know of the source.
+    pub notes: Vec<Note>,
 }
 
-impl Subject {
+/// One kernel with one set of resources, and how many of its waves fit.
+#[derive(Clone, Debug)]
+pub struct KernelOccupancy {
+    /// What it uses.
+    pub used: KernelUse,
+    /// Its name for people.
+    pub shown_name: String,
+    /// How many of its waves fit and what limits them, or why that is not known.
+    pub fits: Result<Arc<Occupancy>, String>,
+}
+
+/// What one kernel uses, as a run or a code object has it; absent is what the source does not say.
+#[derive(Clone, Debug, Default)]
+pub struct KernelUse {
+    /// Name as the source has it.
+    pub name: String,
+    /// The architecture as the source names it; empty if it does not.
+    pub arch_name: String,
+    /// Vector registers per lane.
+    pub vgpr: Option<u32>,
+    /// Accumulation registers per lane.
+    pub agpr: Option<u32>,
+    /// Scalar registers per wave.
+    pub sgpr: Option<u32>,
+    /// LDS per workgroup.
+    pub lds_bytes: Option<u32>,
+    /// Threads per workgroup.
+    pub workgroup: Option<u32>,
+    /// Lanes per wave, where the GPU has a choice.
+    pub wave_size: Option<u32>,
+    /// RDNA: workgroups stay within one compute unit.
+    pub cu_mode: bool,
+    /// Scratch memory per lane.
+    pub scratch_bytes: Option<u32>,
+    /// Vector registers that were spilled.
+    pub spills: Option<u32>,
+    /// Dispatches, of a run.
+    pub calls: u64,
+    /// Their time.
+    pub total_ns: i64,
+    /// Waves of the largest launch, per compute unit of the GPU.
+    pub launched_waves_per_cu: Option<f64>,
+    /// Waves that were resident, or why that is not known; absent where the source is no run.
+    pub achieved: Option<Result<Resident, &'static str>>,
+    /// Who says how many registers; empty where nobody does.
+    pub registers_from: &'static str,
+    /// Who says how much LDS.
+    pub lds_from: &'static str,
+    /// Who says how much scratch memory.
+    pub scratch_from: &'static str,
+}
+
+impl KernelUse {
     fn arch(&self) -> Option<&'static Arch> {
         hw::arch::find(&self.arch_name)
     }
@@ -99,46 +136,60 @@ pub fn occupancy_needs() -> Needs {
     Needs { kernels: true, shapes: true, counters: true, counter_columns: true, ..Needs::nothing() }
 }
 
-/// Occupancy of the kernels of a trace.
-pub fn occupancy(trace: &Trace, options: &OccupancyOptions) -> Report {
-    let (subjects, notes) = recorded::subjects(trace, options);
+/// Occupancy of the kernels of a trace read with [`occupancy_needs`].
+pub fn compute(trace: &Trace, options: &OccupancyOptions) -> Occupancies {
+    let (kernels, mut notes) = recorded::kernels(trace, options);
+    notes.extend(options.code.iter().flat_map(|code| code.problems.iter().cloned().map(Note::from)));
+    Occupancies { kernels: fitted(kernels), is_of_run: true, notes }
+}
+
+/// Occupancy of the kernels in code objects that pass `wanted` by name, mangled or not.
+pub fn compute_of_code(
+    files: &[(InputFact, Contents)],
+    options: &OccupancyOptions,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Occupancies {
+    let (mut kernels, mut notes) = (Vec::new(), Vec::new());
+    for (input, contents) in files {
+        let problems = contents.problems.iter().map(|problem| format!("{}: {problem}", input.path));
+        notes.extend(problems.map(Note::from));
+        kernels.extend(code::kernels(contents, options, wanted));
+    }
+    Occupancies { kernels: fitted(kernels), is_of_run: false, notes }
+}
+
+/// The occupancy of a run's kernels as a report.
+pub fn present(trace: &Trace, options: &OccupancyOptions, occupancies: &Occupancies) -> Report {
     let mut report = base::report("occupancy", trace);
     // Host calls were not read, so nothing is missing.
     report.health.retain(|check| check.id != "coverage");
     report.health.extend(impossible_clock(options.counters.unwrap_or(trace)));
-    report.notes = notes;
-    report.notes.extend(options.code.iter().flat_map(|code| code.problems.iter().cloned().map(Note::from)));
-    table::fill(&mut report, &subjects, true);
+    present::fill(&mut report, occupancies);
     report
+}
+
+/// The occupancy of kernels in code objects as a report.
+pub fn present_code(files: &[(InputFact, Contents)], occupancies: &Occupancies) -> Report {
+    let mut report = Report { command: "occupancy".into(), ..Report::default() };
+    report.inputs = files.iter().map(|(input, _)| input.clone()).collect();
+    report.findings = code::findings(files);
+    present::fill(&mut report, occupancies);
+    report
+}
+
+/// [`compute`] and [`present`] in one.
+pub fn occupancy(trace: &Trace, options: &OccupancyOptions) -> Report {
+    present(trace, options, &compute(trace, options))
 }
 
 /// What the kernels of a trace use, and who says so.
 pub fn resources(trace: &Trace, options: &OccupancyOptions) -> Table {
-    resources::table(&recorded::subjects(trace, options).0)
+    resources::table(&recorded::kernels(trace, options).0)
 }
 
-/// Occupancy of the kernels in code objects that pass `wanted` by name, mangled or not.
-pub fn occupancy_of_code(
-    files: &[(InputFact, Contents)],
-    options: &OccupancyOptions,
-    wanted: &dyn Fn(&str) -> bool,
-) -> Report {
-    let mut report = Report { command: "occupancy".into(), ..Report::default() };
-    let mut subjects = Vec::new();
-    for (input, contents) in files {
-        report.inputs.push(input.clone());
-        let problems = contents.problems.iter().map(|problem| format!("{}: {problem}", input.path));
-        report.notes.extend(problems.into_iter().map(Note::from));
-        subjects.extend(code::subjects(contents, options, wanted));
-    }
-    code::advise(files, &mut report);
-    table::fill(&mut report, &subjects, false);
-    report
-}
-
-/// Occupancy of a kernel of which only the numbers are known.
+/// Occupancy of a kernel of which only the numbers are known, as a report.
 pub fn occupancy_of_numbers(arch: &'static Arch, kernel: &KernelResources) -> Report {
-    let subject = Subject {
+    let used = KernelUse {
         name: "as given".into(),
         arch_name: arch.name.clone(),
         vgpr: Some(kernel.vgpr),
@@ -148,10 +199,32 @@ pub fn occupancy_of_numbers(arch: &'static Arch, kernel: &KernelResources) -> Re
         workgroup: Some(kernel.workgroup),
         wave_size: kernel.wave_size,
         cu_mode: kernel.cu_mode,
-        ..Subject::default()
+        ..KernelUse::default()
     };
+    let occupancies = Occupancies { kernels: fitted(vec![used]), ..Occupancies::default() };
     let mut report = Report { command: "occupancy".into(), ..Report::default() };
-    table::fill(&mut report, &[subject], false);
-    report.tables.push(table::limits(arch, kernel));
+    present::fill(&mut report, &occupancies);
+    report.tables.push(present::limits(arch, kernel));
     report
+}
+
+/// Works out how many waves of each kernel fit.
+fn fitted(kernels: Vec<KernelUse>) -> Vec<KernelOccupancy> {
+    // Libraries have thousands of kernels with few different needs.
+    let mut known: Map<(&'static str, KernelResources), Arc<Occupancy>> = Map::default();
+    let mut fits = |used: &KernelUse| {
+        let arch = match (used.arch(), used.arch_name.as_str()) {
+            (Some(arch), _) => arch,
+            (None, "") => return Err("the source does not say which GPU it ran on".into()),
+            (None, name) => return Err(format!("{name} is not among the known architectures")),
+        };
+        let kernel = used.resources()?;
+        let key = (arch.name.as_str(), kernel);
+        Ok(Arc::clone(known.entry(key).or_insert_with(|| Arc::new(theoretical(arch, &kernel)))))
+    };
+    let fitted = |used: KernelUse| {
+        let (shown_name, fits) = (names::demangle(&used.name).into_owned(), fits(&used));
+        KernelOccupancy { used, shown_name, fits }
+    };
+    kernels.into_iter().map(fitted).collect()
 }

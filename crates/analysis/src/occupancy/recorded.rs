@@ -8,7 +8,7 @@ use trace::{LaunchShape, Map, OptI64, Trace};
 
 use super::achieved::Achieved;
 use super::gfx950::{self, Verdict};
-use super::{CODE_OBJECT, OccupancyOptions, PROFILER, Subject};
+use super::{CODE_OBJECT, KernelUse, OccupancyOptions, PROFILER};
 use model::names;
 
 /// Where registers may be recorded wrong.
@@ -39,7 +39,7 @@ struct Tally {
     from_code: Option<usize>,
 }
 
-pub(super) fn subjects(trace: &Trace, options: &OccupancyOptions) -> (Vec<Subject>, Vec<Note>) {
+pub(super) fn kernels(trace: &Trace, options: &OccupancyOptions) -> (Vec<KernelUse>, Vec<Note>) {
     let code = Code::of(options);
     let mut notes = Vec::new();
     let mut tallies: BTreeMap<Key, Tally> = BTreeMap::new();
@@ -98,25 +98,25 @@ pub(super) fn subjects(trace: &Trace, options: &OccupancyOptions) -> (Vec<Subjec
         _ => {}
     }
     let achieved = Achieved::of(options.counters.unwrap_or(trace));
-    let mut subjects: Vec<Subject> = tallies
+    let mut kernels: Vec<KernelUse> = tallies
         .into_iter()
         .map(|(key, tally)| {
             let resident = achieved.get((&key.name, key.workgroup, key.launched_lds));
-            Subject { achieved: Some(resident), ..subject(key, &tally, verdict, &code) }
+            KernelUse { achieved: Some(resident), ..kernel_use(key, &tally, verdict, &code) }
         })
         .collect();
     // The runtime's own copies and fills come last: nobody sets their registers.
-    subjects.sort_by(|a, b| {
+    kernels.sort_by(|a, b| {
         let key =
-            |subject: &Subject| (names::is_of_runtime(&subject.name), std::cmp::Reverse(subject.total_ns));
+            |kernel: &KernelUse| (names::is_of_runtime(&kernel.name), std::cmp::Reverse(kernel.total_ns));
         key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
     });
     if options.code.is_some() {
-        let found = subjects.iter().filter(|subject| subject.registers_from == CODE_OBJECT).count();
-        let all = subjects.len();
+        let found = kernels.iter().filter(|kernel| kernel.registers_from == CODE_OBJECT).count();
+        let all = kernels.len();
         notes.push(format!("{found} of {all} rows have their registers from the code object").into());
     }
-    (subjects, notes)
+    (kernels, notes)
 }
 
 /// Whether the profiler gave half the registers of the kernels of a trace on a GPU.
@@ -192,9 +192,9 @@ fn launched_waves(shape: &LaunchShape, wave_size: Option<u32>) -> Option<f64> {
     Some(groups * (threads / f64::from(wave_size)).ceil())
 }
 
-fn subject(key: Key, tally: &Tally, verdict: Verdict, code: &Code) -> Subject {
+fn kernel_use(key: Key, tally: &Tally, verdict: Verdict, code: &Code) -> KernelUse {
     let kernel = tally.from_code.map(|at| code.kernels[at]);
-    let mut subject = Subject {
+    let mut used = KernelUse {
         name: key.name,
         arch_name: key.arch,
         vgpr: key.vgpr,
@@ -209,20 +209,20 @@ fn subject(key: Key, tally: &Tally, verdict: Verdict, code: &Code) -> Subject {
         registers_from: if key.vgpr.is_some() { PROFILER } else { "" },
         lds_from: key.lds_from,
         scratch_from: key.scratch_from,
-        ..Subject::default()
+        ..KernelUse::default()
     };
     if let Some(kernel) = kernel {
-        subject.registers_from = CODE_OBJECT;
-        subject.wave_size = Some(kernel.wave_size).filter(|&size| size > 0);
-        subject.cu_mode = kernel.cu_mode;
-        subject.spills = kernel.vgpr_spills;
-    } else if subject.arch_name == GFX950 && verdict == Verdict::Halved {
-        let restored = subject.vgpr.map(gfx950::restored);
-        subject.vgpr = restored.map(|(vgpr, _)| vgpr);
-        subject.agpr = restored.map(|(_, agpr)| agpr);
-        subject.registers_from = "profiler, doubled";
+        used.registers_from = CODE_OBJECT;
+        used.wave_size = Some(kernel.wave_size).filter(|&size| size > 0);
+        used.cu_mode = kernel.cu_mode;
+        used.spills = kernel.vgpr_spills;
+    } else if used.arch_name == GFX950 && verdict == Verdict::Halved {
+        let restored = used.vgpr.map(gfx950::restored);
+        used.vgpr = restored.map(|(vgpr, _)| vgpr);
+        used.agpr = restored.map(|(_, agpr)| agpr);
+        used.registers_from = "profiler, doubled";
     }
-    subject
+    used
 }
 
 /// The kernels of code objects by architecture and name.

@@ -2,10 +2,10 @@
 
 use report::{Column, Table, Unit, Value};
 
-use super::Subject;
+use super::KernelUse;
 use model::names;
 
-pub(super) fn table(subjects: &[Subject]) -> Table {
+pub(super) fn table<'a>(kernels: impl IntoIterator<Item = &'a KernelUse>) -> Table {
     let columns = vec![
         Column::text("name"),
         Column::text("arch").detail(),
@@ -24,20 +24,20 @@ pub(super) fn table(subjects: &[Subject]) -> Table {
     let not_recorded = "the profiler did not record it and no code object has the kernel";
     let number = |number: Option<u32>, why: &str| Value::int_or(number.map(i64::from), why);
     let text = |text: &str| if text.is_empty() { Value::absent(not_recorded) } else { Value::from(text) };
-    for subject in subjects {
+    for kernel in kernels {
         table.push(vec![
-            Value::from(names::demangle(&subject.name).as_ref()),
-            text(&subject.arch_name),
-            number(subject.workgroup, not_recorded),
-            number(subject.vgpr, not_recorded),
-            number(subject.agpr, not_recorded),
-            number(subject.sgpr, not_recorded),
-            number(subject.lds_bytes, not_recorded),
-            number(subject.scratch_bytes, not_recorded),
-            number(subject.spills, "only code objects say"),
-            text(subject.registers_from),
-            text(subject.lds_from),
-            text(subject.scratch_from),
+            Value::from(names::demangle(&kernel.name).as_ref()),
+            text(&kernel.arch_name),
+            number(kernel.workgroup, not_recorded),
+            number(kernel.vgpr, not_recorded),
+            number(kernel.agpr, not_recorded),
+            number(kernel.sgpr, not_recorded),
+            number(kernel.lds_bytes, not_recorded),
+            number(kernel.scratch_bytes, not_recorded),
+            number(kernel.spills, "only code objects say"),
+            text(kernel.registers_from),
+            text(kernel.lds_from),
+            text(kernel.scratch_from),
         ]);
     }
     table

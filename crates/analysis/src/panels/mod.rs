@@ -17,7 +17,7 @@ mod memory_chart;
 mod needed;
 mod options;
 mod pivot;
-mod report;
+mod present;
 mod select;
 mod tables;
 mod top;
@@ -28,7 +28,9 @@ pub use dispatches::Dispatches;
 pub use listing::list_metrics;
 pub use needed::counters_needed;
 pub use options::{Block, Blocks, NormalUnit, Rule, TimeUnit};
-pub use report::{PanelsOptions, memory_chart_text, panels, panels_needs, specs_of};
+pub use present::{
+    EvaluatedRun, PanelsOptions, compute, memory_chart_text, panels, panels_needs, present, specs_of,
+};
 pub use select::{Choice, ChoiceError, choose};
 pub use top::{TopKernel, top_kernels};
 pub use values::{Cell, RowValues, TableValues, evaluate};

@@ -11,7 +11,7 @@ use trace::{Needs, ThreadTrace, Trace};
 
 use crate::att;
 use crate::base;
-use crate::bottleneck::{Figures, KernelFigures, bottlenecks, kernel_figures, put_workgroups};
+use crate::bottleneck::{Bottlenecks, Figures, KernelFigures, kernel_figures, put_workgroups};
 use crate::critical_path::{CriticalPathOptions, critical_path, critical_path_needs};
 use crate::idle;
 use crate::occupancy::{OccupancyOptions, occupancy, occupancy_needs, resources};
@@ -111,9 +111,15 @@ pub fn profile_report(profiled: &Profiled, options: &VerdictOptions) -> Report {
             .tables
             .extend(traced.tables.into_iter().filter(|table| ATT_TABLES.contains(&table.name.as_str())));
     }
-    let (labels, missing) = bottlenecks(&kernels);
-    report.tables.push(labels);
-    report.notes.extend(next_steps(&kernels, stability.as_ref(), &missing, counters.is_some(), traced));
+    let bottlenecks = Bottlenecks::of(&kernels);
+    report.tables.push(bottlenecks.table());
+    report.notes.extend(next_steps(
+        &kernels,
+        stability.as_ref(),
+        &bottlenecks.missing_counters,
+        counters.is_some(),
+        traced,
+    ));
     let parts = result::Parts {
         runs,
         timing,

@@ -20,10 +20,18 @@ pub(super) type Measured = Result<Work, String>;
 pub(super) struct Joined {
     /// In the order of the ops.
     pub ops: Vec<Measured>,
+    /// How many kernels were found among those that were counted.
+    pub counts: JoinedCounters,
+}
+
+/// Counters of the kernels behind modelled ops.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JoinedCounters {
     /// Kernels of modelled ops.
     pub kernels: usize,
-    /// Those that were counted, as display names those that were not.
+    /// Those that were counted.
     pub counted: usize,
+    /// Display names of those that were not.
     pub uncounted: Vec<String>,
     /// Whether counters come from another run.
     pub other_run: bool,
@@ -48,14 +56,14 @@ pub(super) fn source_of(trace: &Trace, kernel: usize) -> Option<usize> {
 /// Work-items of a launch and of a workgroup, where recorded. Tables of counters have only their number, not their axes.
 type Launch = Option<(u64, u64)>;
 
-/// Dispatches alike: counters summed, with how many dispatches each was counted on.
+/// Dispatches of one kernel and launch size: counters summed, with how many dispatches each was counted on.
 #[derive(Clone, Debug, Default)]
-struct Alike {
+struct CountedDispatches {
     counters: Map<StrId, (f64, u32)>,
 }
 
-impl Alike {
-    fn add(&mut self, other: &Alike) {
+impl CountedDispatches {
+    fn add(&mut self, other: &CountedDispatches) {
         for (&counter, &(value, dispatches)) in &other.counters {
             let sum = self.counters.entry(counter).or_default();
             *sum = (sum.0 + value, sum.1 + dispatches);
@@ -64,7 +72,7 @@ impl Alike {
 }
 
 /// Kernels of one name in one spelling, by launch size.
-type ByLaunch = Vec<(Launch, Alike)>;
+type ByLaunch = Vec<(Launch, CountedDispatches)>;
 
 /// Puts what was measured beside each modelled op.
 pub(super) fn join(trace: &Trace, modelled: &Modelled, arch: &str) -> Joined {
@@ -73,7 +81,7 @@ pub(super) fn join(trace: &Trace, modelled: &Modelled, arch: &str) -> Joined {
     // Each op with its kernels: how many dispatches of which name and launch size.
     let mut parts: Vec<Map<(u32, Launch), u32>> = vec![Map::default(); modelled.ops.len()];
     let mut served: Map<(u32, Launch), BTreeSet<usize>> = Map::default();
-    let mut own: Vec<(Alike, u32)> = vec![(Alike::default(), 0); modelled.ops.len()];
+    let mut own: Vec<(CountedDispatches, u32)> = vec![(CountedDispatches::default(), 0); modelled.ops.len()];
     for (kernel, op) in modelled.of_kernel.iter().enumerate() {
         let Some(op) = *op else { continue };
         let key = (keys.name[kernel], keys.launch[kernel]);
@@ -91,7 +99,8 @@ pub(super) fn join(trace: &Trace, modelled: &Modelled, arch: &str) -> Joined {
     });
 
     let carried = own.iter().any(|(own, _)| !own.counters.is_empty());
-    let mut joined = Joined { other_run: !carried, ..Joined::default() };
+    let mut joined = Joined::default();
+    joined.counts.other_run = !carried;
     let mut missing: BTreeSet<u32> = BTreeSet::new();
     let mut all: BTreeSet<u32> = BTreeSet::new();
     for (op, parts) in parts.iter().enumerate() {
@@ -116,9 +125,10 @@ pub(super) fn join(trace: &Trace, modelled: &Modelled, arch: &str) -> Joined {
             Err(why) => Err(why.text(&keys)),
         });
     }
-    joined.kernels = all.len();
-    joined.counted = all.len() - missing.len();
-    joined.uncounted = missing.iter().map(|&name| names::display_name(&keys.names[name as usize])).collect();
+    joined.counts.kernels = all.len();
+    joined.counts.counted = all.len() - missing.len();
+    joined.counts.uncounted =
+        missing.iter().map(|&name| names::display_name(&keys.names[name as usize])).collect();
     joined
 }
 
@@ -178,7 +188,7 @@ fn of_parts(
 }
 
 /// Dispatches of the same launch size; all of them where one side does not record sizes.
-fn alike(launches: &ByLaunch, launch: Launch) -> Option<Alike> {
+fn alike(launches: &ByLaunch, launch: Launch) -> Option<CountedDispatches> {
     if let Some((_, alike)) = launches.iter().find(|(known, _)| *known == launch) {
         return Some(alike.clone());
     }
@@ -186,7 +196,7 @@ fn alike(launches: &ByLaunch, launch: Launch) -> Option<Alike> {
     if launch.is_some() && sized {
         return None;
     }
-    let mut all = Alike::default();
+    let mut all = CountedDispatches::default();
     launches.iter().for_each(|(_, alike)| all.add(alike));
     Some(all)
 }
@@ -207,7 +217,7 @@ fn counted_kernels(trace: &Trace, keys: &Keys) -> Map<u32, ByLaunch> {
         let launches = found.entry(keys.name[kernel]).or_default();
         let launch = keys.launch[kernel];
         let at = launches.iter().position(|(known, _)| *known == launch).unwrap_or_else(|| {
-            launches.push((launch, Alike::default()));
+            launches.push((launch, CountedDispatches::default()));
             launches.len() - 1
         });
         let sum = launches[at].1.counters.entry(counter).or_default();

@@ -18,23 +18,27 @@ mod op_model;
 mod op_rules;
 mod op_tables;
 mod place;
+mod present;
 mod recorded;
 mod tables;
 
-use hw::Arch;
-use report::{Note, Remedy, Report};
+use hw::peaks::Peaks;
+use hw::{Arch, DataType};
+use report::{Note, Report};
 use trace::{ArgNeeds, Needs, Trace};
 
-use crate::base;
 use crate::bottleneck::kernel_figures_where;
+use joined::Joined;
 use model::recordings::Recordings;
-use modelled::Modelled;
+use modelled::{Modelled, Op};
 
 pub use device::{BadPeaks, PeakSource, RooflineOptions};
 pub use formulas::roofline_counters;
-pub use joined::counted_sources;
+pub use joined::{JoinedCounters, counted_sources};
 pub(crate) use kernel_share::Roofs;
-pub use place::{Bound, Placed, Work, place};
+pub use modelled::{CoveredTime, ModelCoverage};
+pub use place::{Bound, Placed, PlacedWork, Work, place};
+pub use present::present;
 
 /// What [`roofline`] needs of a trace.
 pub fn roofline_needs() -> Needs {
@@ -58,19 +62,58 @@ pub fn roofline_counter_report(arch: &Arch) -> Report {
     report
 }
 
+/// Where the kernels and ops of a run stand under the roofs of its GPU.
+#[derive(Clone, Debug, Default)]
+pub struct Roofline {
+    /// Kernels as they were measured, those with most time first.
+    pub kernels: Vec<PlacedWork>,
+    /// Ops as their shapes have them, those with most time first.
+    pub ops: Vec<ModelledOp>,
+    /// How much of the GPU time the ops are.
+    pub coverage: ModelCoverage,
+    /// Whether a run has counters.
+    pub is_counted: bool,
+    /// How the counters of the ops' kernels were found, where there are both.
+    pub joined: Option<JoinedCounters>,
+    /// The ceilings.
+    pub peaks: Peaks,
+    /// What could not be found out about the GPU.
+    pub notes: Vec<Note>,
+}
+
+/// An op with inputs of one shape.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelledOp {
+    /// What all its calls must do at least.
+    pub least: PlacedWork,
+    /// Shapes of its inputs.
+    pub shapes: String,
+    /// What the arithmetic is done in.
+    pub data_type: Option<DataType>,
+    /// Kernel with most of its time.
+    pub kernel: String,
+    /// What counters say that its calls did, or why they do not; absent where there are no counters.
+    pub measured: Option<Result<PlacedWork, String>>,
+}
+
 /// Where the kernels of a trace stand under the roofs of its GPU.
-pub fn roofline(trace: &Trace, options: &RooflineOptions) -> Report {
+pub fn compute(trace: &Trace, options: &RooflineOptions) -> Roofline {
     // Without a mapping trace nothing can fail to fit.
-    placed(trace, options, modelled_ops(trace, None).unwrap_or_default())
+    place_all(trace, options, modelled_ops(trace, None).unwrap_or_default())
 }
 
 /// The same, where a capture or graph-off trace tells the ops and shapes of replayed graphs.
-pub fn roofline_with_mapping(
+pub fn compute_with_mapping(
     trace: &Trace,
     mapping: &Trace,
     options: &RooflineOptions,
-) -> Result<Report, model::attribution::Error> {
-    Ok(placed(trace, options, modelled_ops(trace, Some(mapping))?))
+) -> Result<Roofline, model::attribution::Error> {
+    Ok(place_all(trace, options, modelled_ops(trace, Some(mapping))?))
+}
+
+/// [`compute`] and [`present`] in one.
+pub fn roofline(trace: &Trace, options: &RooflineOptions) -> Report {
+    present(trace, &compute(trace, options))
 }
 
 /// A run with counters beside one without tells what was measured, not what is modelled.
@@ -85,56 +128,52 @@ fn modelled_ops(trace: &Trace, mapping: Option<&Trace>) -> Result<Modelled, mode
     })
 }
 
-fn placed(trace: &Trace, options: &RooflineOptions, models: Modelled) -> Report {
-    let mut report = base::report("roofline", trace);
+fn place_all(trace: &Trace, options: &RooflineOptions, models: Modelled) -> Roofline {
     let device = device::of(trace, options);
     let counted = counted_sources(trace);
-    let any_counted = counted.contains(&true);
+    let is_counted = counted.contains(&true);
     // Beside a run with counters, kernels of one without would add time and no counts.
     let recordings = Recordings::of(trace);
     let measured = |row: usize| {
         recordings.counts(trace.kernels.process[row])
-            && (!any_counted || joined::source_of(trace, row).is_none_or(|source| counted[source]))
+            && (!is_counted || joined::source_of(trace, row).is_none_or(|source| counted[source]))
     };
-    let kernels: Vec<tables::Row> = kernel_figures_where(trace, measured)
-        .into_iter()
-        .map(|kernel| {
-            let dispatches = kernel.figures.get("dispatches").copied().unwrap_or(0.0) as i64;
-            let work = formulas::work(&device.arch, &kernel.figures);
-            let placed = place(&work, kernel.total_ns, &device.peaks);
-            tables::Row { name: kernel.name, dispatches, total_ns: kernel.total_ns, work, placed }
-        })
-        .collect();
-    let joined = (any_counted && !models.ops.is_empty()).then(|| joined::join(trace, &models, &device.arch));
-    report.tables = vec![
-        tables::kernels(&kernels),
-        tables::levels(&kernels, &device.peaks),
-        tables::types(&kernels, &device.peaks),
-        tables::peaks(&device.peaks),
-    ];
-    // The tables of the contract are there even when they are empty.
-    report.tables.retain(|table| !table.rows.is_empty() || table.name == "kernels");
-    if models.ops.is_empty() {
-        // What was counted needs no launch to be placed.
-        report.health.retain(|check| check.id != "coverage");
-    } else {
-        // Without counters the models are all there is, and kernels would only name what is absent.
-        let at = usize::from(any_counted);
-        report.tables.insert(at, op_tables::ops(&models, joined.as_ref(), &device.peaks));
-        report.tables.insert(at + 1, op_tables::coverage(&models.coverage));
-    }
-    if let Some(joined) = &joined {
-        report.findings = op_tables::findings(&models, joined, &device.peaks);
-    }
-    let ops: Vec<tables::Row> = models.ops.iter().map(|op| op_tables::row_of(op, &device.peaks)).collect();
-    report.charts.extend(chart::chart(&kernels, &ops, &device));
-    report.notes = device.notes;
-    report.notes.extend(op_tables::notes(&models.coverage, joined.as_ref()).into_iter().map(Note::from));
-    report.notes.extend(if any_counted {
-        tables::remarks(&kernels).into_iter().map(Note::from).collect()
-    } else {
-        let text = "there are no counters in the input, so only ops are placed";
-        vec![Note::new(text, Remedy::RooflineCounters)]
+    let kernels = kernel_figures_where(trace, measured).into_iter().map(|kernel| {
+        let dispatches = kernel.figures.get("dispatches").copied().unwrap_or(0.0) as i64;
+        let work = formulas::work(&device.arch, &kernel.figures);
+        let placed = place(&work, kernel.total_ns, &device.peaks);
+        PlacedWork { name: kernel.name, dispatches, total_ns: kernel.total_ns, work, placed }
     });
-    report
+    let kernels = kernels.collect();
+    let joined = (is_counted && !models.ops.is_empty()).then(|| joined::join(trace, &models, &device.arch));
+    let op = |(at, op): (usize, &Op)| {
+        modelled_op(op, joined.as_ref().map(|joined| &joined.ops[at]), &device.peaks)
+    };
+    let ops = models.ops.iter().enumerate().map(op).collect();
+    Roofline {
+        kernels,
+        ops,
+        coverage: models.coverage,
+        is_counted,
+        joined: joined.map(|joined: Joined| joined.counts),
+        peaks: device.peaks,
+        notes: device.notes,
+    }
+}
+
+fn modelled_op(op: &Op, measured: Option<&joined::Measured>, peaks: &Peaks) -> ModelledOp {
+    let placed = |work: &Work| PlacedWork {
+        name: op.name.clone(),
+        dispatches: op.calls,
+        total_ns: op.total_ns,
+        work: work.clone(),
+        placed: place(work, op.total_ns, peaks),
+    };
+    ModelledOp {
+        least: placed(&op.work),
+        shapes: op.model.shapes.clone(),
+        data_type: op.model.data_type,
+        kernel: op.kernel.clone(),
+        measured: measured.map(|measured| measured.as_ref().map(placed).map_err(String::clone)),
+    }
 }

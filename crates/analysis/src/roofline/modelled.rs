@@ -22,28 +22,32 @@ pub(super) struct Op {
     pub work: Work,
 }
 
-/// GPU time by what became of it; `examples` name those with most time.
+/// GPU time that became of one kind.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Part {
+pub struct CoveredTime {
+    /// How much.
     pub total_ns: i64,
+    /// Names with most of it.
     pub examples: Vec<String>,
 }
 
 /// How much of the GPU time is modelled, and why the rest is not.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Coverage {
-    pub modelled: Part,
+pub struct ModelCoverage {
+    /// Its op has a model.
+    pub modelled: CoveredTime,
     /// The table has no model of the op.
-    pub no_model: Part,
+    pub no_model: CoveredTime,
     /// Shapes, types or values that its model takes are not recorded.
-    pub not_recorded: Part,
+    pub not_recorded: CoveredTime,
     /// Replayed from a graph, and no capture tells its op and shapes.
-    pub replayed: Part,
+    pub replayed: CoveredTime,
     /// Not linked to an op.
-    pub no_op: Part,
+    pub no_op: CoveredTime,
 }
 
-impl Coverage {
+impl ModelCoverage {
+    /// All of it.
     pub fn total_ns(&self) -> i64 {
         let parts = [&self.modelled, &self.no_model, &self.not_recorded, &self.replayed, &self.no_op];
         parts.iter().map(|part| part.total_ns).sum()
@@ -54,7 +58,7 @@ impl Coverage {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Modelled {
     pub ops: Vec<Op>,
-    pub coverage: Coverage,
+    pub coverage: ModelCoverage,
     /// The op of each kernel, as a place in `ops`.
     pub of_kernel: Vec<Option<usize>>,
 }
@@ -257,7 +261,7 @@ impl Tally {
 fn gather(trace: &Trace, judge: &Judge, owners: &[Owner]) -> Modelled {
     let mut tallies: Vec<Tally> = Vec::new();
     tallies.resize_with(judge.models.len(), Tally::default);
-    let mut coverage = Coverage::default();
+    let mut coverage = ModelCoverage::default();
     let mut examples: [BTreeMap<&str, i64>; 4] = Default::default();
     for (kernel, owner) in owners.iter().enumerate() {
         let time = trace.kernels.end[kernel] - trace.kernels.start[kernel];

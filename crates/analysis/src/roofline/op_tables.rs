@@ -1,26 +1,19 @@
 //! The tables of modelled ops: where they stand, what was measured of them, and how much of the run they are.
 
 use hw::Level;
-use hw::peaks::Peaks;
 use report::{Column, Finding, Severity, Table, Unit, Value};
 
-use super::joined::{Joined, Measured};
-use super::modelled::{Coverage, Modelled, Op, Part};
-use super::place::{Bound, place};
-use super::tables::{Row, amount, bound};
+use super::joined::JoinedCounters;
+use super::modelled::{CoveredTime, ModelCoverage};
+use super::place::{Bound, PlacedWork, Work};
+use super::tables::{amount, bound, rate};
+use super::{ModelledOp, Roofline};
 use stats::percent;
 
 const NO_PEAKS: &str = "the peaks of this GPU are not known";
 
-/// An op under the roofs, as its model has it.
-pub(super) fn row_of(op: &Op, ceilings: &Peaks) -> Row {
-    let placed = place(&op.work, op.total_ns, ceilings);
-    let work = op.work.clone();
-    Row { name: op.name.clone(), dispatches: op.calls, total_ns: op.total_ns, work, placed }
-}
-
 /// Modelled ops under the roofs, with what was measured of them where counters are there.
-pub(super) fn ops(modelled: &Modelled, joined: Option<&Joined>, ceilings: &Peaks) -> Table {
+pub(super) fn ops(ops: &[ModelledOp], with_measured: bool) -> Table {
     let mut columns = vec![
         Column::text("op"),
         Column::text("shapes"),
@@ -37,7 +30,7 @@ pub(super) fn ops(modelled: &Modelled, joined: Option<&Joined>, ceilings: &Peaks
         Column::int("achievable_pct", Unit::Pct).detail(),
         Column::text("kernel").data(),
     ];
-    if joined.is_some() {
+    if with_measured {
         columns.extend([
             Column::int("measured_flops", Unit::None).detail(),
             Column::int("measured_bytes", Unit::Bytes).detail(),
@@ -48,32 +41,34 @@ pub(super) fn ops(modelled: &Modelled, joined: Option<&Joined>, ceilings: &Peaks
         ]);
     }
     let mut table = Table::new("ops", "Modelled from shapes", columns);
-    for (at, op) in modelled.ops.iter().enumerate() {
-        let row = row_of(op, ceilings);
-        let share = row.placed.nearest.map(|(_, share)| share);
+    for op in ops {
+        let least = &op.least;
+        let share = least.placed.nearest.map(|(_, share)| share);
+        let intensity = least.work.intensity(Level::Hbm);
         let mut cells = vec![
-            Value::Text(op.name.clone()),
-            Value::Text(op.model.shapes.clone()),
-            op.model
-                .data_type
+            Value::Text(least.name.clone()),
+            Value::Text(op.shapes.clone()),
+            op.data_type
                 .map_or_else(|| Value::absent("no unit computes in its type"), |of| Value::from(of.name())),
-            Value::Int(op.calls),
-            Value::Int(op.total_ns),
-            amount(op.work.total_flops()),
-            amount(op.work.level(Level::Hbm)),
-            op.work.intensity(Level::Hbm).map_or_else(|| Value::absent("it moves nothing"), Value::Float),
-            row.rate(op.work.total_flops()),
-            row.rate(op.work.level(Level::Hbm)),
+            Value::Int(least.dispatches),
+            Value::Int(least.total_ns),
+            amount(least.work.total_flops()),
+            amount(least.work.level(Level::Hbm)),
+            intensity.map_or_else(|| Value::absent("it moves nothing"), Value::Float),
+            rate(least, least.work.total_flops()),
+            rate(least, least.work.level(Level::Hbm)),
             share.map_or_else(|| Value::absent(NO_PEAKS), Value::Float),
-            if share.is_some() { bound(&row) } else { Value::absent(NO_PEAKS) },
-            row.placed.achievable_pct.map_or_else(
+            if share.is_some() { bound(least) } else { Value::absent(NO_PEAKS) },
+            least.placed.achievable_pct.map_or_else(
                 || Value::absent("it is not known what libraries reach in its type on this GPU"),
                 Value::Float,
             ),
             Value::Text(op.kernel.clone()),
         ];
-        if let Some(joined) = joined {
-            cells.extend(measured(op, &joined.ops[at], ceilings));
+        match &op.measured {
+            Some(Ok(measured)) => cells.extend(measured_cells(&least.work, measured)),
+            Some(Err(why)) => cells.extend(vec![Value::absent(why); 6]),
+            None => {}
         }
         table.push(cells);
     }
@@ -81,24 +76,13 @@ pub(super) fn ops(modelled: &Modelled, joined: Option<&Joined>, ceilings: &Peaks
 }
 
 /// What was measured of an op, and how much more that is than it must be.
-fn measured(op: &Op, measured: &Measured, ceilings: &Peaks) -> Vec<Value> {
-    let work = match measured {
-        Ok(work) => work,
-        Err(why) => return vec![Value::absent(why); 6],
-    };
-    let (flops, bytes) = (work.total_flops(), work.level(Level::Hbm));
+fn measured_cells(least: &Work, measured: &PlacedWork) -> Vec<Value> {
+    let (flops, bytes) = (measured.work.total_flops(), measured.work.level(Level::Hbm));
     let ratio = |of: &Result<f64, Vec<String>>, least: Result<f64, Vec<String>>, why: &str| match (of, least)
     {
         (Err(_), _) => amount(of.clone()),
         (Ok(of), Ok(least)) if least > 0.0 => Value::Float(of / least),
         _ => Value::absent(why),
-    };
-    let row = Row {
-        name: op.name.clone(),
-        dispatches: op.calls,
-        total_ns: op.total_ns,
-        placed: place(work, op.total_ns, ceilings),
-        work: work.clone(),
     };
     let intensity = match (&flops, &bytes) {
         (Err(missing), _) | (_, Err(missing)) => amount(Err(missing.clone())),
@@ -109,9 +93,9 @@ fn measured(op: &Op, measured: &Measured, ceilings: &Peaks) -> Vec<Value> {
         amount(flops.clone()),
         amount(bytes.clone()),
         intensity,
-        ratio(&flops, op.work.total_flops(), "it has no operations to do"),
-        ratio(&bytes, op.work.level(Level::Hbm), "it has no bytes to move"),
-        bound(&row),
+        ratio(&flops, least.total_flops(), "it has no operations to do"),
+        ratio(&bytes, least.level(Level::Hbm), "it has no bytes to move"),
+        bound(measured),
     ]
 }
 
@@ -123,15 +107,15 @@ const LEAST_SHARE_PCT: f64 = 1.0;
 const MOST: usize = 5;
 
 /// Ops that compute or move much more than they must, those with most time first.
-pub(super) fn findings(modelled: &Modelled, joined: &Joined, ceilings: &Peaks) -> Vec<Finding> {
+pub(super) fn findings(roofline: &Roofline) -> Vec<Finding> {
     let mut found = Vec::new();
-    for (op, measured) in modelled.ops.iter().zip(&joined.ops) {
-        let share = percent(op.total_ns, modelled.coverage.modelled.total_ns);
-        let Ok(work) = measured else { continue };
+    for op in &roofline.ops {
+        let least = &op.least;
+        let share = percent(least.total_ns, roofline.coverage.modelled.total_ns);
+        let Some(Ok(PlacedWork { work, placed, .. })) = &op.measured else { continue };
         if share < LEAST_SHARE_PCT || found.len() >= MOST {
             continue;
         }
-        let placed = place(work, op.total_ns, ceilings);
         let bound_by_memory = matches!(placed.bound, Some(Bound::Memory(Level::Hbm))) && !placed.partly;
         let bound_by_compute = placed.bound == Some(Bound::Compute) && !placed.partly;
         let sides = [
@@ -140,7 +124,7 @@ pub(super) fn findings(modelled: &Modelled, joined: &Joined, ceilings: &Peaks) -
                 "moves",
                 "bytes",
                 work.level(Level::Hbm),
-                op.work.level(Level::Hbm),
+                least.work.level(Level::Hbm),
                 bound_by_memory,
                 "keep tiles in caches: swizzle the order of workgroups, larger tiles, or a layout that is read once",
             ),
@@ -149,28 +133,28 @@ pub(super) fn findings(modelled: &Modelled, joined: &Joined, ceilings: &Peaks) -
                 "computes",
                 "operations",
                 work.total_flops(),
-                op.work.total_flops(),
+                least.work.total_flops(),
                 bound_by_compute,
                 "less padding: tile sizes that divide the shapes, or another kernel for them",
             ),
         ];
-        for (id, verb, what, measured, least, binds, advice) in sides {
-            let (Ok(measured), Ok(least)) = (measured, least) else { continue };
-            if least <= 0.0 || measured < MORE_THAN_IT_MUST * least {
+        for (id, verb, what, measured, needed, binds, advice) in sides {
+            let (Ok(measured), Ok(needed)) = (measured, needed) else { continue };
+            if needed <= 0.0 || measured < MORE_THAN_IT_MUST * needed {
                 continue;
             }
-            let ratio = measured / least;
+            let ratio = measured / needed;
             found.push(Finding {
                 id: id.into(),
                 severity: if binds && share >= 10.0 { Severity::Medium } else { Severity::Info },
-                title: format!("{} {}: {verb} {ratio:.1} times what it must", op.name, op.model.shapes),
+                title: format!("{} {}: {verb} {ratio:.1} times what it must", least.name, op.shapes),
                 evidence: vec![
                     (format!("measured {what}"), Value::Float(measured)),
-                    (format!("least {what}"), Value::Float(least)),
-                    ("time_ns".into(), Value::Int(op.total_ns)),
+                    (format!("least {what}"), Value::Float(needed)),
+                    ("time_ns".into(), Value::Int(least.total_ns)),
                 ],
                 // Only what is bound by it becomes faster with less of it.
-                gain_ceiling_ns: binds.then(|| (op.total_ns as f64 * (1.0 - 1.0 / ratio)) as i64),
+                gain_ceiling_ns: binds.then(|| (least.total_ns as f64 * (1.0 - 1.0 / ratio)) as i64),
                 recommendation: advice.into(),
                 next_step: Some(report::NextStep::Bottleneck(op.kernel.clone())),
                 ..Finding::default()
@@ -181,7 +165,7 @@ pub(super) fn findings(modelled: &Modelled, joined: &Joined, ceilings: &Peaks) -
 }
 
 /// How much of the GPU time is modelled, and what is not.
-pub(super) fn coverage(coverage: &Coverage) -> Table {
+pub(super) fn coverage(coverage: &ModelCoverage) -> Table {
     let columns = vec![
         Column::text("part"),
         Column::int("total_ns", Unit::Ns).key(),
@@ -201,7 +185,7 @@ pub(super) fn coverage(coverage: &Coverage) -> Table {
     table
 }
 
-fn parts(coverage: &Coverage) -> [(&'static str, &Part); 5] {
+fn parts(coverage: &ModelCoverage) -> [(&'static str, &CoveredTime); 5] {
     [
         ("modelled", &coverage.modelled),
         ("op without a model", &coverage.no_model),
@@ -212,7 +196,7 @@ fn parts(coverage: &Coverage) -> [(&'static str, &Part); 5] {
 }
 
 /// What a reader should know of the models.
-pub(super) fn notes(coverage: &Coverage, joined: Option<&Joined>) -> Vec<String> {
+pub(super) fn notes(coverage: &ModelCoverage, joined: Option<&JoinedCounters>) -> Vec<String> {
     let whole = coverage.total_ns();
     let mut notes = Vec::new();
     if coverage.modelled.total_ns > 0 {

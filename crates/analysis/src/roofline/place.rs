@@ -86,6 +86,28 @@ pub struct Placed {
     pub partly: bool,
 }
 
+/// A kernel, or an op, with what all its calls did and where that stands under the roofs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlacedWork {
+    /// Name as the trace has it.
+    pub name: String,
+    /// Dispatches of a kernel, calls of an op.
+    pub dispatches: i64,
+    /// GPU time of all of them.
+    pub total_ns: i64,
+    /// Operations and bytes.
+    pub work: Work,
+    /// Where that stands.
+    pub placed: Placed,
+}
+
+impl PlacedWork {
+    /// Its time; absent where the source has none.
+    pub fn seconds(&self) -> Option<f64> {
+        (self.total_ns > 0).then_some(self.total_ns as f64 / 1e9)
+    }
+}
+
 /// Places a kernel that took `total_ns` in all.
 pub fn place(work: &Work, total_ns: i64, peaks: &Peaks) -> Placed {
     let mut placed = Placed::default();

@@ -5,32 +5,18 @@ use hw::peaks::Peaks;
 use hw::{Level, Pipe};
 use report::{Column, Table, Unit, Value};
 
-use super::place::{Bound, Placed, Work};
+use super::place::{Bound, PlacedWork};
 
-/// A kernel with what it did.
-pub(super) struct Row {
-    pub name: String,
-    pub dispatches: i64,
-    pub total_ns: i64,
-    pub work: Work,
-    pub placed: Placed,
-}
-
-impl Row {
-    fn seconds(&self) -> Option<f64> {
-        (self.total_ns > 0).then_some(self.total_ns as f64 / 1e9)
-    }
-
-    pub fn rate(&self, amount: Result<f64, Vec<String>>) -> Value {
-        match (amount, self.seconds()) {
-            (Err(missing), _) => absent(&missing),
-            (Ok(_), None) => Value::absent("the source has no duration"),
-            (Ok(amount), Some(seconds)) => Value::Float(amount / seconds / 1e9),
-        }
+/// Billions per second of an amount of operations or bytes, or why that is not known.
+pub(super) fn rate(row: &PlacedWork, amount: Result<f64, Vec<String>>) -> Value {
+    match (amount, row.seconds()) {
+        (Err(missing), _) => absent(&missing),
+        (Ok(_), None) => Value::absent("the source has no duration"),
+        (Ok(amount), Some(seconds)) => Value::Float(amount / seconds / 1e9),
     }
 }
 
-pub(super) fn kernels(rows: &[Row]) -> Table {
+pub(super) fn kernels(rows: &[PlacedWork]) -> Table {
     let columns = vec![
         Column::text("name"),
         Column::int("dispatches", Unit::None).detail(),
@@ -64,8 +50,8 @@ pub(super) fn kernels(rows: &[Row]) -> Table {
             row.work.flops_at_least().map_or_else(|| Value::absent(NO_LOWER_BOUND), Value::Float),
             amount(hbm()),
             intensity,
-            row.rate(row.work.total_flops()),
-            row.rate(hbm()),
+            rate(row, row.work.total_flops()),
+            rate(row, hbm()),
             row.placed.nearest.map_or_else(
                 || Value::absent("no ceiling can be compared with"),
                 |(_, share)| Value::Float(share),
@@ -105,7 +91,7 @@ fn word(bound: Bound) -> &'static str {
 }
 
 /// What holds a kernel or an op up.
-pub(super) fn bound(row: &Row) -> Value {
+pub(super) fn bound(row: &PlacedWork) -> Value {
     let Some(bound) = row.placed.bound else {
         if row.total_ns <= 0 {
             return Value::absent("the source has no duration");
@@ -120,7 +106,7 @@ pub(super) fn bound(row: &Row) -> Value {
     Value::Text(if row.placed.partly { format!("towards {word}") } else { word.to_owned() })
 }
 
-pub(super) fn levels(rows: &[Row], peaks: &Peaks) -> Table {
+pub(super) fn levels(rows: &[PlacedWork], peaks: &Peaks) -> Table {
     let columns = vec![
         Column::text("name"),
         Column::text("level"),
@@ -145,7 +131,7 @@ pub(super) fn levels(rows: &[Row], peaks: &Peaks) -> Table {
                 row.work
                     .intensity(level)
                     .map_or_else(|| Value::absent("operations or bytes are not known"), Value::Float),
-                row.rate(Ok(bytes)),
+                rate(row, Ok(bytes)),
                 share.map_or_else(
                     || Value::absent("the bandwidth or the duration is not known"),
                     |share| Value::Float(*share),
@@ -164,12 +150,12 @@ pub(super) fn levels(rows: &[Row], peaks: &Peaks) -> Table {
 const NO_ROOF: &str = "it does no operations, or they, bytes or peaks are not known";
 
 /// The roof above a kernel at a level, in operations per second: the peak of its types or what the bytes let through.
-fn ceiling(row: &Row, level: Level, peaks: &Peaks) -> Option<f64> {
+fn ceiling(row: &PlacedWork, level: Level, peaks: &Peaks) -> Option<f64> {
     let through = row.work.intensity(level)? * peaks.bandwidth(level)?;
     row.placed.compute_peak.map(|peak| peak.min(through))
 }
 
-pub(super) fn types(rows: &[Row], peaks: &Peaks) -> Table {
+pub(super) fn types(rows: &[PlacedWork], peaks: &Peaks) -> Table {
     let mut columns = vec![
         Column::text("name"),
         Column::text("type"),
@@ -184,9 +170,9 @@ pub(super) fn types(rows: &[Row], peaks: &Peaks) -> Table {
     let mut table = Table::new("types", "Operations by data type", columns);
     for row in rows {
         for (&(data_type, pipe), &flops) in row.work.flops.iter().filter(|(_, flops)| **flops > 0.0) {
-            let rate = row.seconds().map(|seconds| flops / seconds);
-            let share = |peak: Option<f64>, why: &str| match rate.zip(peak) {
-                Some((rate, peak)) => Value::Float(100.0 * rate / peak),
+            let attained = row.seconds().map(|seconds| flops / seconds);
+            let share = |peak: Option<f64>, why: &str| match attained.zip(peak) {
+                Some((attained, peak)) => Value::Float(100.0 * attained / peak),
                 None => Value::absent(why),
             };
             let reached = peaks.achievable.get(&data_type).filter(|_| pipe == Pipe::Matrix);
@@ -195,7 +181,7 @@ pub(super) fn types(rows: &[Row], peaks: &Peaks) -> Table {
                 Value::from(data_type.name()),
                 Value::from(if pipe == Pipe::Vector { "vector" } else { "matrix" }),
                 Value::Float(flops),
-                row.rate(Ok(flops)),
+                rate(row, Ok(flops)),
                 share(peaks.flops(pipe, data_type), "the peak or the duration is not known"),
                 share(reached.map(|peak| peak.per_second), NOT_ACHIEVED),
             ];
@@ -251,7 +237,7 @@ pub(super) fn passes(plan: &Plan, arch: &str) -> Table {
 }
 
 /// What is missing for more, once for all kernels.
-pub(super) fn remarks(rows: &[Row]) -> Vec<String> {
+pub(super) fn remarks(rows: &[PlacedWork]) -> Vec<String> {
     let mut missing: Vec<String> = rows
         .iter()
         .flat_map(|row| {

@@ -4,14 +4,14 @@
 //! over its dispatches. Warm-up runs are told apart, and drift, two modes and outliers are named; the thresholds are in
 //! `rules/stability.toml`. Cost: one pass over each run's rows.
 
+mod present;
 mod rules;
 mod sample;
 
-use report::{Column, Report, Table, Unit, Value};
+use report::{Report, Table};
 use trace::{Map, Needs, Trace};
 
-use crate::base;
-
+pub use present::{present, process_spread};
 pub use sample::{Drifting, Modes, Stability};
 
 /// What the times of one run are.
@@ -64,104 +64,74 @@ impl RunTimes {
     }
 }
 
-/// The tables of repeated runs: `runs`, `totals` and `kernels`.
-pub fn stability_tables(runs: &[RunTimes]) -> Vec<Table> {
-    vec![totals(runs), kernels(runs), list(runs)]
+/// How repeated runs of one program differ.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RepeatedRuns {
+    /// The runs in the order given.
+    pub runs: Vec<RunTimes>,
+    /// Figures of whole runs.
+    pub totals: Vec<Spread>,
+    /// Kernels, those with most time first.
+    pub kernels: Vec<Spread>,
 }
 
-/// How repeated runs differ. `traces` give the inputs and their health.
-pub fn stability_report(traces: &[Trace], runs: &[RunTimes]) -> Report {
-    let mut report = Report { command: "stability".into(), ..Report::default() };
-    for trace in traces {
-        let one = base::report("stability", trace);
-        report.inputs.extend(one.inputs);
-        // Host calls were not read, so nothing is missing.
-        report.health.extend(one.health.into_iter().filter(|check| check.id != "coverage"));
-    }
-    report.tables = stability_tables(runs);
-    if runs.len() == 1 {
-        report.notes.push("one run tells nothing of stability; give several".into());
-    }
-    report
+/// How one figure differs from run to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spread {
+    /// The figure, or the kernel.
+    pub name: String,
+    /// Its statistics in nanoseconds; absent where no run has a value.
+    pub stability: Option<Stability>,
 }
 
-type Measure = fn(&RunTimes) -> i64;
+impl Spread {
+    /// The spread of values of all runs.
+    fn of(name: &str, values: &[f64]) -> Self {
+        Self { name: name.into(), stability: Stability::of(values) }
+    }
 
-const METRICS: [(&str, Measure); 3] = [
+    /// The spread of values that some runs do not have.
+    fn of_some(name: &str, values: &[Option<f64>]) -> Self {
+        // A kernel that a run did not launch has no time there, not zero.
+        let present = values.iter().enumerate().filter_map(|(run, value)| Some((run, (*value)?)));
+        let (runs, present): (Vec<usize>, Vec<f64>) = present.unzip();
+        let mut spread = Self::of(name, &present);
+        for outlier in spread.stability.iter_mut().flat_map(|found| &mut found.outliers) {
+            *outlier = runs.get(*outlier).copied().unwrap_or(*outlier);
+        }
+        spread
+    }
+}
+
+/// A figure of a whole run.
+type Figure = fn(&RunTimes) -> i64;
+
+const TOTALS: [(&str, Figure); 3] = [
     ("sum of kernel times", |run| run.kernels_ns),
     ("GPU busy", |run| run.busy_ns),
     ("span", |run| run.span_ns),
 ];
 
-fn columns(first: &str) -> Vec<Column> {
-    vec![
-        Column::text(first),
-        Column::int("runs", Unit::None),
-        Column::int("median_ns", Unit::Ns).key(),
-        Column::int("ci_low_ns", Unit::Ns).detail(),
-        Column::int("ci_high_ns", Unit::Ns).detail(),
-        Column::int("mean_ns", Unit::Ns).detail(),
-        Column::int("stddev_ns", Unit::Ns).detail(),
-        Column::int("min_ns", Unit::Ns).detail(),
-        Column::int("max_ns", Unit::Ns).detail(),
-        Column::int("cv_pct", Unit::Pct).key(),
-        Column::text("label"),
-        Column::text("remarks").normal(),
-    ]
-}
-
-/// A row of values of all runs.
-fn row(name: &str, values: &[f64]) -> Vec<Value> {
-    row_of(name, values, &(0..values.len()).collect::<Vec<_>>())
-}
-
-/// A row of values of some runs, given by their places.
-fn row_of(name: &str, values: &[f64], runs: &[usize]) -> Vec<Value> {
-    const ONE: &str = "one run tells no spread";
-    let whole = |value: f64| Value::Int(value.round() as i64);
-    let Some(mut found) = Stability::of(values) else {
-        let mut row = vec![Value::from(name), Value::from(0usize)];
-        row.extend((0..10).map(|_| Value::absent("no run has a value")));
-        return row;
+/// How repeated runs differ.
+pub fn compute(runs: &[RunTimes]) -> RepeatedRuns {
+    let total = |(name, figure): &(&str, Figure)| {
+        Spread::of(name, &runs.iter().map(|run| figure(run) as f64).collect::<Vec<f64>>())
     };
-    found.outliers.iter_mut().for_each(|place| *place = runs.get(*place).copied().unwrap_or(*place));
-    let (low, high) = found.median_ci.map_or((None, None), |(low, high)| (Some(low), Some(high)));
-    let optional = |value: Option<f64>, why: &str| value.map_or_else(|| Value::absent(why), whole);
-    vec![
-        Value::from(name),
-        Value::from(found.runs),
-        whole(found.median),
-        optional(low, "an interval needs three runs"),
-        optional(high, "an interval needs three runs"),
-        whole(found.mean),
-        optional(found.stddev, ONE),
-        whole(found.min),
-        whole(found.max),
-        found.cv.map_or_else(|| Value::absent(ONE), |cv| Value::Float(100.0 * cv)),
-        found.label.map_or_else(|| Value::absent(ONE), Value::from),
-        Value::Text(found.remarks().join(", ")),
-    ]
+    let totals = TOTALS.iter().map(total).collect();
+    RepeatedRuns { runs: runs.to_vec(), totals, kernels: kernels(runs) }
 }
 
-/// How runs of a process differ of which only the time on the clock is known.
-pub fn process_spread(seconds: &[f64]) -> Table {
-    let mut table = Table::new("totals", "How the runs differ", columns("metric"));
-    let values: Vec<f64> = seconds.iter().map(|seconds| seconds * 1e9).collect();
-    table.push(row("time of the process", &values));
-    table
+/// The tables of repeated runs: `totals`, `kernels` and `runs`.
+pub fn stability_tables(runs: &[RunTimes]) -> Vec<Table> {
+    compute(runs).tables()
 }
 
-fn totals(runs: &[RunTimes]) -> Table {
-    let mut table = Table::new("totals", "How the runs differ", columns("metric"));
-    for (name, metric) in METRICS {
-        let values: Vec<f64> = runs.iter().map(|run| metric(run) as f64).collect();
-        table.push(row(name, &values));
-    }
-    table
+/// [`compute`] and [`present`] in one. `traces` give the inputs and their health.
+pub fn stability_report(traces: &[Trace], runs: &[RunTimes]) -> Report {
+    present(traces, &compute(runs))
 }
 
-fn kernels(runs: &[RunTimes]) -> Table {
-    let mut table = Table::new("kernels", "How kernels differ from run to run", columns("name"));
+fn kernels(runs: &[RunTimes]) -> Vec<Spread> {
     let mut values: Map<&str, Vec<Option<f64>>> = Map::default();
     for (number, run) in runs.iter().enumerate() {
         for (name, _, ns) in &run.by_kernel {
@@ -171,34 +141,7 @@ fn kernels(runs: &[RunTimes]) -> Table {
     let mut rows: Vec<(&str, Vec<Option<f64>>)> = values.into_iter().collect();
     let total = |values: &[Option<f64>]| values.iter().flatten().sum::<f64>();
     rows.sort_by(|a, b| total(&b.1).total_cmp(&total(&a.1)).then_with(|| a.0.cmp(b.0)));
-    for (name, values) in rows {
-        // A kernel that a run did not launch has no time there, not zero.
-        let present = values.iter().enumerate().filter_map(|(run, value)| Some((run, (*value)?)));
-        let (runs, present): (Vec<usize>, Vec<f64>) = present.unzip();
-        table.push(row_of(name, &present, &runs));
-    }
-    table
-}
-
-fn list(runs: &[RunTimes]) -> Table {
-    let columns = vec![
-        Column::text("run"),
-        Column::int("dispatches", Unit::None).key(),
-        Column::int("kernels_ns", Unit::Ns).key(),
-        Column::int("busy_ns", Unit::Ns).key(),
-        Column::int("span_ns", Unit::Ns).key(),
-    ];
-    let mut table = Table::new("runs", "Runs in the order given", columns);
-    for run in runs {
-        table.push(vec![
-            Value::from(run.label.as_str()),
-            Value::from(run.dispatches),
-            Value::Int(run.kernels_ns),
-            Value::Int(run.busy_ns),
-            Value::Int(run.span_ns),
-        ]);
-    }
-    table
+    rows.into_iter().map(|(name, values)| Spread::of_some(name, &values)).collect()
 }
 
 #[cfg(test)]
@@ -212,9 +155,8 @@ mod tests {
             ..RunTimes::default()
         };
         let times = [None, Some(100), Some(101), Some(102), Some(101), Some(400), Some(100)];
-        let table = kernels(&times.map(run));
-        let cell = |key: &str| table.rows[0][table.column(key).unwrap()].clone();
-        assert_eq!(cell("runs"), Value::Int(6));
-        assert_eq!(cell("remarks"), Value::Text("outlier run 6".into()));
+        let found = compute(&times.map(run)).kernels[0].stability.clone().expect("six values");
+        assert_eq!(found.runs, 6);
+        assert_eq!(found.remarks(), ["outlier run 6"]);
     }
 }

@@ -51,24 +51,31 @@ pub fn specs_of(trace: &Trace, corrections: &[(String, f64)]) -> Specs {
 }
 
 /// One run, evaluated.
-struct Run<'t> {
-    trace: &'t Trace,
-    rows: Vec<u32>,
-    top: Vec<TopKernel>,
-    specs: Specs,
-    tables: Vec<TableValues>,
-    known: bool,
-    counted: bool,
+pub struct EvaluatedRun<'t> {
+    /// The run.
+    pub trace: &'t Trace,
+    /// Rows of the chosen dispatches.
+    pub rows: Vec<u32>,
+    /// Kernels with their times, those with most time first.
+    pub top: Vec<TopKernel>,
+    /// Facts about its GPU.
+    pub specs: Specs,
+    /// The values of each wanted table.
+    pub tables: Vec<TableValues>,
+    /// Whether panels are known for its architecture.
+    pub is_known: bool,
+    /// Whether it has hardware counters.
+    pub is_counted: bool,
 }
 
-impl<'t> Run<'t> {
+impl<'t> EvaluatedRun<'t> {
     fn of(trace: &'t Trace, options: &PanelsOptions) -> Result<Self, ChoiceError> {
         let (rows, top) = choose(trace, &options.choice)?;
         let specs = specs_of(trace, &options.corrections);
         let dispatches = Dispatches::of(trace, specs.clone(), options.rule, options.unit).only(rows.clone());
-        let (known, counted) = (dispatches.architecture().is_some(), dispatches.has_counters());
+        let (is_known, is_counted) = (dispatches.architecture().is_some(), dispatches.has_counters());
         let tables = if options.list_stats { Vec::new() } else { evaluate(&dispatches, &wanted(options)) };
-        Ok(Self { trace, rows, top, specs, tables, known, counted })
+        Ok(Self { trace, rows, top, specs, tables, is_known, is_counted })
     }
 }
 
@@ -82,13 +89,24 @@ fn wanted(options: &PanelsOptions) -> Blocks {
     }
 }
 
-/// Evaluates the panels of one run, or of several side by side.
+/// Evaluates the panels of each run.
+pub fn compute<'t>(runs: &'t [Trace], options: &PanelsOptions) -> Result<Vec<EvaluatedRun<'t>>, ChoiceError> {
+    runs.iter().map(|trace| EvaluatedRun::of(trace, options)).collect()
+}
+
+/// [`compute`] and [`present`] in one.
 pub fn panels(runs: &[Trace], options: &PanelsOptions) -> Result<Report, ChoiceError> {
-    let evaluated: Vec<Run<'_>> =
-        runs.iter().map(|trace| Run::of(trace, options)).collect::<Result<_, _>>()?;
-    let mut report = base::report("panels", &runs[0]);
-    for trace in &runs[1..] {
-        let other = base::report("panels", trace);
+    Ok(present(&compute(runs, options)?, options))
+}
+
+/// The panels of one run, or of several side by side.
+pub fn present(evaluated: &[EvaluatedRun<'_>], options: &PanelsOptions) -> Report {
+    let Some(first) = evaluated.first() else {
+        return Report { command: "panels".into(), ..Report::default() };
+    };
+    let mut report = base::report("panels", first.trace);
+    for run in &evaluated[1..] {
+        let other = base::report("panels", run.trace);
         report.inputs.extend(other.inputs);
         report.health.extend(other.health);
     }
@@ -100,12 +118,11 @@ pub fn panels(runs: &[Trace], options: &PanelsOptions) -> Result<Report, ChoiceE
         bars: options.for_people,
         rule: options.rule,
     };
-    for run in &evaluated {
+    for run in evaluated {
         report.health.extend(check_facts(run));
         // The formulas are AMD's and take the counters as they are; that they cannot be true is said here.
         report.health.extend(crate::occupancy::impossible_clock(run.trace));
     }
-    let first = &evaluated[0];
     let blocks = &options.blocks;
     let everything = blocks.0.is_empty();
     if everything || options.list_stats || blocks.want_table(0, 1) {
@@ -120,14 +137,14 @@ pub fn panels(runs: &[Trace], options: &PanelsOptions) -> Result<Report, ChoiceE
         report.tables.push(dispatch_table(first.trace, &first.rows, options.time));
     }
     if options.list_stats {
-        return Ok(report);
+        return report;
     }
     if (everything && !options.for_people) || (!everything && blocks.want_table(1, 1)) {
         report.tables.push(system_table(&first.specs));
     }
     let mut channels: Vec<&TableValues> = Vec::new();
     for values in &first.tables {
-        let same = |run: &Run<'_>| -> Option<usize> {
+        let same = |run: &EvaluatedRun<'_>| -> Option<usize> {
             run.tables.iter().position(|other| (other.panel, other.table) == (values.panel, values.table))
         };
         let others: Option<Vec<&TableValues>> =
@@ -163,11 +180,11 @@ pub fn panels(runs: &[Trace], options: &PanelsOptions) -> Result<Report, ChoiceE
             report.notes.push(Note::new(text, Remedy::GpuFact(key.to_string())));
         }
     }
-    report.notes.extend(missing(&evaluated));
+    report.notes.extend(missing(evaluated));
     if options.for_people && everything {
         report.notes.push(more_panels().into());
     }
-    Ok(report)
+    report
 }
 
 /// The memory chart of a run as text, when it was evaluated.
@@ -217,12 +234,12 @@ fn system_table(specs: &Specs) -> Table {
 const CLOCKS: [(&str, &str); 2] =
     [("max_sclk", "peaks of arithmetic and caches"), ("max_mclk", "the peak of memory")];
 
-fn lacks_clock(run: &Run<'_>, key: &str) -> bool {
-    run.known && run.specs.number(key).is_none_or(|clock| clock <= 0.0)
+fn lacks_clock(run: &EvaluatedRun<'_>, key: &str) -> bool {
+    run.is_known && run.specs.number(key).is_none_or(|clock| clock <= 0.0)
 }
 
 /// What is wrong with the facts about the GPU, in the words of who can correct them.
-fn check_facts(run: &Run<'_>) -> Vec<HealthCheck> {
+fn check_facts(run: &EvaluatedRun<'_>) -> Vec<HealthCheck> {
     let warn = |id: &str, message: String| HealthCheck {
         id: id.into(),
         status: HealthStatus::Warn,
@@ -230,7 +247,7 @@ fn check_facts(run: &Run<'_>) -> Vec<HealthCheck> {
         message,
     };
     let mut checks = Vec::new();
-    if !run.counted {
+    if !run.is_counted {
         let message = "there are no hardware counters: most metrics cannot be computed".to_string();
         checks.push(warn("counters", message));
     }
@@ -240,7 +257,7 @@ fn check_facts(run: &Run<'_>) -> Vec<HealthCheck> {
             format!("the inputs ran on {}; formulas and peaks are those of the first", gpus.join(", "));
         checks.push(warn("architecture", message));
     }
-    if !run.known {
+    if !run.is_known {
         let name = run.specs.text("gpu_arch").unwrap_or("");
         let message = match name {
             "" => "the architecture of the GPU is not known, so that no panel can be computed".to_string(),
@@ -259,7 +276,7 @@ fn check_facts(run: &Run<'_>) -> Vec<HealthCheck> {
 }
 
 /// Reasons for empty cells, each with the metrics it empties; those that most metrics share come first.
-fn missing(runs: &[Run<'_>]) -> Vec<Note> {
+fn missing(runs: &[EvaluatedRun<'_>]) -> Vec<Note> {
     const REASONS: usize = 8;
     const IDS: usize = 6;
     let mut by_reason: Map<&str, Vec<&str>> = Map::default();
