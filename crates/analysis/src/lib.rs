@@ -31,8 +31,7 @@ pub use base::health;
 pub use breakdown::{BreakdownOptions, breakdown};
 pub use charts::charts;
 pub use critical_path::{
-    CriticalPath, CriticalPathError, CriticalPathOptions, WhatIf, WhatIfError, critical_path,
-    critical_path_needs, critical_path_of,
+    CriticalPath, CriticalPathError, CriticalPathOptions, WhatIf, WhatIfError, critical_path_needs,
 };
 pub use filters::FilterError;
 pub use fuse::{Fuse, FuseInstance, FuseOpportunity, FusionCatalogue, fuse, fuse_with};

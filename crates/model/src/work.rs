@@ -3,8 +3,8 @@
 //! Cost: one pass over the tables and the links; columns, and a look-up per row only for its GPU and stream.
 
 use trace::{
-    AgentId, AgentKind, CopyKind, Graph, LABEL_SEPARATOR, Map, Ns, ProcessId, QueueId, RowRef,
-    StrId, StreamId, Table, Trace,
+    AgentId, AgentKind, CopyKind, Graph, LABEL_SEPARATOR, Map, Ns, ProcessId, QueueId, RowRef, StrId,
+    StreamId, Table, Trace,
 };
 
 use crate::classify::{Category, Classes, Kind};
