@@ -6,7 +6,7 @@
 pub mod att;
 mod base;
 pub mod bottleneck;
-mod breakdown;
+pub mod breakdown;
 mod charts;
 pub mod compare;
 pub mod critical_path;
@@ -22,7 +22,7 @@ pub mod panels;
 pub mod profile;
 pub mod roofline;
 pub mod stability;
-mod summary;
+pub mod summary;
 pub mod triage;
 pub mod verdict;
 mod words;
