@@ -6,7 +6,7 @@
 pub mod att;
 mod base;
 pub mod bottleneck;
-mod breakdown;
+pub mod breakdown;
 mod charts;
 pub mod compare;
 pub mod critical_path;
@@ -22,7 +22,7 @@ pub mod panels;
 pub mod profile;
 pub mod roofline;
 pub mod stability;
-mod summary;
+pub mod summary;
 pub mod triage;
 pub mod verdict;
 mod words;
@@ -31,8 +31,7 @@ pub use base::health;
 pub use breakdown::{BreakdownOptions, breakdown};
 pub use charts::charts;
 pub use critical_path::{
-    CriticalPath, CriticalPathError, CriticalPathOptions, WhatIf, WhatIfError, critical_path,
-    critical_path_needs, critical_path_of,
+    CriticalPath, CriticalPathError, CriticalPathOptions, WhatIf, WhatIfError, critical_path_needs,
 };
 pub use filters::FilterError;
 pub use fuse::{Fuse, FuseInstance, FuseOpportunity, FusionCatalogue, fuse, fuse_with};

@@ -3,15 +3,15 @@
 mod critical_path_maker;
 
 use critical_path_maker::{
-    Maker, check, classifier, of_kernel, path_of, predicted, segments, span, table, text,
+    Maker, Shown, check, of_kernel, path_of, predicted, segments, show, span, table, text,
 };
 use proptest::prelude::*;
-use rocm_perf_analysis::{CriticalPathError, CriticalPathOptions, critical_path};
+use rocm_perf_analysis::{CriticalPathError, CriticalPathOptions};
 use trace::Trace;
 
 const US: i64 = 1_000;
 
-fn names(found: &rocm_perf_analysis::CriticalPath) -> Vec<String> {
+fn names(found: &Shown) -> Vec<String> {
     segments(found).into_iter().map(|(kind, name, us)| format!("{kind} {name} {}", us / US)).collect()
 }
 
@@ -291,7 +291,7 @@ fn what_only_times_suggest_is_used_when_asked_or_when_a_wait_does_not_say_for_wh
     };
     let ask = |wait: bool, infer: bool| {
         let options = CriticalPathOptions { infer, ..CriticalPathOptions::default() };
-        critical_path(&run(wait), classifier(), &options).unwrap()
+        show(&run(wait), &options).unwrap()
     };
     assert_eq!(of_kernel(&ask(false, false), "first", "on_path_ns"), 0);
     assert_eq!(of_kernel(&ask(false, true), "first", "on_path_ns"), 100 * US);
@@ -320,7 +320,7 @@ fn a_trace_that_contradicts_itself_is_reported_and_still_walked() {
 #[test]
 fn a_trace_of_nothing_has_no_path() {
     let options = CriticalPathOptions::default();
-    let empty = critical_path(&Trace::default(), classifier(), &options);
+    let empty = show(&Trace::default(), &options);
     assert!(matches!(empty, Err(CriticalPathError::Empty)));
 }
 
@@ -483,7 +483,7 @@ proptest! {
         }
         let trace = maker.finish();
         let options = CriticalPathOptions { infer, ..CriticalPathOptions::default() };
-        match critical_path(&trace, classifier(), &options) {
+        match show(&trace, &options) {
             Ok(found) => check(&found.report),
             Err(error) => prop_assert!(matches!(error, CriticalPathError::Empty)),
         }

@@ -7,10 +7,9 @@ mod critical_path_maker;
 
 use std::path::Path;
 
-use critical_path_maker::{check, int, segments, span, table, text};
+use critical_path_maker::{Shown, int, path_of, segments, span, table, text};
 use ingest::Progress;
-use model::classify::Classifier;
-use rocm_perf_analysis::{CriticalPath, CriticalPathOptions, critical_path, critical_path_needs};
+use rocm_perf_analysis::critical_path_needs;
 use trace::Trace;
 
 fn read(name: &str) -> Option<Trace> {
@@ -18,13 +17,7 @@ fn read(name: &str) -> Option<Trace> {
     Some(ingest::read(&[path], &critical_path_needs(), &Progress::default()).unwrap())
 }
 
-fn path_of(trace: &Trace) -> CriticalPath {
-    let found = critical_path(trace, &Classifier::builtin(), &CriticalPathOptions::default()).unwrap();
-    check(&found.report);
-    found
-}
-
-fn bound(found: &CriticalPath, kind: &str) -> i64 {
+fn bound(found: &Shown, kind: &str) -> i64 {
     let bounds = table(&found.report, "bounds");
     (0..bounds.rows.len())
         .find(|&row| text(bounds, row, "kind") == kind)
@@ -36,7 +29,7 @@ fn bound(found: &CriticalPath, kind: &str) -> i64 {
 #[test]
 fn event_sync_goes_through_the_kernel_that_the_event_waits_for() {
     let Some(trace) = read("hta_cp_cuda_event_sync.json.gz") else { return };
-    let found = path_of(&trace);
+    let found = path_of(&trace, &[]);
     // HTA leaves out host time between top-level ops; the span of the step is 3154 µs.
     assert_eq!(span(&found), 3_154_000);
     let kernels: Vec<(String, String, i64)> =
@@ -63,7 +56,7 @@ fn event_sync_goes_through_the_kernel_that_the_event_waits_for() {
 #[test]
 fn simple_add_is_bound_by_the_host() {
     let Some(trace) = read("hta_cp_simple_add.json.gz") else { return };
-    let found = path_of(&trace);
+    let found = path_of(&trace, &[]);
     let (whole, host) = (span(&found), bound(&found, "host"));
     assert!(host as f64 > 0.9 * whole as f64, "{host} of {whole}");
     let gpu = bound(&found, "compute") + bound(&found, "copy");

@@ -2,8 +2,8 @@
 
 mod critical_path_maker;
 
-use critical_path_maker::{Maker, classifier, path_of, predicted, span};
-use rocm_perf_analysis::{CriticalPathError, CriticalPathOptions, WhatIfError, critical_path};
+use critical_path_maker::{Maker, path_of, predicted, show, span};
+use rocm_perf_analysis::{CriticalPathError, CriticalPathOptions, WhatIfError};
 use trace::Trace;
 
 const US: i64 = 1_000;
@@ -65,7 +65,7 @@ fn an_op_that_is_not_there_is_answered_with_names_that_are() {
         what_if: vec!["op:aten::layer_nrom=0".parse().unwrap()],
         ..CriticalPathOptions::default()
     };
-    let error = critical_path(&run(40 * US, 5 * US), classifier(), &options).unwrap_err();
+    let error = show(&run(40 * US, 5 * US), &options).unwrap_err();
     assert!(matches!(&error, CriticalPathError::WhatIf(WhatIfError::Op { .. })));
     assert!(error.to_string().contains("`aten::layer_norm`"), "{error}");
 }

@@ -2,9 +2,9 @@
 
 mod critical_path_maker;
 
-use critical_path_maker::{Maker, int, of_kernel, path_of, predicted, span, table, text};
+use critical_path_maker::{Maker, Shown, int, of_kernel, path_of, predicted, span, table, text};
 use ingest::Progress;
-use rocm_perf_analysis::{CriticalPath, critical_path_needs};
+use rocm_perf_analysis::critical_path_needs;
 use synth::{Dialect, GenerateOptions, Options, OutputFormat, Scenario, generate};
 use trace::Trace;
 
@@ -47,7 +47,7 @@ fn straggler(told: Told, extra: i64, drift: i64) -> Trace {
     maker.finish()
 }
 
-fn note<'a>(found: &'a CriticalPath, word: &str) -> Option<&'a str> {
+fn note<'a>(found: &'a Shown, word: &str) -> Option<&'a str> {
     found.report.notes.iter().map(|note| &**note).find(|note| note.contains(word))
 }
 
@@ -83,7 +83,7 @@ fn ranks_of_two_jobs_are_not_joined_because_they_count_alike() {
 }
 
 /// How many arrivals at collectives the graph of a run has.
-fn arrivals(found: &CriticalPath) -> i64 {
+fn arrivals(found: &Shown) -> i64 {
     let dependencies = table(&found.report, "dependencies");
     let row = (0..dependencies.rows.len()).find(|&row| text(dependencies, row, "dependency") == "collective");
     row.map_or(0, |row| int(dependencies, row, "count"))

@@ -2,13 +2,12 @@
 
 mod critical_path_maker;
 
-use critical_path_maker::{Maker, int, path_of, predicted, segments, span, table, text};
-use rocm_perf_analysis::CriticalPath;
+use critical_path_maker::{Maker, Shown, int, path_of, predicted, segments, span, table, text};
 
 const US: i64 = 1_000;
 const MS: i64 = 1_000_000;
 
-fn total(found: &CriticalPath, kind: &str) -> i64 {
+fn total(found: &Shown, kind: &str) -> i64 {
     let bounds = table(&found.report, "bounds");
     let row = (0..bounds.rows.len()).find(|&row| text(bounds, row, "kind") == kind);
     row.map_or(0, |row| int(bounds, row, "total_ns"))

@@ -8,7 +8,7 @@ use model::attribution;
 use model::classify::Classifier;
 use model::{Run, Selection};
 use report::{Report, Table, Value};
-use rocm_perf_analysis::triage::{self, Architecture, triage as triage_of};
+use rocm_perf_analysis::triage::{self, Architecture};
 use trace::Needs;
 
 fn data() -> Option<PathBuf> {
@@ -32,7 +32,7 @@ fn report(data: &Path, trace: &str, mapping: Option<&str>) -> (Report, Architect
     let mapping = mapping.map(|file| read(file, attribution::needs()));
     let mut context = Run::new(&trace, mapping.as_ref(), &Classifier::builtin(), 0.0).expect("one model");
     context.select(&Selection::default()).expect("GPU work");
-    (triage_of(&context), Architecture::of(context.trace))
+    (triage::present(&context, &triage::compute(&context)), Architecture::of(context.trace))
 }
 
 fn cell<'a>(table: &'a Table, row: &'a [Value], key: &str) -> &'a Value {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use analysis::critical_path;
 use analysis::verdict::VerdictOptions;
 use analysis::{CriticalPathError, CriticalPathOptions, WhatIf, WhatIfError, critical_path_needs};
 use model::Run;
@@ -93,8 +94,8 @@ pub fn critical_path(request: &CriticalPathRequest, observer: &dyn Observer) -> 
     };
     let trace = request.input.read_classified(&needs, observer, || classifier.clone())?;
     one_run(&trace.sources, "critical-path")?;
-    let (infer, all_segments) = (request.infer, request.all_segments);
-    let mut found = {
+    let infer = request.infer;
+    let (path, mut report) = {
         let run = Run::new(&trace, None, &classifier, 0.0)
             .map_err(|error| Failure::input(error.to_string()))?
             .with_stage_patterns(&request.input.filters.stage_patterns);
@@ -105,18 +106,19 @@ pub fn critical_path(request: &CriticalPathRequest, observer: &dyn Observer) -> 
         } else {
             (analysis::idle::compute(&trace, &run.classes), Vec::new(), None)
         };
-        let options = CriticalPathOptions { what_if, infer, all_segments, findings };
-        let found = match &graph {
-            Some(graph) => analysis::critical_path_of(graph, &run.classes, &options),
-            None => analysis::critical_path(&trace, &classifier, &options),
+        let options = CriticalPathOptions { what_if, infer, findings };
+        let path = match &graph {
+            Some(graph) => critical_path::compute_on_graph(graph, &run.classes, &options),
+            None => critical_path::compute(&trace, &classifier, &options),
         };
-        let mut found = found.map_err(failed)?;
-        found.report.verdict =
+        let path = path.map_err(failed)?;
+        let mut report = critical_path::present(&trace, &path, request.all_segments);
+        report.verdict =
             Some(analysis::verdict::compute(&run, &accounts, &[], &for_target(&request.target_arch)));
-        found
+        (path, report)
     };
     if let Some(target) = &request.out {
-        let drawn = analysis::critical_path::draw(trace, &found.steps);
+        let drawn = critical_path::draw(trace, &path.steps);
         let gzip = target.extension().is_some_and(|extension| extension == "gz");
         let options = convert::pftrace::Options { gzip, ..Default::default() };
         let written = convert::pftrace::write(&drawn, target, &options)
@@ -126,9 +128,9 @@ pub fn critical_path(request: &CriticalPathRequest, observer: &dyn Observer) -> 
             target.display(),
             written.slices
         );
-        found.report.notes.push(note.into());
+        report.notes.push(note.into());
     }
-    Ok(found.report)
+    Ok(report)
 }
 
 fn failed(error: CriticalPathError) -> Failure {

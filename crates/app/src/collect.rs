@@ -316,10 +316,10 @@ fn ranks(run: &Run) -> Table {
 fn top_kernels(run: &Run) -> Option<Table> {
     let needs = Needs { kernels: true, ..Needs::nothing() };
     let trace = ingest::read(&run.traces, &needs, &ingest::Progress::default()).ok()?;
-    let summary = analysis::summary(&trace, &analysis::SummaryOptions::default());
-    let mut table = summary.tables.into_iter().find(|table| table.name == "kernels")?;
+    let summary = analysis::summary::compute(&trace, &analysis::SummaryOptions::default());
+    let mut table = summary.kernels_table(&trace);
     table.limit(TOP);
-    Some(table)
+    (!table.rows.is_empty()).then_some(table)
 }
 
 impl From<CollectError> for Failure {

@@ -1,4 +1,5 @@
-//! The manifests of the crates against the table "The rooms" in ARCHITECTURE.md, exactly, both ways.
+//! The manifests of the crates against the table "The rooms" in ARCHITECTURE.md, exactly, both ways; how modules use each
+//! other; and that figures are passed on as structs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -103,33 +104,45 @@ fn every_kind_of_difference_is_found() {
     assert_eq!(dependencies(manifest), BTreeSet::from(["a", "b"].map(String::from)));
 }
 
-/// What the modules of a crate use of each other: by the first folder or file of each, in-file tests left out.
-fn modules(sources: &Path) -> Rooms {
-    let mut uses = Rooms::new();
-    let mut open = vec![sources.to_path_buf()];
-    while let Some(folder) = open.pop() {
-        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+/// Every Rust file below a folder: its path below it, and its code without in-file tests and comments.
+fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_path_buf()];
+    while let Some(inner) = open.pop() {
+        for entry in std::fs::read_dir(inner).expect("a folder").flatten() {
             let path = entry.path();
             if path.is_dir() {
                 open.push(path);
                 continue;
             }
-            let below = path.strip_prefix(sources).expect("below the sources");
-            let first = below.iter().next().expect("a name").to_string_lossy();
-            let module = first.strip_suffix(".rs").unwrap_or(&first).to_string();
-            if path.extension().is_none_or(|end| end != "rs") || ["lib", "main"].contains(&module.as_str()) {
+            let is_test = path.file_stem().is_some_and(|name| name == "tests");
+            if path.extension().is_none_or(|end| end != "rs") || is_test {
                 continue;
             }
             let text = std::fs::read_to_string(&path).expect("readable");
             let text = text.split("#[cfg(test)]").next().unwrap_or_default();
             let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
-            let used = uses.entry(module).or_default();
-            for line in code {
-                for part in line.split("crate::").skip(1) {
-                    let end = part.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(part.len());
-                    used.insert(part[..end].to_string());
-                }
-            }
+            let code = code.collect::<Vec<_>>().join("\n");
+            found.push((path.strip_prefix(folder).expect("below the folder").to_path_buf(), code));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// What the modules of a crate use of each other: by the first folder or file of each, in-file tests left out.
+fn modules(folder: &Path) -> Rooms {
+    let mut uses = Rooms::new();
+    for (path, code) in sources(folder) {
+        let first = path.iter().next().expect("a name").to_string_lossy();
+        let module = first.strip_suffix(".rs").unwrap_or(&first).to_string();
+        if ["lib", "main"].contains(&module.as_str()) {
+            continue;
+        }
+        let used = uses.entry(module).or_default();
+        for part in code.split("crate::").skip(1) {
+            let end = part.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(part.len());
+            used.insert(part[..end].to_string());
         }
     }
     let names: BTreeSet<String> = uses.keys().cloned().collect();
@@ -176,4 +189,38 @@ fn no_modules_from_readers_to_the_app_use_each_other_in_a_circle() {
         .map(|(name, used)| (name.to_string(), used))
         .collect();
     assert_eq!(cycle(&round), Some(vec!["b".to_string(), "c".to_string()]));
+}
+
+/// Where code asks a report for a table, or a table for a column, by name. Methods that make a column are called on
+/// `self` or `unit`.
+fn read_back(code: &str) -> Vec<&str> {
+    let asks = |line: &&str| {
+        let table = line.split(".table(").skip(1).any(|argument| !argument.starts_with(')'));
+        let column = |before: &str| !["self", "unit"].iter().any(|maker| before.ends_with(maker));
+        let parts: Vec<&str> = line.split(".column(").collect();
+        table || parts[..parts.len() - 1].iter().any(|before| column(before))
+    };
+    code.lines().filter(asks).map(str::trim).collect()
+}
+
+/// Files that still read figures back from tables; they wait for structs of the analyses they ask.
+const STILL_READ_BACK: &[&str] =
+    &["analysis/profile/mod.rs", "analysis/profile/result.rs", "app/roofline.rs", "app/occupancy.rs"];
+
+#[test]
+fn figures_are_taken_from_structs_and_not_read_back_from_tables() {
+    let mut found = Vec::new();
+    for name in ["analysis", "app", "tune"] {
+        for (path, code) in sources(&root().join("crates").join(name).join("src")) {
+            let path = format!("{name}/{}", path.display());
+            if !STILL_READ_BACK.contains(&path.as_str()) {
+                found.extend(read_back(&code).iter().map(|line| format!("{path}: {line}")));
+            }
+        }
+    }
+    assert!(found.is_empty(), "pass the struct on instead:\n{}", found.join("\n"));
+    let asks = [r#"let spans = report.table("timeline")?;"#, "let place = table.column(key)?;"];
+    let makes =
+        ["tables.push(overlap.table());", r#"self.column("mean").key(),"#, r#"unit.column("duration"),"#];
+    assert_eq!(read_back(&[&asks[..], &makes[..]].concat().join("\n")), asks);
 }

@@ -2,17 +2,20 @@
 //!
 //! Cost: one sort of the edges of each GPU's intervals and one pass over its rows.
 
+mod present;
+mod result;
 pub(crate) mod sweep;
-mod tables;
 
-use report::Report;
+use report::{Note, Report};
 use trace::{RowRef, Trace};
 
-use crate::base;
 use model::classify::Classes;
 use model::lanes::{self, Lane};
 
 use sweep::Timeline;
+
+pub use present::present;
+pub use result::{Breakdown, CategoryTime, CombinationTime, GpuTime, LaunchCoverage};
 
 /// A gap of more than this share of a GPU's time is remarked on.
 const REMARKABLE_GAP_PCT: f64 = 50.0;
@@ -29,32 +32,31 @@ pub struct BreakdownOptions<'a> {
 }
 
 /// How the GPUs spent their time.
-pub fn breakdown(trace: &Trace, classes: &Classes, options: &BreakdownOptions) -> Report {
-    let mut report = base::report("breakdown", trace);
+pub fn compute(trace: &Trace, classes: &Classes, options: &BreakdownOptions) -> Breakdown {
     let mut lanes = lanes::lanes(trace, classes);
-    let coverage = tables::coverage(trace, &lanes);
+    let mut found = Breakdown { by_rank: options.by_rank, ..Breakdown::default() };
     let no_launches = lanes.iter().all(|lane| lane.rows.iter().all(|row| !row.linked));
+    if !no_launches {
+        found.coverage = result::coverage(&lanes);
+    }
     if options.linked && no_launches {
-        report.notes.push("no launch is recorded, so GPU work without one is not left out".into());
+        found.notes.push("no launch is recorded, so GPU work without one is not left out".into());
     } else if options.linked {
         lanes.iter_mut().for_each(|lane| lane.rows.retain(|row| row.linked));
         lanes.retain(|lane| !lane.rows.is_empty());
     }
-    let categories = tables::categories(trace, classes, &lanes, options);
-    let swept: Vec<(Lane, Timeline)> = lanes
-        .into_iter()
-        .map(|lane| {
-            let timeline = Timeline::of(&lane.work());
-            (lane, timeline)
-        })
-        .collect();
-    report.notes.extend(swept.iter().filter_map(|(lane, timeline)| Some(gap_note(lane, timeline)?.into())));
-    report.tables = vec![tables::timeline(trace, &swept), categories, tables::combinations(trace, &swept)];
-    if !no_launches {
-        report.tables.push(coverage);
+    found.categories = result::categories(trace, classes, &lanes, options);
+    for lane in &lanes {
+        let timeline = Timeline::of(&lane.work());
+        found.notes.extend(gap_note(lane, &timeline).map(Note::from));
+        found.gpus.push(GpuTime::of(lane, &timeline));
     }
-    report.tables.retain(|table| !table.rows.is_empty());
-    report
+    found
+}
+
+/// How the GPUs spent their time, as a report.
+pub fn breakdown(trace: &Trace, classes: &Classes, options: &BreakdownOptions) -> Report {
+    present(trace, &compute(trace, classes, options))
 }
 
 /// A trace that was cut shows idle time that was none: one gap that is most of the time is worth a word.

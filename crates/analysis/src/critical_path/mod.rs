@@ -20,27 +20,28 @@ mod least;
 mod not_recorded;
 mod op;
 mod order;
+mod present;
 mod rank;
 mod replay;
+mod result;
 mod rules;
 mod scenario;
-mod tables;
 mod track;
 mod unexplained;
 mod walk;
 mod what_if;
 
-use report::{HealthCheck, HealthStatus, Note, Remedy, Report};
+use report::{HealthCheck, HealthStatus, Note};
 use thiserror::Error;
 use trace::{Needs, Trace};
 
 use self::build::Run;
 use self::graph::{Dependency, Provenance};
-use self::tables::Predicted;
 use self::what_if::Factors;
-use crate::base;
 use model::classify::{Classes, Classifier};
 
+pub use self::present::present;
+pub use self::result::{BoundTime, CriticalPath, DependencyTime, PlaceTime, Prediction, WorkSlack};
 pub use self::scenario::{Engine, Scenario};
 pub use self::track::{PathStep, draw};
 pub use self::walk::{Bound, Label};
@@ -56,19 +57,8 @@ pub struct CriticalPathOptions {
     pub what_if: Vec<WhatIf>,
     /// Use dependencies that only times suggest.
     pub infer: bool,
-    /// Every segment a row of its own, however many there are.
-    pub all_segments: bool,
     /// By key: what findings would change, for questions about them.
     pub findings: Vec<(String, Scenario)>,
-}
-
-/// The path of a run and the report about it.
-#[derive(Clone, Debug)]
-pub struct CriticalPath {
-    /// Tables `bounds`, `kernels`, `what_if`, `path` and more.
-    pub report: Report,
-    /// The whole path in time order; durations add up to the span.
-    pub steps: Vec<PathStep>,
 }
 
 /// A trace without a path, or a question that cannot be answered.
@@ -108,18 +98,18 @@ pub fn critical_path_needs() -> Needs {
 }
 
 /// The critical path of a run read with [`critical_path_needs`].
-pub fn critical_path(
+pub fn compute(
     trace: &Trace,
     classifier: &Classifier,
     options: &CriticalPathOptions,
 ) -> Result<CriticalPath, CriticalPathError> {
     let classes = Classes::of(trace, classifier);
     let engine = Engine::build(trace, &classes, options.infer).ok_or(CriticalPathError::Empty)?;
-    critical_path_of(&engine, &classes, options)
+    compute_on_graph(&engine, &classes, options)
 }
 
 /// The critical path of a run whose graph is there already; `infer` of the options was decided when it was built.
-pub fn critical_path_of(
+pub fn compute_on_graph(
     engine: &Engine,
     classes: &Classes,
     options: &CriticalPathOptions,
@@ -143,35 +133,28 @@ pub fn critical_path_of(
             together.add(trace, run, classes, question)?;
             end - factors.end(run, &mut buffer)
         };
-        let (name, factor) = (question.name.clone(), Some(question.factor));
-        predicted.push(Predicted { name, factor, span: span - saved });
+        predicted.push(Prediction::new(&question.name, Some(question.factor), span, saved));
     }
     if options.what_if.iter().filter(|question| !question.is_a_scenario()).count() > 1 {
         let saved = end - together.end(run, &mut buffer);
-        predicted.push(Predicted { name: "all together".into(), factor: None, span: span - saved });
+        predicted.push(Prediction::new("all together", None, span, saved));
     }
     drop(buffer);
 
-    let ranked = rank::rank(run, path);
-    let mut report = base::report("critical-path", trace);
-    report.tables = vec![
-        tables::bounds(path),
-        tables::ranked(trace, span, &ranked, false),
-        tables::ranked(trace, span, &ranked, true),
-        tables::what_if(span, &predicted),
-        tables::places(trace, run, path),
-        tables::dependencies(run, path),
-        tables::path(trace, path, options.all_segments),
-    ];
-    // The tables of the contract are there even when they are empty.
-    report
-        .tables
-        .retain(|table| !table.rows.is_empty() || ["kernels", "what_if"].contains(&table.name.as_str()));
-    report.health.extend(doubts(run));
-    report.notes = notes(run, &path.segments, options);
+    let (copies, kernels) = rank::rank(run, path).into_iter().partition(|work| work.is_copy);
     let step = |s: &walk::Segment| PathStep { start: s.start, end: s.end, bound: s.bound, label: s.label };
-    let steps = path.segments.iter().map(step).collect();
-    Ok(CriticalPath { report, steps })
+    Ok(CriticalPath {
+        span_ns: span,
+        bounds: result::bounds(path),
+        kernels,
+        copies,
+        what_if: predicted,
+        places: result::places(trace, run, path),
+        dependencies: result::dependencies(run, path),
+        steps: path.segments.iter().map(step).collect(),
+        doubts: doubts(run),
+        notes: notes(run),
+    })
 }
 
 /// What in the trace contradicts itself.
@@ -206,7 +189,7 @@ fn doubts(run: &Run) -> Vec<HealthCheck> {
     doubts
 }
 
-fn notes(run: &Run, segments: &[walk::Segment], options: &CriticalPathOptions) -> Vec<Note> {
+fn notes(run: &Run) -> Vec<Note> {
     let mut notes: Vec<Note> = Vec::new();
     let (works, known) = (&run.works, &run.known);
     if known.launched < works.len() {
@@ -233,14 +216,6 @@ fn notes(run: &Run, segments: &[walk::Segment], options: &CriticalPathOptions) -
         notes.push(format!(
             "ranks not joined: {reason}. What a collective waits for is not known there: the path may run through a rank that only waits"
         ).into());
-    }
-    let most = rules::Rules::built_in().limits.path_rows;
-    if segments.len() > most && !options.all_segments {
-        let text = format!(
-            "the path has {} segments; neighbours are joined into {most} rows at most",
-            segments.len()
-        );
-        notes.push(Note::new(text, Remedy::AllSegments));
     }
     notes
 }

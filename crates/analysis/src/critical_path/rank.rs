@@ -4,33 +4,17 @@ use trace::{Map, StrId};
 
 use super::NONE;
 use super::build::{Run, start_of};
+use super::result::WorkSlack;
 use super::rules::Rules;
 use super::walk::Path;
 use super::what_if::Factors;
+use stats::percent;
 
 /// What "a little faster" is.
 const FASTER: f64 = 0.99;
 
-/// All dispatches of one name.
-#[derive(Clone, Debug)]
-pub(super) struct Ranked {
-    pub name: StrId,
-    pub copy: bool,
-    pub calls: usize,
-    pub total: i64,
-    pub on_path: i64,
-    /// The least of its dispatches: how much later one may start without the run ending later.
-    pub slack: i64,
-    /// The least of its dispatches: how much later one may end without anything else being later.
-    pub free_slack: i64,
-    /// Dispatches that are nearly on the path.
-    pub near: usize,
-    /// What the run would be shorter by if it were 1 % faster; unknown beyond the first few.
-    pub saved: Option<i64>,
-}
-
 /// All names, those that would save most first.
-pub(super) fn rank(run: &Run, path: &Path) -> Vec<Ranked> {
+pub(super) fn rank(run: &Run, path: &Path) -> Vec<WorkSlack> {
     let (graph, works) = (&run.graph, &run.works);
     let limits = &Rules::built_in().limits;
     let end = graph.time[path.last];
@@ -45,25 +29,26 @@ pub(super) fn rank(run: &Run, path: &Path) -> Vec<Ranked> {
             }
         }
     }
-    let near = ((run.span.1 - run.span.0) as f64 * limits.near_critical_pct / 100.0) as i64;
+    let span = run.span.1 - run.span.0;
+    let near = (span as f64 * limits.near_critical_pct / 100.0) as i64;
     let mut numbers: Map<(StrId, bool), usize> = Map::default();
-    let mut ranked: Vec<Ranked> = Vec::new();
+    let mut ranked: Vec<WorkSlack> = Vec::new();
     let mut of_work: Vec<u32> = Vec::with_capacity(works.len());
     for (work, &free) in free.iter().enumerate() {
-        let (name, copy) = (works.name[work], works.is_copy_row[work]);
-        let number = *numbers.entry((name, copy)).or_insert(ranked.len());
+        let (name, is_copy) = (works.name[work], works.is_copy_row[work]);
+        let number = *numbers.entry((name, is_copy)).or_insert(ranked.len());
         if number == ranked.len() {
-            let (calls, total, on_path, near) = (0, 0, 0, 0);
-            ranked.push(Ranked {
+            ranked.push(WorkSlack {
                 name,
-                copy,
-                calls,
-                total,
-                on_path,
-                slack: i64::MAX,
-                free_slack: i64::MAX,
-                near,
-                saved: None,
+                is_copy,
+                calls: 0,
+                total_ns: 0,
+                on_path_ns: 0,
+                share_pct: 0.0,
+                slack_ns: i64::MAX,
+                free_slack_ns: i64::MAX,
+                near_critical: 0,
+                saved_by_1pct_ns: None,
             });
         }
         of_work.push(number as u32);
@@ -71,28 +56,31 @@ pub(super) fn rank(run: &Run, path: &Path) -> Vec<Ranked> {
         let slack = latest[point] - graph.time[point];
         let row = &mut ranked[number];
         row.calls += 1;
-        row.total += works.duration(work);
-        row.slack = row.slack.min(slack);
-        row.free_slack = row.free_slack.min(free).min(slack);
-        row.near += usize::from(slack <= near);
+        row.total_ns += works.duration(work);
+        row.slack_ns = row.slack_ns.min(slack);
+        row.free_slack_ns = row.free_slack_ns.min(free).min(slack);
+        row.near_critical += usize::from(slack <= near);
     }
     drop((latest, free));
     for segment in path.segments.iter().filter(|segment| segment.work != NONE) {
-        ranked[of_work[segment.work as usize] as usize].on_path += segment.end - segment.start;
+        ranked[of_work[segment.work as usize] as usize].on_path_ns += segment.end - segment.start;
     }
     drop(of_work);
     ranked.sort_by_key(|row| {
-        (std::cmp::Reverse(row.on_path), std::cmp::Reverse(row.total), row.name, row.copy)
+        (std::cmp::Reverse(row.on_path_ns), std::cmp::Reverse(row.total_ns), row.name, row.is_copy)
     });
     let mut buffer = Vec::new();
     for (place, row) in ranked.iter_mut().enumerate() {
-        if row.on_path == 0 {
-            row.saved = Some(0);
+        row.share_pct = percent(row.on_path_ns, span);
+        if row.on_path_ns == 0 {
+            row.saved_by_1pct_ns = Some(0);
         } else if place < limits.ranked_kernels {
-            let factors = Factors::of_name(run, row.name, row.copy, FASTER);
-            row.saved = Some(end - factors.end(run, &mut buffer));
+            let factors = Factors::of_name(run, row.name, row.is_copy, FASTER);
+            row.saved_by_1pct_ns = Some(end - factors.end(run, &mut buffer));
         }
     }
-    ranked.sort_by_key(|row| (std::cmp::Reverse(row.saved), std::cmp::Reverse(row.on_path), row.slack));
+    ranked.sort_by_key(|row| {
+        (std::cmp::Reverse(row.saved_by_1pct_ns), std::cmp::Reverse(row.on_path_ns), row.slack_ns)
+    });
     ranked
 }

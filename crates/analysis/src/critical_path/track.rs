@@ -17,6 +17,13 @@ pub struct PathStep {
     pub label: Label,
 }
 
+impl PathStep {
+    /// How long it takes.
+    pub fn duration(&self) -> i64 {
+        self.end - self.start
+    }
+}
+
 /// The trace with the path as the only thread of a process `critical path`.
 pub fn draw(mut trace: Trace, steps: &[PathStep]) -> Trace {
     let source = trace.add_source(Source::named("critical path", "rocm-perf"));

@@ -110,6 +110,12 @@ pub(super) struct Segment {
     pub work: u32,
 }
 
+impl Segment {
+    pub fn duration(&self) -> i64 {
+        self.end - self.start
+    }
+}
+
 /// The path of a run.
 pub(super) struct Path {
     /// In time order, without gaps.

@@ -12,7 +12,7 @@ use trace::{Needs, ThreadTrace, Trace};
 use crate::att;
 use crate::base;
 use crate::bottleneck::{Bottlenecks, Figures, KernelFigures, kernel_figures, put_workgroups};
-use crate::critical_path::{CriticalPathOptions, critical_path, critical_path_needs};
+use crate::critical_path::{self, CriticalPathOptions, critical_path_needs};
 use crate::idle;
 use crate::occupancy::{OccupancyOptions, occupancy, occupancy_needs, resources};
 use crate::roofline::{RooflineOptions, roofline, roofline_needs};
@@ -90,12 +90,11 @@ pub fn profile_report(profiled: &Profiled, options: &VerdictOptions) -> Report {
     if let Some(table) = &fitted {
         take_occupancy(&mut kernels, table);
     }
-    let path = critical_path(timing, &Classifier::builtin(), &CriticalPathOptions::default()).ok();
+    let path = critical_path::compute(timing, &Classifier::builtin(), &CriticalPathOptions::default()).ok();
     if let Some(path) = &path {
-        report.health.extend(path.report.health.iter().skip(timing.health.checks.len()).cloned());
-        for (from, to) in [("bounds", "bounds"), ("kernels", "critical_kernels")] {
-            report.tables.extend(renamed(path.report.clone(), from, to));
-        }
+        report.health.extend(path.doubts.iter().cloned());
+        report.tables.extend(Some(path.bounds_table()).filter(|table| !table.rows.is_empty()));
+        report.tables.push(Table { name: "critical_kernels".into(), ..path.kernels_table(timing) });
     }
     let roof = counters.map(|trace| roofline(trace, &RooflineOptions::default()));
     let roof_table = roof.clone().and_then(|roof| renamed(roof, "kernels", "roofline"));

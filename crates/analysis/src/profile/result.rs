@@ -78,8 +78,8 @@ pub(super) fn result(parts: &Parts) -> Json {
             "bound": cell(table, row, "bound"),
         })),
         "att": thread_trace(parts.thread_traces, dominant),
-        "critical_path_ns": parts.path.map(length),
-        "critical_path": parts.path.map(critical),
+        "critical_path_ns": parts.path.map(CriticalPath::length_ns),
+        "critical_path": parts.path.map(|path| critical(parts.timing, path)),
         "bottleneck": own.map(|kernel| {
             let verdict = kernel.judge();
             let first = verdict.labels.first();
@@ -127,19 +127,12 @@ fn thread_trace(traces: &[ThreadTrace], kernel: &str) -> Option<Json> {
     traces.iter().filter(of_kernel).max_by_key(|trace| trace.waves.len()).map(thread_trace_result)
 }
 
-fn length(path: &CriticalPath) -> i64 {
-    path.steps.iter().map(|step| step.end - step.start).sum()
-}
-
-fn critical(path: &CriticalPath) -> Json {
-    let kernels = path.report.table("kernels").filter(|table| !table.rows.is_empty());
-    let on_path = |row: usize| kernels.and_then(|table| cell(table, row, "on_path_ns").as_i64()).unwrap_or(0);
-    let rows = kernels.map_or(0, |table| table.rows.len());
-    let dominant = (0..rows).max_by_key(|&row| (on_path(row), std::cmp::Reverse(row)));
+fn critical(timing: &Trace, path: &CriticalPath) -> Json {
+    let (length, dominant) = (path.length_ns(), path.dominant_kernel());
     json!({
-        "critical_path_ns": length(path),
-        "dominant_symbol": dominant.zip(kernels).map(|(row, table)| cell(table, row, "name")),
-        "fraction": dominant.map(|row| on_path(row) as f64 / length(path).max(1) as f64),
+        "critical_path_ns": length,
+        "dominant_symbol": dominant.map(|kernel| timing.strings.get(kernel.name)),
+        "fraction": dominant.map(|kernel| kernel.on_path_ns as f64 / length.max(1) as f64),
     })
 }
 

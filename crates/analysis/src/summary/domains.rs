@@ -6,6 +6,7 @@ use trace::{StrId, Trace};
 use super::Ranks;
 use super::group::Groups;
 use super::kernels::NO_DURATION;
+use super::present::{with_rank, with_rank_column};
 use stats::percent;
 
 /// The domain of kernels.
@@ -38,7 +39,23 @@ fn domain(category: &str) -> &str {
     }
 }
 
-pub(super) fn table(trace: &Trace, ranks: &Ranks) -> Table {
+/// All work or calls of one domain.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DomainTime {
+    /// The rank, where rows are by rank.
+    pub rank: Option<String>,
+    /// Its name.
+    pub domain: String,
+    /// How many there are.
+    pub calls: usize,
+    /// Their time; absent for dispatches of which none has a duration.
+    pub total_ns: Option<i64>,
+    /// Their part of the time of all domains of the rank; absent with the time.
+    pub share_pct: Option<f64>,
+}
+
+/// All domains, by rank, then by time.
+pub(super) fn domains(trace: &Trace, ranks: &Ranks) -> Vec<DomainTime> {
     let mut rows: Vec<(u32, String, usize, i64)> = Vec::new();
     let mut add = |rank: u32, domain: &str, calls: usize, total: i64| {
         match rows.iter_mut().find(|row| row.0 == rank && row.1 == domain) {
@@ -64,21 +81,30 @@ pub(super) fn table(trace: &Trace, ranks: &Ranks) -> Table {
         add(key.0, domain(trace.strings.get(key.1)), calls, total);
     }
     rows.sort_by(|a, b| (a.0, -a.3, &a.1).cmp(&(b.0, -b.3, &b.1)));
+    let mut wholes = vec![0i64; ranks.labels.len()];
+    rows.iter().for_each(|row| wholes[row.0 as usize] += row.3);
+    let domain_time = |(rank, domain, calls, total): (u32, String, usize, i64)| {
+        let total_ns = Some(total).filter(|_| total != 0 || domain != DISPATCHES);
+        let share_pct = total_ns.map(|total| percent(total, wholes[rank as usize]));
+        DomainTime { rank: ranks.label(rank), domain, calls, total_ns, share_pct }
+    };
+    rows.into_iter().map(domain_time).collect()
+}
+
+/// The table `domains`.
+pub(super) fn table(domains: &[DomainTime], by_rank: bool) -> Table {
     let columns = vec![
         Column::text("domain"),
         Column::int("calls", Unit::None).key(),
         Column::int("total_ns", Unit::Ns).key(),
         Column::int("share_pct", Unit::Pct).key(),
     ];
-    let mut table = Table::new("domains", "Domains", ranks.columns(columns));
-    for (rank, domain, calls, total) in &rows {
-        let whole: i64 = rows.iter().filter(|row| row.0 == *rank).map(|row| row.3).sum();
-        let times = match *total == 0 && domain == DISPATCHES {
-            true => [Value::absent(NO_DURATION), Value::absent(NO_DURATION)],
-            false => [Value::Int(*total), Value::Float(percent(*total, whole))],
-        };
-        let cells = [Value::from(domain.as_str()), Value::from(*calls)].into_iter().chain(times).collect();
-        table.push(ranks.row(*rank, cells));
+    let mut table = Table::new("domains", "Domains", with_rank_column(by_rank, columns));
+    for one in domains {
+        let share = one.share_pct.map_or_else(|| Value::absent(NO_DURATION), Value::Float);
+        let total = Value::int_or(one.total_ns, NO_DURATION);
+        let cells = vec![Value::from(one.domain.as_str()), Value::from(one.calls), total, share];
+        table.push(with_rank(&one.rank, cells));
     }
     table
 }

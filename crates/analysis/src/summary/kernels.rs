@@ -1,32 +1,60 @@
 //! Kernels by name.
 
 use report::{Column, Table, Unit, Value};
-use trace::Trace;
+use trace::{StrId, Trace};
 
 use super::Ranks;
 use super::group::Groups;
+use super::present::{with_rank, with_rank_column};
 use stats::{Durations, percent};
 
 /// Why there is no time of a kernel.
 pub(super) const NO_DURATION: &str = "no dispatch has a duration";
 
-pub(super) fn table(trace: &Trace, ranks: &Ranks) -> Table {
+/// All dispatches of one kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelTime {
+    /// The rank, where rows are by rank.
+    pub rank: Option<String>,
+    /// Its name.
+    pub name: StrId,
+    /// Dispatches.
+    pub calls: usize,
+    /// Their times; absent where no dispatch has a duration.
+    pub times: Option<Durations>,
+    /// Their part of the time of all kernels of the rank; absent with the times.
+    pub share_pct: Option<f64>,
+}
+
+/// All kernels, by rank, then by time.
+pub(super) fn kernels(trace: &Trace, ranks: &Ranks) -> Vec<KernelTime> {
     let kernels = &trace.kernels;
     let groups = Groups::by(kernels.len(), |i| (ranks.of(kernels.process[i]), kernels.name[i]));
     let (mut durations, bounds) = groups.gather(|i| kernels.end[i] - kernels.start[i]);
-    let mut rows: Vec<(u32, &str, Durations)> = groups
+    let mut rows: Vec<(u32, StrId, Durations)> = groups
         .keys
         .iter()
         .enumerate()
-        .map(|(g, &(rank, name))| {
-            (rank, trace.strings.get(name), Durations::of(&mut durations[bounds[g]..bounds[g + 1]]))
-        })
+        .map(|(g, &(rank, name))| (rank, name, Durations::of(&mut durations[bounds[g]..bounds[g + 1]])))
         .collect();
     let mut totals = vec![0i64; ranks.labels.len()];
     for (rank, _, d) in &rows {
         totals[*rank as usize] += d.total;
     }
-    rows.sort_by(|a, b| (a.0, -a.2.total, a.1).cmp(&(b.0, -b.2.total, b.1)));
+    let text = |name: StrId| trace.strings.get(name);
+    rows.sort_by(|a, b| (a.0, -a.2.total, text(a.1)).cmp(&(b.0, -b.2.total, text(b.1))));
+    let kernel_time = |(rank, name, times): (u32, StrId, Durations)| {
+        let (rank, calls, whole) = (ranks.label(rank), times.calls, totals[rank as usize]);
+        // No kernel takes no time: the times are lost.
+        let times = Some(times).filter(|times| times.total != 0);
+        let share_pct = times.as_ref().map(|times| percent(times.total, whole));
+        KernelTime { rank, name, calls, times, share_pct }
+    };
+    rows.into_iter().map(kernel_time).collect()
+}
+
+/// The table `kernels`.
+pub(super) fn table(trace: &Trace, kernels: &[KernelTime], by_rank: bool) -> Table {
     let columns = vec![
         Column::text("name"),
         Column::int("calls", Unit::None).key(),
@@ -38,18 +66,18 @@ pub(super) fn table(trace: &Trace, ranks: &Ranks) -> Table {
         Column::int("stddev_ns", Unit::Ns).detail(),
         Column::int("share_pct", Unit::Pct).key(),
     ];
-    let mut table = Table::new("kernels", "Kernels", ranks.columns(columns));
-    for (rank, name, d) in rows {
-        let mut cells = vec![Value::from(name), Value::from(d.calls)];
-        if d.total == 0 {
-            // No kernel takes no time: the times are lost.
-            cells.extend(std::iter::repeat_n(Value::absent(NO_DURATION), 7));
-        } else {
-            cells.extend([d.total, d.mean(), d.median, d.min, d.max].map(Value::Int));
-            cells.push(Value::int_or(d.stddev, "one call has no spread"));
-            cells.push(Value::Float(percent(d.total, totals[rank as usize])));
+    let mut table = Table::new("kernels", "Kernels", with_rank_column(by_rank, columns));
+    for kernel in kernels {
+        let mut cells = vec![Value::from(trace.strings.get(kernel.name)), Value::from(kernel.calls)];
+        match kernel.times.as_ref().zip(kernel.share_pct) {
+            None => cells.extend(std::iter::repeat_n(Value::absent(NO_DURATION), 7)),
+            Some((times, share)) => {
+                cells.extend([times.total, times.mean(), times.median, times.min, times.max].map(Value::Int));
+                cells.push(Value::int_or(times.stddev, "one call has no spread"));
+                cells.push(Value::Float(share));
+            }
         }
-        table.push(ranks.row(rank, cells));
+        table.push(with_rank(&kernel.rank, cells));
     }
     table
 }

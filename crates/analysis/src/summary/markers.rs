@@ -5,11 +5,26 @@ use trace::{StrId, Trace};
 
 use super::Ranks;
 use super::group::Groups;
+use super::present::{with_rank, with_rank_column};
 
 /// How the kinds of samples begin that somebody put into the program; others are a monitor's or the profiler's.
 const KINDS: [&str; 4] = ["MARKER_", "rocm_marker_", "instant", "user"];
 
-pub(super) fn table(trace: &Trace, ranks: &Ranks) -> Table {
+/// All instant markers of one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MarkerCount {
+    /// The rank, where rows are by rank.
+    pub rank: Option<String>,
+    /// The kind of marker.
+    pub category: StrId,
+    /// The name.
+    pub name: StrId,
+    /// How many there are.
+    pub calls: usize,
+}
+
+/// All instant markers, by rank, then the most frequent first.
+pub(super) fn markers(trace: &Trace, ranks: &Ranks) -> Vec<MarkerCount> {
     let samples = &trace.samples;
     let is_mark = |i: usize| {
         let kind = trace.strings.get(samples.kind[i]);
@@ -27,13 +42,23 @@ pub(super) fn table(trace: &Trace, ranks: &Ranks) -> Table {
     let text = |id: StrId| trace.strings.get(id);
     let mut rows: Vec<_> = groups.keys.iter().zip(counts).collect();
     rows.sort_by(|(a, x), (b, y)| (a.0, y, text(a.1), text(a.2)).cmp(&(b.0, x, text(b.1), text(b.2))));
+    let marker = |(&(rank, category, name), calls): (&(u32, StrId, StrId), usize)| MarkerCount {
+        rank: ranks.label(rank),
+        category,
+        name,
+        calls,
+    };
+    rows.into_iter().map(marker).collect()
+}
+
+/// The table `markers`.
+pub(super) fn table(trace: &Trace, markers: &[MarkerCount], by_rank: bool) -> Table {
     let columns =
         vec![Column::text("category"), Column::text("name"), Column::int("calls", Unit::None).key()];
-    let mut table = Table::new("markers", "Instant markers", ranks.columns(columns));
-    for (&(rank, category, name), count) in rows {
-        table.push(
-            ranks.row(rank, vec![Value::from(text(category)), Value::from(text(name)), Value::from(count)]),
-        );
+    let mut table = Table::new("markers", "Instant markers", with_rank_column(by_rank, columns));
+    let text = |id: StrId| Value::from(trace.strings.get(id));
+    for one in markers {
+        table.push(with_rank(&one.rank, vec![text(one.category), text(one.name), Value::from(one.calls)]));
     }
     table
 }

@@ -1,23 +1,53 @@
 //! Copies and fills by name, allocations by kind and level.
 
 use report::{Column, Table, Unit, Value};
-use trace::{OptI64, Trace};
+use trace::{OptI64, StrId, Trace};
 
 use super::Ranks;
 use super::group::Groups;
+use super::present::{with_rank, with_rank_column};
 use stats::{Durations, rounded_mean};
 
 /// Calls, time and bytes of one group.
-#[derive(Clone, Default)]
-struct Moved {
-    calls: usize,
-    total_ns: i64,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Calls.
+    pub calls: usize,
+    /// Their time.
+    pub total_ns: i64,
+    /// Calls whose size is known.
     sized_calls: usize,
     bytes: i64,
     min_bytes: i64,
     max_bytes: i64,
     /// Time of the calls whose size is known.
     sized_ns: i64,
+}
+
+/// All copies or fills of one name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CopyTime {
+    /// The rank, where rows are by rank.
+    pub rank: Option<String>,
+    /// Its name.
+    pub name: StrId,
+    /// Calls and bytes.
+    pub moved: Moved,
+    /// Times of the calls.
+    pub times: Durations,
+}
+
+/// All allocations of one kind on one level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllocationTime {
+    /// The rank, where rows are by rank.
+    pub rank: Option<String>,
+    /// What was done.
+    pub kind: StrId,
+    /// Where the memory is.
+    pub level: StrId,
+    /// Calls and bytes.
+    pub moved: Moved,
 }
 
 impl Moved {
@@ -31,6 +61,11 @@ impl Moved {
             self.bytes = self.bytes.saturating_add(bytes);
             self.sized_ns += duration;
         }
+    }
+
+    /// Bytes of the calls whose size is known; absent when there is none.
+    pub fn bytes(&self) -> Option<i64> {
+        (self.sized_calls > 0).then_some(self.bytes)
     }
 
     /// bytes, mean, min, max: of the calls whose size is known.
@@ -69,20 +104,30 @@ fn size_columns() -> [Column; 4] {
     ]
 }
 
-pub(super) fn copies(trace: &Trace, ranks: &Ranks) -> Table {
+/// All copies and fills, by rank, then by time.
+pub(super) fn copies(trace: &Trace, ranks: &Ranks) -> Vec<CopyTime> {
     let copies = &trace.memory_copies;
     let groups = Groups::by(copies.len(), |i| (ranks.of(copies.process[i]), copies.name[i]));
     let moved = gather(&groups, |i| (copies.end[i] - copies.start[i], copies.bytes[i]));
     let (mut durations, bounds) = groups.gather(|i| copies.end[i] - copies.start[i]);
-    let times: Vec<Durations> =
-        (0..groups.keys.len()).map(|g| Durations::of(&mut durations[bounds[g]..bounds[g + 1]])).collect();
     let mut rows: Vec<_> = groups
         .keys
         .iter()
-        .zip(moved.iter().zip(&times))
-        .map(|(&(rank, name), (moved, times))| (rank, trace.strings.get(name), moved, times))
+        .zip(moved)
+        .enumerate()
+        .map(|(g, (&(rank, name), moved))| {
+            (rank, name, moved, Durations::of(&mut durations[bounds[g]..bounds[g + 1]]))
+        })
         .collect();
-    rows.sort_by(|a, b| (a.0, -a.2.total_ns, a.1).cmp(&(b.0, -b.2.total_ns, b.1)));
+    let text = |id: StrId| trace.strings.get(id);
+    rows.sort_by(|a, b| (a.0, -a.2.total_ns, text(a.1)).cmp(&(b.0, -b.2.total_ns, text(b.1))));
+    rows.into_iter()
+        .map(|(rank, name, moved, times)| CopyTime { rank: ranks.label(rank), name, moved, times })
+        .collect()
+}
+
+/// The table `memory_copies`.
+pub(super) fn copies_table(trace: &Trace, copies: &[CopyTime], by_rank: bool) -> Table {
     let mut columns = vec![
         Column::text("name"),
         Column::int("calls", Unit::None).key(),
@@ -94,30 +139,38 @@ pub(super) fn copies(trace: &Trace, ranks: &Ranks) -> Table {
     ];
     columns.extend(size_columns());
     columns.push(Column::int("mean_gbps", Unit::Gbps).key());
-    let mut table = Table::new("memory_copies", "Memory copies and fills", ranks.columns(columns));
-    for (rank, name, moved, times) in rows {
-        let mut cells = vec![Value::from(name), Value::from(moved.calls)];
+    let columns = with_rank_column(by_rank, columns);
+    let mut table = Table::new("memory_copies", "Memory copies and fills", columns);
+    for copy in copies {
+        let (moved, times) = (&copy.moved, &copy.times);
+        let mut cells = vec![Value::from(trace.strings.get(copy.name)), Value::from(moved.calls)];
         cells.extend([times.total, times.mean(), times.median, times.min, times.max].map(Value::Int));
         cells.extend(moved.sizes());
         cells.push(moved.rate());
-        table.push(ranks.row(rank, cells));
+        table.push(with_rank(&copy.rank, cells));
     }
     table
 }
 
-pub(super) fn allocations(trace: &Trace, ranks: &Ranks) -> Table {
+/// All allocations, by rank, then by time.
+pub(super) fn allocations(trace: &Trace, ranks: &Ranks) -> Vec<AllocationTime> {
     let allocations = &trace.memory_allocations;
     let groups = Groups::by(allocations.len(), |i| {
         (ranks.of(allocations.process[i]), allocations.kind[i], allocations.level[i])
     });
     let moved = gather(&groups, |i| (allocations.end[i] - allocations.start[i], allocations.bytes[i]));
-    let mut rows: Vec<_> = groups
-        .keys
-        .iter()
-        .zip(&moved)
-        .map(|(&(rank, kind, level), moved)| (rank, trace.strings.get(kind), trace.strings.get(level), moved))
-        .collect();
-    rows.sort_by(|a, b| (a.0, -a.3.total_ns, a.1, a.2).cmp(&(b.0, -b.3.total_ns, b.1, b.2)));
+    let mut rows: Vec<_> = groups.keys.iter().zip(moved).collect();
+    let text = |id: StrId| trace.strings.get(id);
+    rows.sort_by(|(a, x), (b, y)| {
+        (a.0, -x.total_ns, text(a.1), text(a.2)).cmp(&(b.0, -y.total_ns, text(b.1), text(b.2)))
+    });
+    rows.into_iter()
+        .map(|(&(rank, kind, level), moved)| AllocationTime { rank: ranks.label(rank), kind, level, moved })
+        .collect()
+}
+
+/// The table `memory_allocations`.
+pub(super) fn allocations_table(trace: &Trace, allocations: &[AllocationTime], by_rank: bool) -> Table {
     let mut columns = vec![
         Column::text("type"),
         Column::text("level"),
@@ -125,12 +178,14 @@ pub(super) fn allocations(trace: &Trace, ranks: &Ranks) -> Table {
         Column::int("total_ns", Unit::Ns).key(),
     ];
     columns.extend(size_columns());
-    let mut table = Table::new("memory_allocations", "Memory allocations", ranks.columns(columns));
-    for (rank, kind, level, moved) in rows {
-        let mut cells =
-            vec![Value::from(kind), Value::from(level), Value::from(moved.calls), Value::Int(moved.total_ns)];
-        cells.extend(moved.sizes());
-        table.push(ranks.row(rank, cells));
+    let columns = with_rank_column(by_rank, columns);
+    let mut table = Table::new("memory_allocations", "Memory allocations", columns);
+    for one in allocations {
+        let text = |id: StrId| Value::from(trace.strings.get(id));
+        let (calls, total) = (Value::from(one.moved.calls), Value::Int(one.moved.total_ns));
+        let mut cells = vec![text(one.kind), text(one.level), calls, total];
+        cells.extend(one.moved.sizes());
+        table.push(with_rank(&one.rank, cells));
     }
     table
 }

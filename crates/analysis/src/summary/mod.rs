@@ -5,12 +5,18 @@ pub(crate) mod group;
 mod kernels;
 mod markers;
 mod memory;
+mod present;
 mod regions;
 
-use report::{Column, Note, Remedy, Report, Unit, Value};
+use report::Report;
 use trace::{ProcessId, StrId, Trace};
 
-use crate::base;
+pub use domains::DomainTime;
+pub use kernels::KernelTime;
+pub use markers::MarkerCount;
+pub use memory::{AllocationTime, CopyTime, Moved};
+pub use present::present;
+pub use regions::RegionTime;
 
 /// What `summary` is asked for.
 #[derive(Clone, Debug, Default)]
@@ -21,31 +27,51 @@ pub struct SummaryOptions {
     pub region_categories: Option<Vec<String>>,
 }
 
+/// Where the time of a run went.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// Whether rows are by rank.
+    pub by_rank: bool,
+    /// Kernels, by time.
+    pub kernels: Vec<KernelTime>,
+    /// Copies and fills, by time.
+    pub copies: Vec<CopyTime>,
+    /// Allocations, by time.
+    pub allocations: Vec<AllocationTime>,
+    /// Host regions, by time.
+    pub regions: Vec<RegionTime>,
+    /// Instant markers, the most frequent first.
+    pub markers: Vec<MarkerCount>,
+    /// Kinds of GPU work and host calls, by time.
+    pub domains: Vec<DomainTime>,
+    /// Python frames of the input that were not read.
+    pub frames_skipped: u64,
+}
+
 /// Where the time went. One pass over each table; kernels also pay for a selection of their medians.
-pub fn summary(trace: &Trace, options: &SummaryOptions) -> Report {
-    let mut report = base::report("summary", trace);
-    let lanes = Ranks::new(trace, options.by_rank);
-    let tables = [
-        kernels::table(trace, &lanes),
-        memory::copies(trace, &lanes),
-        memory::allocations(trace, &lanes),
-        regions::table(trace, &lanes, options.region_categories.as_deref()),
-        markers::table(trace, &lanes),
-        domains::table(trace, &lanes),
-    ];
-    report.tables = tables.into_iter().filter(|table| !table.rows.is_empty()).collect();
-    let frames: u64 = trace.sources.iter().map(|source| source.frames_skipped).sum();
-    if frames > 0 {
-        let text = format!("{frames} Python frames were not read");
-        report.notes.push(Note::new(text, Remedy::PythonFrames));
+pub fn compute(trace: &Trace, options: &SummaryOptions) -> Summary {
+    let ranks = Ranks::new(trace, options.by_rank);
+    Summary {
+        by_rank: options.by_rank,
+        kernels: kernels::kernels(trace, &ranks),
+        copies: memory::copies(trace, &ranks),
+        allocations: memory::allocations(trace, &ranks),
+        regions: regions::regions(trace, &ranks, options.region_categories.as_deref()),
+        markers: markers::markers(trace, &ranks),
+        domains: domains::domains(trace, &ranks),
+        frames_skipped: trace.sources.iter().map(|source| source.frames_skipped).sum(),
     }
-    report
+}
+
+/// Where the time went, as a report.
+pub fn summary(trace: &Trace, options: &SummaryOptions) -> Report {
+    present(trace, &compute(trace, options))
 }
 
 /// The rank that each process counts for; one for all unless rows are wanted by rank.
-pub(crate) struct Ranks {
+struct Ranks {
     of_process: Vec<u32>,
-    labels: Vec<Value>,
+    labels: Vec<String>,
     by_rank: bool,
 }
 
@@ -54,7 +80,7 @@ impl Ranks {
         let mut ranks = Self { of_process: Vec::new(), labels: Vec::new(), by_rank };
         if !by_rank {
             ranks.of_process = vec![0; trace.processes.len()];
-            ranks.labels.push(Value::absent("all ranks together"));
+            ranks.labels.push("all ranks together".into());
             return ranks;
         }
         // Which recording a label without a rank stands for: containers repeat hosts and process ids.
@@ -75,7 +101,7 @@ impl Ranks {
             };
             let recording = rank.is_none().then_some(process.guid);
             let numbered = (2..).map(|number| format!("{label} · recording {number}"));
-            let candidates = std::iter::once(label.clone()).chain(numbered).map(Value::Text);
+            let candidates = std::iter::once(label.clone()).chain(numbered);
             for label in candidates {
                 match ranks.labels.iter().position(|known| *known == label) {
                     Some(place) if recordings[place] != recording => continue,
@@ -90,7 +116,7 @@ impl Ranks {
             }
         }
         if ranks.labels.is_empty() {
-            ranks.labels.push(Value::from("?"));
+            ranks.labels.push("?".into());
         }
         ranks
     }
@@ -99,23 +125,8 @@ impl Ranks {
         process.get().map_or(0, |p| self.of_process[p])
     }
 
-    /// Columns of a table, led by the rank when rows are by rank.
-    fn columns(&self, columns: Vec<Column>) -> Vec<Column> {
-        if !self.by_rank {
-            return columns;
-        }
-        let mut with_rank = vec![Column { text: true, ..Column::int("rank", Unit::None).key() }];
-        with_rank.extend(columns);
-        with_rank
-    }
-
-    /// A row of such a table.
-    fn row(&self, rank: u32, cells: Vec<Value>) -> Vec<Value> {
-        if !self.by_rank {
-            return cells;
-        }
-        let mut with_rank = vec![self.labels[rank as usize].clone()];
-        with_rank.extend(cells);
-        with_rank
+    /// What the rank is called, where rows are by rank.
+    fn label(&self, rank: u32) -> Option<String> {
+        self.by_rank.then(|| self.labels[rank as usize].clone())
     }
 }

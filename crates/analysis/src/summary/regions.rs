@@ -5,9 +5,35 @@ use trace::{Map, StrId, Trace};
 
 use super::Ranks;
 use super::group::Groups;
+use super::present::{with_rank, with_rank_column};
 use model::nesting::self_times;
 use stats::durations::median;
 use stats::{percent, rounded_mean};
+
+/// All calls of one host region.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RegionTime {
+    /// The rank, where rows are by rank.
+    pub rank: Option<String>,
+    /// The category.
+    pub category: StrId,
+    /// The name.
+    pub name: StrId,
+    /// Calls.
+    pub calls: usize,
+    /// Their time.
+    pub total_ns: i64,
+    /// That, without the regions inside them.
+    pub self_ns: i64,
+    /// The middle one.
+    pub median_ns: i64,
+    /// The shortest.
+    pub min_ns: i64,
+    /// The longest.
+    pub max_ns: i64,
+    /// Their part of the time of their category and rank.
+    pub share_pct: f64,
+}
 
 #[derive(Clone)]
 struct Calls {
@@ -30,7 +56,8 @@ fn is_wanted(category: &str, wanted: Option<&[String]>) -> bool {
     })
 }
 
-pub(super) fn table(trace: &Trace, ranks: &Ranks, wanted: Option<&[String]>) -> Table {
+/// The host regions of wanted categories, by rank, then by time.
+pub(super) fn regions(trace: &Trace, ranks: &Ranks, wanted: Option<&[String]>) -> Vec<RegionTime> {
     let regions = &trace.regions;
     let own = self_times(regions);
     let groups =
@@ -64,6 +91,24 @@ pub(super) fn table(trace: &Trace, ranks: &Ranks, wanted: Option<&[String]>) -> 
     rows.sort_by(|(a, (x, _)), (b, (y, _))| {
         (a.0, -x.total, text(a.1), text(a.2)).cmp(&(b.0, -y.total, text(b.1), text(b.2)))
     });
+    let region_time =
+        |(&(rank, category, name), (calls, &median_ns)): (&(u32, StrId, StrId), (&Calls, &i64))| RegionTime {
+            rank: ranks.label(rank),
+            category,
+            name,
+            calls: calls.count,
+            total_ns: calls.total,
+            self_ns: calls.own,
+            median_ns,
+            min_ns: calls.min,
+            max_ns: calls.max,
+            share_pct: percent(calls.total, category_total[&(rank, category)]),
+        };
+    rows.into_iter().map(region_time).collect()
+}
+
+/// The table `regions`.
+pub(super) fn table(trace: &Trace, regions: &[RegionTime], by_rank: bool) -> Table {
     let columns = vec![
         Column::text("category"),
         Column::text("name"),
@@ -76,22 +121,21 @@ pub(super) fn table(trace: &Trace, ranks: &Ranks, wanted: Option<&[String]>) -> 
         Column::int("max_ns", Unit::Ns).detail(),
         Column::int("share_pct", Unit::Pct),
     ];
-    let mut table = Table::new("regions", "Host regions", ranks.columns(columns));
-    for (&(rank, category, name), (calls, middle)) in rows {
-        let share = percent(calls.total, category_total[&(rank, category)]);
+    let mut table = Table::new("regions", "Host regions", with_rank_column(by_rank, columns));
+    for region in regions {
         let cells = vec![
-            Value::from(text(category)),
-            Value::from(text(name)),
-            Value::from(calls.count),
-            Value::Int(calls.total),
-            Value::Int(calls.own),
-            Value::Int(rounded_mean(calls.total, calls.count)),
-            Value::Int(*middle),
-            Value::Int(calls.min),
-            Value::Int(calls.max),
-            Value::Float(share),
+            Value::from(trace.strings.get(region.category)),
+            Value::from(trace.strings.get(region.name)),
+            Value::from(region.calls),
+            Value::Int(region.total_ns),
+            Value::Int(region.self_ns),
+            Value::Int(rounded_mean(region.total_ns, region.calls)),
+            Value::Int(region.median_ns),
+            Value::Int(region.min_ns),
+            Value::Int(region.max_ns),
+            Value::Float(region.share_pct),
         ];
-        table.push(ranks.row(rank, cells));
+        table.push(with_rank(&region.rank, cells));
     }
     table
 }

@@ -1,10 +1,11 @@
 //! The files of a triage: what other programs and people read afterwards.
 
-use report::{Report, render};
-use serde_json::{Value as Json, json};
+use report::{Report, Table, render};
+use serde_json::Value as Json;
 
+use super::kernel_table::kernel_rows;
 use super::metadata::{SCHEMA_VERSION, Told, WrongField, metadata};
-use super::{kernel_map, kernel_table, summary};
+use super::{Triage, kernel_map, summary};
 use model::Run;
 
 /// One file: its name and its content.
@@ -16,13 +17,6 @@ pub struct Artifact {
     pub text: String,
 }
 
-/// Files that hold a table of the report, as an array of its rows.
-const TABLES: [(&str, &str); 3] = [
-    ("kernel_table", "kernel_table.json"),
-    ("overlap_opportunities", "overlap_opportunities.json"),
-    ("fuse_opportunities", "fuse_opportunities.json"),
-];
-
 /// The JSON Schemas of the files, by file name.
 pub const SCHEMAS: [(&str, &str); 6] = [
     (formats::run::PROFILE_METADATA_FILE, include_str!("../../../../schemas/profile_metadata.json")),
@@ -33,24 +27,33 @@ pub const SCHEMAS: [(&str, &str); 6] = [
     ("perfetto_fixed_trace.json", include_str!("../../../../schemas/perfetto_fixed_trace.json")),
 ];
 
-/// The files of a finished report.
-pub fn artifacts(context: &Run, report: &Report, told: &Told) -> Result<Vec<Artifact>, WrongField> {
+/// The files of a triage; `report` is what a person gets of it, with all notes.
+pub fn artifacts(
+    context: &Run,
+    triage: &Triage,
+    report: &Report,
+    told: &Told,
+) -> Result<Vec<Artifact>, WrongField> {
     let metadata = metadata(context, told)?;
-    let mut files = vec![
+    let (all_kernels, _) = kernel_rows(context, 0.0);
+    let map = kernel_map::kernel_map(&all_kernels, &told.source_paths);
+    Ok(vec![
         Artifact { name: "profile_summary.md", text: summary::summary(context, report, &metadata) },
         Artifact { name: formats::run::PROFILE_METADATA_FILE, text: pretty(&metadata) },
-    ];
-    for (table, name) in TABLES {
-        let mut rows = report.table(table).map_or_else(|| json!([]), render::json_rows);
-        for row in rows.as_array_mut().into_iter().flatten().filter_map(Json::as_object_mut) {
-            row.insert("schema_version".into(), SCHEMA_VERSION.into());
-        }
-        files.push(Artifact { name, text: pretty(&rows) });
+        rows("kernel_table.json", &triage.kernels_table()),
+        rows("overlap_opportunities.json", &triage.overlap.table()),
+        rows("fuse_opportunities.json", &triage.fuse.table()),
+        Artifact { name: "kernel_map.json", text: pretty(&map) },
+    ])
+}
+
+/// A file with the rows of a table, as an array.
+fn rows(name: &'static str, table: &Table) -> Artifact {
+    let mut rows = render::json_rows(table);
+    for row in rows.as_array_mut().into_iter().flatten().filter_map(Json::as_object_mut) {
+        row.insert("schema_version".into(), SCHEMA_VERSION.into());
     }
-    let all = kernel_table::kernel_table(context, 0.0);
-    let map = kernel_map::kernel_map(&all.table, &told.source_paths);
-    files.push(Artifact { name: "kernel_map.json", text: pretty(&map) });
-    Ok(files)
+    Artifact { name, text: pretty(&rows) }
 }
 
 fn pretty(json: &Json) -> String {

@@ -16,7 +16,8 @@ const MOST_OTHER_PCT: f64 = 0.5;
 
 /// GPU time of a context by how much is known of it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Coverage {
+pub struct Coverage {
+    /// All of it.
     pub total_ns: i64,
     /// Located to an op, module or line, by how that was found.
     pub located_ns: [i64; Source::ALL.len()],
@@ -31,7 +32,7 @@ pub(super) struct Coverage {
 }
 
 impl Coverage {
-    pub fn of(context: &Run) -> Self {
+    pub(super) fn of(context: &Run) -> Self {
         let mut coverage = Self::default();
         let mut others: trace::Map<trace::StrId, i64> = trace::Map::default();
         for &row in &context.rows {
@@ -65,7 +66,7 @@ impl Coverage {
         percent(self.other_ns, self.total_ns)
     }
 
-    pub fn located_sentence(&self) -> String {
+    fn located_sentence(&self) -> String {
         let mut parts: Vec<(i64, &str)> =
             Source::ALL.into_iter().map(|s| (self.located_ns[s as usize], mapping_source(s))).collect();
         parts.retain(|(ns, _)| *ns > 0);
@@ -84,7 +85,7 @@ impl Coverage {
         text
     }
 
-    pub fn classified_sentence(&self, context: &Run) -> String {
+    fn classified_sentence(&self, context: &Run) -> String {
         let text = format!("{:.2} % of GPU time in category `other`", self.other_pct());
         match self.other_names.first() {
             None => text,
@@ -100,8 +101,7 @@ impl Coverage {
 }
 
 /// Adds the checks `located`, `classified` and `join` to a report, and says them.
-pub(super) fn report(context: &Run, report: &mut Report) {
-    let coverage = Coverage::of(context);
+pub(super) fn add(context: &Run, coverage: &Coverage, report: &mut Report) {
     let good = |good: bool| if good { HealthStatus::Pass } else { HealthStatus::Warn };
     let mut checks = vec![
         HealthCheck {

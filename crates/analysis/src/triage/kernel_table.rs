@@ -1,7 +1,5 @@
-//! The kernel table: what each kernel costs in each stage, and where it comes from.
+//! What each kernel costs in each stage, and where it comes from.
 
-use report::{Column, Table, Unit, Value};
-use serde_json::{Value as Json, json};
 use trace::{Map, StrId};
 
 use super::apart::{Known, distinct_names};
@@ -15,13 +13,56 @@ use model::names::{self, display_name};
 use model::stages::Stage;
 use stats::{percent, rounded_mean};
 
-/// The table, and what it does not show.
-pub(super) struct KernelTable {
-    pub table: Table,
-    /// Rows below the least share.
-    pub left_out: usize,
+/// What one kernel costs in one stage, and where it comes from.
+#[derive(Clone, Debug)]
+pub struct KernelRow {
+    /// The stage.
+    pub stage: Stage,
+    /// Its name in the trace.
+    pub kernel_name: String,
+    /// A short name that no other row of the stage has.
+    pub display_name: String,
+    /// What it does.
+    pub category: Category,
+    /// What told that.
+    pub classified_by: &'static str,
+    /// The library it belongs to.
+    pub backend: String,
+    /// Time of all calls.
+    pub total_ns: i64,
+    /// Calls.
+    pub calls: usize,
+    /// Its part of the stage's GPU time.
+    pub time_share_pct: f64,
+    /// Size of the matrix product with most of the time, or why there is none.
+    pub mnk: Result<String, &'static str>,
+    /// Share of the roof that it reaches there, or why that is not known.
+    pub roof_pct: Result<f64, &'static str>,
+    /// Places it comes from, most time first; at least one.
+    pub sites: Vec<SiteTotals>,
+    /// What its name and shapes tell besides.
+    pub notes: String,
+}
+
+impl KernelRow {
+    /// The place with most of the time.
+    pub fn top_site(&self) -> &SiteTotals {
+        &self.sites[0]
+    }
+
+    /// Time of a call.
+    pub fn mean_ns(&self) -> i64 {
+        rounded_mean(self.total_ns, self.calls)
+    }
+}
+
+/// Kernels that are too small for a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SmallKernels {
+    /// How many.
+    pub count: usize,
     /// Their part of all GPU time.
-    pub left_out_pct: f64,
+    pub share_pct: f64,
 }
 
 /// All rows of one name in one stage.
@@ -67,8 +108,8 @@ impl Shown {
     }
 }
 
-/// One row per stage and name, by stage, then by time.
-pub(super) fn kernel_table(context: &Run, min_share_pct: f64) -> KernelTable {
+/// One row per stage and name, by stage, then by time; and what is below the least share.
+pub(super) fn kernel_rows(context: &Run, min_share_pct: f64) -> (Vec<KernelRow>, SmallKernels) {
     let groups = groups(context);
     let mut stage_ns: Map<Stage, i64> = Map::default();
     for group in &groups {
@@ -76,7 +117,6 @@ pub(super) fn kernel_table(context: &Run, min_share_pct: f64) -> KernelTable {
     }
     let total_ns: i64 = stage_ns.values().sum();
     let (mut left_out, mut left_out_ns) = (0, 0);
-    let mut table = Table::new("kernel_table", "Kernels", columns());
     let mut problems = Problems::default();
     let mut shown = Vec::new();
     for mut group in groups {
@@ -93,10 +133,9 @@ pub(super) fn kernel_table(context: &Run, min_share_pct: f64) -> KernelTable {
     let known: Vec<Known> = shown.iter().map(|shown| shown.known(context)).collect();
     let names = distinct_names(&known);
     let roofs = Roofs::of(context.trace, Architecture::of(context.trace).observed.as_deref());
-    for (shown, name) in shown.iter().zip(names) {
-        table.push(row(context, shown, name, &roofs, &mut problems));
-    }
-    KernelTable { table, left_out, left_out_pct: percent(left_out_ns, total_ns) }
+    let named = shown.into_iter().zip(names);
+    let rows = named.map(|(shown, name)| row(context, shown, name, &roofs, &mut problems)).collect();
+    (rows, SmallKernels { count: left_out, share_pct: percent(left_out_ns, total_ns) })
 }
 
 fn groups(context: &Run) -> Vec<Group> {
@@ -122,96 +161,36 @@ fn groups(context: &Run) -> Vec<Group> {
     groups
 }
 
-fn columns() -> Vec<Column> {
-    vec![
-        Column::text("stage"),
-        Column::text("kernel_name").data(),
-        Column::text("display_name"),
-        Column::text("category"),
-        Column::text("classified_by").detail(),
-        Column::int("total_ns", Unit::Ns),
-        Column::int("calls", Unit::None),
-        Column::text("mnk").normal(),
-        Column::int("roof_pct", Unit::Pct).normal(),
-        Column::text("backend").normal(),
-        Column::int("mean_ns", Unit::Ns).detail(),
-        Column::int("time_share_pct", Unit::Pct).key(),
-        Column::text("source_line"),
-        Column::text("cpu_op").detail(),
-        Column::text("module").detail(),
-        Column::text("python_location").data(),
-        Column::text("mapping_source").detail(),
-        Column::int("confidence", Unit::None).detail(),
-        Column::int("site_share_pct", Unit::Pct).detail(),
-        Column::text("sites").data(),
-        Column::text("notes").detail(),
-    ]
-}
-
-fn row(context: &Run, shown: &Shown, display: String, roofs: &Roofs, problems: &mut Problems) -> Vec<Value> {
-    let Shown { group, share, sites, problem } = shown;
-    let name = context.trace.strings.get(group.name);
-    let class = context.class(group.first);
-    let top = &sites[0];
-    let no_shape = if top.inputs.is_empty() { "no shapes are recorded" } else { "no matrix product" };
-    let no_roof = if top.inputs.is_empty() { "no shapes are recorded" } else { "its op or GPU has no model" };
-    let is_product = matches!(
-        context.category(group.first),
-        Category::Gemm | Category::Moe | Category::Attention | Category::Conv
-    );
-    let known = |text: &str, why: &str| if text.is_empty() { Value::absent(why) } else { Value::from(text) };
-    let why = top.why_unknown();
-    vec![
-        group.stage.name().into(),
-        name.into(),
-        Value::Text(display),
-        context.category(group.first).name().into(),
-        class.map_or("none", |class| class.by.name()).into(),
-        Value::Int(group.total_ns),
-        group.calls.into(),
-        problem.filter(|_| is_product).map_or_else(|| Value::absent(no_shape), |p| Value::Text(p.short())),
-        shown
-            .roof_pct(context, roofs)
-            .filter(|_| is_product)
-            .map_or_else(|| Value::absent(no_roof), Value::Float),
-        class.map_or("unknown", |class| &class.backend).into(),
-        Value::Int(rounded_mean(group.total_ns, group.calls)),
-        Value::Float(*share),
-        known(short_frame(&top.location), why),
-        known(&top.cpu_op, why),
-        known(&top.module, why),
-        known(&top.location, why),
-        top.source_name().into(),
-        Value::Float(f64::from(top.confidence_pct) / 100.0),
-        Value::Float(percent(top.total_ns, group.total_ns)),
-        Value::Json(sites.iter().map(|site| describe(site, group.total_ns)).collect()),
-        notes(context, name, sites, problems).as_str().into(),
-    ]
-}
-
-/// `…/layers/quantization/unquant.py(103): apply` as `unquant.py(103): apply`.
-fn short_frame(frame: &str) -> &str {
-    let path = frame.find("(").map_or(frame, |end| &frame[..end]);
-    path.rfind('/').map_or(frame, |at| &frame[at + 1..])
-}
-
-fn describe(site: &SiteTotals, of_ns: i64) -> Json {
-    let text = |text: &str| if text.is_empty() { Json::Null } else { Json::from(text) };
-    json!({
-        "python_location": text(&site.location),
-        "cpu_op": text(&site.cpu_op),
-        "module": text(&site.module),
-        "modules": site.modules,
-        "model_frame": text(&site.model_frame),
-        "library_frame": text(&site.library_frame),
-        "call_chain": text(&site.chain),
-        "launch": text(&site.launch),
-        "calls": site.calls,
-        "total_ns": site.total_ns,
-        "share_pct": percent(site.total_ns, of_ns),
-        "mapping_source": site.source_name(),
-        "confidence": f64::from(site.confidence_pct) / 100.0,
-    })
+fn row(
+    context: &Run,
+    shown: Shown,
+    display_name: String,
+    roofs: &Roofs,
+    problems: &mut Problems,
+) -> KernelRow {
+    let category = context.category(shown.group.first);
+    let class = context.class(shown.group.first);
+    let has_shapes = !shown.sites[0].inputs.is_empty();
+    let no_shape = if has_shapes { "no matrix product" } else { "no shapes are recorded" };
+    let no_roof = if has_shapes { "its op or GPU has no model" } else { "no shapes are recorded" };
+    let is_product =
+        matches!(category, Category::Gemm | Category::Moe | Category::Attention | Category::Conv);
+    let kernel_name = context.trace.strings.get(shown.group.name).to_string();
+    KernelRow {
+        stage: shown.group.stage,
+        notes: notes(context, &kernel_name, &shown.sites, problems),
+        kernel_name,
+        display_name,
+        category,
+        classified_by: class.map_or("none", |class| class.by.name()),
+        backend: class.map_or("unknown", |class| &class.backend).to_string(),
+        total_ns: shown.group.total_ns,
+        calls: shown.group.calls,
+        time_share_pct: shown.share,
+        mnk: shown.problem.filter(|_| is_product).map(|problem| problem.short()).ok_or(no_shape),
+        roof_pct: shown.roof_pct(context, roofs).filter(|_| is_product).ok_or(no_roof),
+        sites: shown.sites,
+    }
 }
 
 /// What the name and the shapes tell of a matrix product, and whether the kernel has more than one site.

@@ -12,25 +12,34 @@ pub(super) struct Sites {
 }
 
 /// One place in the program: the sites of all layers that share op, class of module and Python line.
-#[derive(Default)]
-pub(super) struct SiteTotals {
+#[derive(Clone, Debug, Default)]
+pub struct SiteTotals {
+    /// The Python line, empty where it is not known.
     pub location: String,
+    /// The op, empty where it is not known.
     pub cpu_op: String,
     /// Class of the module.
     pub module: String,
     /// How many modules of that class.
     pub modules: usize,
+    /// The innermost line of the model.
     pub model_frame: String,
+    /// The innermost line of a library.
     pub library_frame: String,
+    /// The calls that lead to it.
     pub chain: String,
+    /// The call that launches it.
     pub launch: String,
+    /// How it was found.
     pub source: Source,
     /// Of the least certain part.
     pub confidence_pct: u8,
+    /// GPU time of the kernel.
     pub total_ns: i64,
+    /// Its calls.
     pub calls: usize,
     /// Shapes and types of the op's inputs with what they took, most time first.
-    pub inputs: Vec<Inputs>,
+    pub(super) inputs: Vec<Inputs>,
 }
 
 /// Calls of an op with inputs of one kind.
@@ -50,6 +59,11 @@ impl SiteTotals {
     /// The word of the contract.
     pub fn source_name(&self) -> &'static str {
         mapping_source(self.source)
+    }
+
+    /// How sure the place is, of 1.
+    pub fn confidence(&self) -> f64 {
+        f64::from(self.confidence_pct) / 100.0
     }
 
     /// Why the op, module or line is not told.

@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use model::classify::Classifier;
 use report::{Report, Table, Value};
-use rocm_perf_analysis::{CriticalPath, CriticalPathOptions, critical_path};
+use rocm_perf_analysis::critical_path::{PathStep, compute, present};
+use rocm_perf_analysis::{CriticalPathError, CriticalPathOptions};
 use trace::{
     Agent, AgentId, AgentKind, Collective, Kernel, MemoryCopy, OptI64, Process, ProcessId, Region, RowRef,
     Source, Stream, StreamId, Sync, Thread, ThreadId, Trace,
@@ -184,17 +185,30 @@ pub fn classifier() -> &'static Classifier {
     &CLASSIFIER
 }
 
+/// A path, and the report that a user gets of it.
+#[derive(Debug)]
+pub struct Shown {
+    pub report: Report,
+    pub steps: Vec<PathStep>,
+}
+
+/// The path of a trace with options.
+pub fn show(trace: &Trace, options: &CriticalPathOptions) -> Result<Shown, CriticalPathError> {
+    let path = compute(trace, classifier(), options)?;
+    Ok(Shown { report: present(trace, &path, false), steps: path.steps })
+}
+
 /// The path with questions.
-pub fn path_of(trace: &Trace, what_if: &[&str]) -> CriticalPath {
+pub fn path_of(trace: &Trace, what_if: &[&str]) -> Shown {
     let what_if = what_if.iter().map(|text| text.parse().unwrap()).collect();
     let options = CriticalPathOptions { what_if, ..CriticalPathOptions::default() };
-    let found = critical_path(trace, classifier(), &options).unwrap();
+    let found = show(trace, &options).unwrap();
     check(&found.report);
     found
 }
 
 /// The rows of `path`: (kind, name, duration).
-pub fn segments(found: &CriticalPath) -> Vec<(String, String, i64)> {
+pub fn segments(found: &Shown) -> Vec<(String, String, i64)> {
     let table = table(&found.report, "path");
     let rows = 0..table.rows.len();
     rows.map(|i| (text(table, i, "kind").into(), text(table, i, "name").into(), int(table, i, "duration_ns")))
@@ -220,18 +234,18 @@ pub fn text<'a>(table: &'a Table, row: usize, key: &str) -> &'a str {
 }
 
 /// A number of a kernel's row.
-pub fn of_kernel(found: &CriticalPath, name: &str, key: &str) -> i64 {
+pub fn of_kernel(found: &Shown, name: &str, key: &str) -> i64 {
     let table = table(&found.report, "kernels");
     let row = (0..table.rows.len()).find(|&row| text(table, row, "name") == name).unwrap();
     int(table, row, key)
 }
 
-pub fn span(found: &CriticalPath) -> i64 {
+pub fn span(found: &Shown) -> i64 {
     found.steps.iter().map(|step| step.end - step.start).sum()
 }
 
 /// The span that a question predicts.
-pub fn predicted(found: &CriticalPath, question: usize) -> i64 {
+pub fn predicted(found: &Shown, question: usize) -> i64 {
     int(table(&found.report, "what_if"), question, "predicted_span_ns")
 }
 

@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
+use analysis::breakdown::{self, Breakdown, GpuTime};
 use analysis::explain::{explain, explain_needs};
+use analysis::summary::{self, Summary};
 use analysis::{BreakdownOptions, SummaryOptions};
 use model::classify::Classifier;
 use model::stages::Stage;
-use report::{Document, Figure, Note, Part, Remedy, Report, Section, Table, Unit, Value, show};
+use report::{Document, Figure, Finding, Note, Part, Remedy, Report, Section, Unit, Value, show};
 use trace::{Needs, RowRef, Trace};
 
 use super::{panels, roofline};
@@ -59,6 +61,8 @@ const MOST_FINDINGS: usize = 50;
 /// What the analyses say of a run.
 pub struct Run {
     report: Report,
+    /// The main figures.
+    figures: Vec<Figure>,
     /// Whether it has stages of serving, which triage looks at.
     pub staged: bool,
 }
@@ -77,19 +81,19 @@ impl Run {
         one_run(&trace.sources, "report")?;
         let mapping = read_mapping(mapping, &needs, observer)?;
         let classifier = Classifier::builtin();
-        let mut report = summary_of_run(&trace);
+        let (mut report, summary) = summary_of_run(&trace);
         report.command = "report".into();
         report.tables.extend(analysis::info(&trace).tables.into_iter().filter(|table| table.name == "gpus"));
         let context = model::Run::new(&trace, mapping.as_ref(), &classifier, 0.0)
             .map_err(|error| Failure::input(error.to_string()))?
             .with_stage_patterns(&input.filters.stage_patterns);
-        let staged = add_gpu_time(&mut report, &context);
+        let (staged, breakdown) = add_gpu_time(&mut report, &context);
         let explained = explain(&context, &[], &for_target(target_arch));
         add(&mut report, explained);
         for more in [roofline::report(&trace), panels::report(&trace)].into_iter().flatten() {
             add(&mut report, more);
         }
-        Ok(Self { report, staged })
+        Ok(Self { report, figures: figures(&summary, &breakdown), staged })
     }
 
     /// The document, with what triage says where it was asked.
@@ -109,11 +113,12 @@ impl Run {
             .notes
             .splice(0..0, part.map(|check| Note::from(check.message.as_str())).collect::<Vec<_>>());
         self.report.speak(&|remedy| observer.remedy(remedy));
+        self.figures.extend(self.report.findings.first().and_then(largest_gain));
         Document {
             title: title.into(),
             subtitle: subtitle(&self.report),
             version: env!("CARGO_PKG_VERSION").into(),
-            figures: figures(&self.report),
+            figures: self.figures,
             sections: sections(&self.report),
             report: self.report,
         }
@@ -141,24 +146,29 @@ fn section((id, title, text, charts, tables): &Outline) -> Section {
 }
 
 /// The summary of the run without the captures beside it, which the other analyses leave out themselves.
-fn summary_of_run(trace: &Trace) -> Report {
+fn summary_of_run(trace: &Trace) -> (Report, Summary) {
+    let summary_of = |trace: &Trace| {
+        let summary = summary::compute(trace, &SummaryOptions::default());
+        (summary::present(trace, &summary), summary)
+    };
     if trace.sources.iter().all(|source| source.role.is_none()) {
-        return analysis::summary(trace, &SummaryOptions::default());
+        return summary_of(trace);
     }
     let mut run = trace.clone();
     keep_run(&mut run);
-    analysis::summary(&run, &SummaryOptions::default())
+    summary_of(&run)
 }
 
 /// Adds the breakdown and the charts; tells whether the run has stages.
-fn add_gpu_time(report: &mut Report, run: &model::Run) -> bool {
+fn add_gpu_time(report: &mut Report, run: &model::Run) -> (bool, Breakdown) {
     let stage_of = |row: RowRef| run.stage(row).name();
     let staged = run.stages.present().iter().any(|&stage| stage != Stage::Other);
     let stage_of = staged.then_some(&stage_of as &dyn Fn(RowRef) -> &'static str);
     let options = BreakdownOptions { stage_of, ..BreakdownOptions::default() };
-    add(report, analysis::breakdown(run.trace, &run.classes, &options));
+    let breakdown = breakdown::compute(run.trace, &run.classes, &options);
+    add(report, breakdown::present(run.trace, &breakdown));
     report.charts = analysis::charts(run.trace, &run.classes, stage_of);
-    staged
+    (staged, breakdown)
 }
 
 /// Adds what another analysis of the same inputs says.
@@ -197,65 +207,56 @@ fn subtitle(report: &Report) -> String {
     }
 }
 
-/// The main figures, from the tables that tell them.
-fn figures(report: &Report) -> Vec<Figure> {
-    let mut figures = Vec::new();
-    let mut push = |label: &str, value: Option<String>, note: String| {
-        if let Some(value) = value {
-            figures.push(Figure { label: label.into(), value, note });
-        }
-    };
-    let time = |ns: i64| show(&Value::Int(ns), Unit::Ns);
-    let share = |part: i64, whole: i64| show(&Value::Float(100.0 * part as f64 / whole as f64), Unit::Pct);
-    if let Some(timeline) = report.table("timeline").filter(|table| !table.rows.is_empty()) {
-        let gpus = timeline.rows.len();
-        let all = if gpus == 1 { "of one GPU".to_string() } else { format!("over {gpus} GPUs") };
-        let (total, longest) = (sum(timeline, "total_ns"), most(timeline, "total_ns"));
-        push("GPU span", longest.filter(|span| *span > 0).map(time), "first to last GPU work".into());
-        for (label, column) in [
-            ("GPU busy", "busy_ns"),
-            ("idle", "idle_ns"),
-            ("exposed communication", "exposed_communication_ns"),
-        ] {
-            let (Some(part), Some(total)) = (sum(timeline, column), total.filter(|total| *total > 0)) else {
-                continue;
-            };
-            if part > 0 || column == "busy_ns" {
-                push(label, Some(share(part, total)), format!("{}, {all}", time(part)));
-            }
-        }
+fn time(ns: i64) -> String {
+    show(&Value::Int(ns), Unit::Ns)
+}
+
+fn figure(label: &str, value: String, note: String) -> Figure {
+    Figure { label: label.into(), value, note }
+}
+
+/// The main figures of a run.
+fn figures(summary: &Summary, breakdown: &Breakdown) -> Vec<Figure> {
+    let mut figures = gpu_figures(&breakdown.gpus);
+    if !summary.kernels.is_empty() {
+        let calls: usize = summary.kernels.iter().map(|kernel| kernel.calls).sum();
+        let count = |count: usize| show(&Value::from(count), Unit::None);
+        let names = count(summary.kernels.len());
+        figures.push(figure("kernel calls", count(calls), format!("of {names} kernels")));
     }
-    if let Some(kernels) = report.table("kernels") {
-        let calls = sum(kernels, "calls").map(|calls| show(&Value::Int(calls), Unit::None));
-        let names = show(&Value::from(kernels.rows.len() + kernels.hidden), Unit::None);
-        push("kernel calls", calls, format!("of {names} kernels"));
-    }
-    if let Some(copies) = report.table("memory_copies") {
-        let bytes = sum(copies, "bytes").map(|bytes| show(&Value::Int(bytes), Unit::Bytes));
-        let note = sum(copies, "total_ns").map_or(String::new(), |total| format!("in {}", time(total)));
-        push("copied and filled", bytes, note);
-    }
-    if let Some(most) = report.findings.first().and_then(|finding| finding.gain_ceiling_ns) {
-        push("largest gain", Some(time(most)), report.findings[0].id.clone());
+    let sizes: Vec<i64> = summary.copies.iter().filter_map(|copy| copy.moved.bytes()).collect();
+    if !sizes.is_empty() {
+        let bytes = show(&Value::Int(sizes.iter().sum()), Unit::Bytes);
+        let total: i64 = summary.copies.iter().map(|copy| copy.times.total).sum();
+        figures.push(figure("copied and filled", bytes, format!("in {}", time(total))));
     }
     figures
 }
 
-fn numbers<'a>(table: &'a Table, column: &str) -> Option<impl Iterator<Item = i64> + 'a> {
-    let column = table.column(column)?;
-    let number = move |row: &'a Vec<Value>| match row[column] {
-        Value::Int(number) => Some(number),
-        _ => None,
+/// How the GPUs spent their time.
+fn gpu_figures(gpus: &[GpuTime]) -> Vec<Figure> {
+    let sum = |of: fn(&GpuTime) -> i64| gpus.iter().map(of).sum::<i64>();
+    let (total, longest) = (sum(|gpu| gpu.total_ns), gpus.iter().map(|gpu| gpu.total_ns).max());
+    let Some(longest) = longest.filter(|longest| *longest > 0) else { return Vec::new() };
+    let all = match gpus {
+        [_] => "of one GPU".to_string(),
+        many => format!("over {} GPUs", many.len()),
     };
-    Some(table.rows.iter().filter_map(number))
+    let share = |part: i64| show(&Value::Float(100.0 * part as f64 / total as f64), Unit::Pct);
+    let mut figures = vec![figure("GPU span", time(longest), "first to last GPU work".into())];
+    let busy = sum(|gpu| gpu.busy_ns);
+    figures.push(figure("GPU busy", share(busy), format!("{}, {all}", time(busy))));
+    let rest = [
+        ("idle", sum(|gpu| gpu.idle_ns)),
+        ("exposed communication", sum(|gpu| gpu.exposed_communication_ns)),
+    ];
+    for (label, part) in rest.into_iter().filter(|(_, part)| *part > 0) {
+        figures.push(figure(label, share(part), format!("{}, {all}", time(part))));
+    }
+    figures
 }
 
-/// Of the numbers that are there; absent when none is.
-fn sum(table: &Table, column: &str) -> Option<i64> {
-    let all: Vec<i64> = numbers(table, column)?.collect();
-    (!all.is_empty()).then(|| all.iter().sum())
-}
-
-fn most(table: &Table, column: &str) -> Option<i64> {
-    numbers(table, column)?.max()
+/// The most that a finding could win.
+fn largest_gain(finding: &Finding) -> Option<Figure> {
+    Some(figure("largest gain", time(finding.gain_ceiling_ns?), finding.id.clone()))
 }

@@ -1,7 +1,7 @@
 //! The roofline in a report, where a run has counters or ops with shapes.
 
 use analysis::RooflineOptions;
-use report::{Part, Report, Section};
+use report::{Part, Report, Section, Table};
 use trace::Trace;
 
 /// Tables of the roofline, with the names they have in a report beside the tables of other analyses.
@@ -26,8 +26,9 @@ pub fn report(trace: &Trace) -> Option<Report> {
 
 /// Its section of the document.
 pub fn section(report: &Report) -> Option<Section> {
-    let shown = TABLES.iter().filter(|(_, name)| report.table(name).is_some());
-    let mut parts: Vec<Part> = shown.map(|(_, name)| Part::table(name)).collect();
+    let is_of_roofline = |table: &&Table| TABLES.iter().any(|(_, name)| *name == table.name);
+    let shown = report.tables.iter().filter(is_of_roofline);
+    let mut parts: Vec<Part> = shown.map(|table| Part::table(&table.name)).collect();
     if parts.is_empty() {
         return None;
     }

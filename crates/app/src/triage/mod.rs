@@ -78,7 +78,8 @@ impl TriageRequest {
         let server_args = self.profile.server_args(&run.formal)?;
         context.program = self.profile.program(self.framework, server_args.as_ref());
         let notes = context.select(&selection).map_err(|nothing| nothing_left(&nothing, &run))?;
-        let mut report = analysis::triage::triage(&context);
+        let found = analysis::triage::compute(&context);
+        let mut report = analysis::triage::present(&context, &found);
         report.verdict = Some(verdict_of(&context, &report.findings, &self.profile.target_arch));
         report.notes.splice(0..0, run.notes.iter().cloned().chain(notes.into_iter().map(Note::from)));
         if let Some(mapping) = &mapping {
@@ -86,7 +87,7 @@ impl TriageRequest {
         }
         if let Some(folder) = &self.folder {
             let told = self.profile.told(folder, &run.formal, server_args, self.stage)?;
-            let files = artifacts(&context, &report, &told)
+            let files = artifacts(&context, &found, &report, &told)
                 .map_err(|wrong| Failure::input(format!("the metadata is wrong: {wrong}")))?;
             report.notes.push(folder.write(&files, &run.formal, observer)?.into());
         }

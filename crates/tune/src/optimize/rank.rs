@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use analysis::{CriticalPathOptions, critical_path};
+use analysis::critical_path::{self, CriticalPathOptions, WorkSlack};
 use model::classify::Classifier;
 use serde_json::{Value as Json, json};
 use trace::Trace;
@@ -87,15 +87,9 @@ fn bounds(trace: &Trace) -> Json {
 
 /// Share of the critical path of every kernel on it, by the name in the trace.
 fn on_path(trace: &Trace) -> Option<Vec<(String, f64)>> {
-    let path = critical_path(trace, &Classifier::builtin(), &CriticalPathOptions::default()).ok()?;
-    let table = path.report.table("kernels")?;
-    let (name, share) = (table.column("name")?, table.column("share_pct")?);
-    let mut shares = Vec::new();
-    for row in &table.rows {
-        if let (report::Value::Text(name), Some(share)) = (&row[name], row[share].number()) {
-            shares.push((name.clone(), share));
-        }
-    }
+    let path = critical_path::compute(trace, &Classifier::builtin(), &CriticalPathOptions::default()).ok()?;
+    let share = |kernel: &WorkSlack| (trace.strings.get(kernel.name).to_string(), kernel.share_pct);
+    let shares: Vec<_> = path.kernels.iter().map(share).collect();
     (!shares.is_empty()).then_some(shares)
 }
 

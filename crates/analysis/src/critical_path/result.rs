@@ -1,0 +1,204 @@
+//! What `critical-path` finds, as figures.
+
+use report::{HealthCheck, Note};
+use trace::{Map, StrId, Trace};
+
+use super::build::Run;
+use super::graph::Dependency;
+use super::track::PathStep;
+use super::walk::{Bound, Path, Place, Segment};
+use stats::percent;
+
+/// What the length of a run hangs on.
+#[derive(Clone, Debug, Default)]
+pub struct CriticalPath {
+    /// From the first to the last recorded nanosecond of the run.
+    pub span_ns: i64,
+    /// Time on the path by what bounds it, the most first.
+    pub bounds: Vec<BoundTime>,
+    /// Every kernel; those that would save most first.
+    pub kernels: Vec<WorkSlack>,
+    /// Every kind of copy; those that would save most first.
+    pub copies: Vec<WorkSlack>,
+    /// The answer to each question, then to all of them together.
+    pub what_if: Vec<Prediction>,
+    /// Time on the path by stream and thread, the most first.
+    pub places: Vec<PlaceTime>,
+    /// How the run hangs together.
+    pub dependencies: Vec<DependencyTime>,
+    /// The whole path in time order; durations add up to the span.
+    pub steps: Vec<PathStep>,
+    /// What in the trace contradicts itself.
+    pub doubts: Vec<HealthCheck>,
+    /// What the trace does not tell about the path.
+    pub notes: Vec<Note>,
+}
+
+/// Time on the path that one thing bounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BoundTime {
+    /// What bounds it.
+    pub bound: Bound,
+    /// Time on the path.
+    pub total_ns: i64,
+    /// That, of the path.
+    pub share_pct: f64,
+    /// Stretches of the path.
+    pub segments: usize,
+}
+
+/// All dispatches of one kernel, or all copies of one kind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WorkSlack {
+    /// Its name in the trace.
+    pub name: StrId,
+    /// Whether it is a copy.
+    pub is_copy: bool,
+    /// Dispatches.
+    pub calls: usize,
+    /// Their time.
+    pub total_ns: i64,
+    /// Part of it on the path.
+    pub on_path_ns: i64,
+    /// That, of the span.
+    pub share_pct: f64,
+    /// The least of its dispatches: how much later one may start without the run ending later.
+    pub slack_ns: i64,
+    /// The least of its dispatches: how much later one may end without anything else being later.
+    pub free_slack_ns: i64,
+    /// Dispatches that are nearly on the path.
+    pub near_critical: usize,
+    /// What the run would be shorter by if it were 1 % faster; unknown beyond the first few.
+    pub saved_by_1pct_ns: Option<i64>,
+}
+
+/// The answer to a question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prediction {
+    /// What would change.
+    pub name: String,
+    /// By how much; absent for several questions at once.
+    pub factor: Option<f64>,
+    /// How long the run would then take.
+    pub predicted_span_ns: i64,
+    /// How much less that is.
+    pub saving_ns: i64,
+    /// That, of the span.
+    pub saving_pct: f64,
+}
+
+/// Time of one kind on one stream or thread of the path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlaceTime {
+    /// Rank, where the input tells it.
+    pub rank: Option<i64>,
+    /// Process, where the input tells it.
+    pub pid: Option<i64>,
+    /// Device, where it is a GPU and the input tells which.
+    pub agent: Option<i64>,
+    /// The stream or thread.
+    pub place: String,
+    /// What bounds it.
+    pub bound: Bound,
+    /// Time on the path.
+    pub total_ns: i64,
+    /// That, of the path.
+    pub share_pct: f64,
+}
+
+/// All dependencies of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DependencyTime {
+    /// Its kind.
+    pub dependency: &'static str,
+    /// What tells it.
+    pub known_from: &'static str,
+    /// How many there are.
+    pub count: usize,
+    /// Time on the path that they explain.
+    pub on_path_ns: i64,
+}
+
+impl CriticalPath {
+    /// Time on the path.
+    pub fn length_ns(&self) -> i64 {
+        self.steps.iter().map(PathStep::duration).sum()
+    }
+
+    /// The kernel with most time on the path, the first of equals.
+    pub fn dominant_kernel(&self) -> Option<&WorkSlack> {
+        // Of equals, `max_by_key` takes the last.
+        self.kernels.iter().rev().max_by_key(|kernel| kernel.on_path_ns)
+    }
+}
+
+impl Prediction {
+    /// The answer that a run of `span_ns` would take `saving_ns` less.
+    pub(super) fn new(name: &str, factor: Option<f64>, span_ns: i64, saving_ns: i64) -> Self {
+        Self {
+            name: name.into(),
+            factor,
+            predicted_span_ns: span_ns - saving_ns,
+            saving_ns,
+            saving_pct: percent(saving_ns, span_ns),
+        }
+    }
+}
+
+pub(super) fn bounds(path: &Path) -> Vec<BoundTime> {
+    let whole: i64 = path.segments.iter().map(Segment::duration).sum();
+    let of_bound = |bound: Bound| {
+        let of = path.segments.iter().filter(|segment| segment.bound == bound);
+        let (segments, total_ns) = of.fold((0, 0), |(count, total), s| (count + 1, total + s.duration()));
+        BoundTime { bound, total_ns, share_pct: percent(total_ns, whole), segments }
+    };
+    let mut bounds: Vec<BoundTime> =
+        Bound::ALL.into_iter().map(of_bound).filter(|one| one.segments > 0).collect();
+    bounds.sort_by_key(|one| std::cmp::Reverse(one.total_ns));
+    bounds
+}
+
+pub(super) fn places(trace: &Trace, run: &Run, path: &Path) -> Vec<PlaceTime> {
+    let mut totals: Map<(Place, Bound), i64> = Map::default();
+    for segment in &path.segments {
+        *totals.entry((segment.place, segment.bound)).or_default() += segment.duration();
+    }
+    let whole: i64 = totals.values().sum();
+    let mut rows: Vec<_> = totals.into_iter().collect();
+    rows.sort_by_key(|&(key, total)| (std::cmp::Reverse(total), key));
+    let place_time = |((place, bound), total_ns)| {
+        let (process, agent, label) = match place {
+            Place::Lane(lane) => {
+                let lane = &run.works.streams[lane as usize];
+                (lane.process, lane.agent, lane.label.clone())
+            }
+            Place::Thread(thread) => match thread.get().map(|thread| &trace.threads[thread]) {
+                Some(thread) => (thread.process, Default::default(), format!("thread {}", thread.tid)),
+                None => (Default::default(), Default::default(), "a thread that is not recorded".into()),
+            },
+            Place::Nowhere => (Default::default(), Default::default(), "elsewhere".into()),
+        };
+        PlaceTime {
+            rank: trace.rank_of(process).map(i64::from),
+            pid: process.get().map(|process| trace.processes[process].pid),
+            agent: agent.get().and_then(|agent| trace.agents[agent].absolute_index.get()),
+            place: label,
+            bound,
+            total_ns,
+            share_pct: percent(total_ns, whole),
+        }
+    };
+    rows.into_iter().map(place_time).collect()
+}
+
+pub(super) fn dependencies(run: &Run, path: &Path) -> Vec<DependencyTime> {
+    let mut counts = [0usize; Dependency::ALL.len()];
+    run.graph.kind.iter().for_each(|&kind| counts[kind as usize] += 1);
+    let of_kind = |kind: Dependency| DependencyTime {
+        dependency: kind.name(),
+        known_from: kind.provenance().name(),
+        count: counts[kind as usize],
+        on_path_ns: path.by_dependency[kind as usize],
+    };
+    Dependency::ALL.into_iter().map(of_kind).filter(|one| one.count > 0).collect()
+}
