@@ -21,7 +21,7 @@ mod summary;
 pub use architecture::{ArchMatch, Architecture};
 pub use artifacts::{Artifact, SCHEMAS, artifacts};
 pub use metadata::{TARGET_ARCH, Told, WrongField};
-pub use run::{NoRun, OneRun};
+pub use run::{OneRun, OneRunError};
 
 use model::Run;
 use report::{Note, Remedy, Report};
