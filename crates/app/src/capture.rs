@@ -6,7 +6,7 @@ use collect::capture::{Captured, Error};
 use report::{Column, HealthCheck, HealthStatus, InputFact, Report, Table, Unit, Value};
 
 use crate::failure::Failure;
-use crate::observer::{Observer, Told};
+use crate::observer::{ForwardedEvents, Observer};
 use crate::triage::{Folder, ProfileFacts, TriageRequest, triage};
 
 pub use collect::capture::{Framework, Lengths, Options, Role, Site, Workload};
@@ -26,7 +26,7 @@ pub fn capture(
     triaged: Option<&CapturedTriage>,
     observer: &dyn Observer,
 ) -> Result<Report, Failure> {
-    let captured = collect::capture::capture(options, &Told { observer, output: false })?;
+    let captured = collect::capture::capture(options, &ForwardedEvents { observer, output: false })?;
     let mut report = report(&captured, options);
     if let Some(how) = triaged {
         add_triage(&mut report, &captured, options, how, observer);

@@ -13,7 +13,7 @@ use trace::Needs;
 
 use crate::Answer;
 use crate::failure::Failure;
-use crate::observer::{Observer, Told};
+use crate::observer::{ForwardedEvents, Observer};
 use crate::panels::choose_counters;
 use crate::presets::plan_report;
 
@@ -91,7 +91,7 @@ pub struct RecordRequest {
 /// Records a run; the answer has the run's report also where something failed.
 pub fn collect(request: &RecordRequest, observer: &dyn Observer) -> Result<Answer, Failure> {
     let prepared = request.checked(observer)?;
-    let events = Told { observer, output: true };
+    let events = ForwardedEvents { observer, output: true };
     let run = match request.slurm {
         Some(_) => slurm::run(&prepared, &prepared_anywhere(&prepared)?, &events)?,
         None => collect::run::run(&prepared, &events)?,

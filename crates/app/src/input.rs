@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use analysis::filters::Filters;
-use analysis::triage::{NoRun, OneRun};
+use analysis::triage::{OneRun, OneRunError};
 use convert::merge::{files_of_package, is_package};
 use convert::rocpd::part::{Part, TimedRows};
 use model::classify::Classifier;
@@ -161,7 +161,7 @@ pub(crate) fn one_run(sources: &[Source], command: &str) -> Result<(), Failure> 
     ranks.sort_unstable();
     ranks.dedup();
     for rank in ranks {
-        if let Err(NoRun::Several { paths }) = OneRun::choose(sources, rank) {
+        if let Err(OneRunError::Several { paths }) = OneRun::choose(sources, rank) {
             let message = format!("there are {} runs and {command} looks at one", paths.len());
             return Err(Failure::input(message).with_help(format!("give one of `{}`", paths.join("`, `"))));
         }

@@ -76,13 +76,13 @@ pub(crate) fn watched<T, E: Into<Failure>>(
 }
 
 /// Passes on what the collection of a run says.
-pub(crate) struct Told<'a> {
+pub(crate) struct ForwardedEvents<'a> {
     pub observer: &'a dyn Observer,
     /// Whether the caller wants what programs print.
     pub output: bool,
 }
 
-impl collect::run::Events for Told<'_> {
+impl collect::run::Events for ForwardedEvents<'_> {
     fn step(&self, message: &str) {
         self.observer.step(message);
     }
@@ -98,7 +98,7 @@ impl collect::run::Events for Told<'_> {
     }
 }
 
-impl collect::capture::Events for Told<'_> {
+impl collect::capture::Events for ForwardedEvents<'_> {
     fn step(&self, message: &str) {
         self.observer.step(message);
     }

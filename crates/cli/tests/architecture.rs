@@ -203,19 +203,13 @@ fn read_back(code: &str) -> Vec<&str> {
     code.lines().filter(asks).map(str::trim).collect()
 }
 
-/// Files that still read figures back from tables; they wait for structs of the analyses they ask.
-const STILL_READ_BACK: &[&str] =
-    &["analysis/profile/mod.rs", "analysis/profile/result.rs", "app/roofline.rs", "app/occupancy.rs"];
-
 #[test]
 fn figures_are_taken_from_structs_and_not_read_back_from_tables() {
     let mut found = Vec::new();
     for name in ["analysis", "app", "tune"] {
         for (path, code) in sources(&root().join("crates").join(name).join("src")) {
             let path = format!("{name}/{}", path.display());
-            if !STILL_READ_BACK.contains(&path.as_str()) {
-                found.extend(read_back(&code).iter().map(|line| format!("{path}: {line}")));
-            }
+            found.extend(read_back(&code).iter().map(|line| format!("{path}: {line}")));
         }
     }
     assert!(found.is_empty(), "pass the struct on instead:\n{}", found.join("\n"));

@@ -7,7 +7,7 @@ use trace::{
     StreamId, Table, Trace,
 };
 
-use crate::classify::{Category, Classes, Kind};
+use crate::classify::{Category, Classes, RowKind};
 use crate::launches::launch_rows;
 use crate::names;
 use crate::recordings::Recordings;
@@ -171,7 +171,7 @@ pub fn kernel_class(trace: &Trace, classes: &Classes, name: StrId) -> WorkClass 
     if COPY_KERNELS.iter().any(|copy| text.starts_with(copy)) {
         return WorkClass::Copy;
     }
-    match classes.get(name, Kind::Kernel) {
+    match classes.get(name, RowKind::Kernel) {
         Some(class) if class.category == Category::Communication => WorkClass::Communication,
         _ => WorkClass::Compute,
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rocm_perf_model::classify::{Category, Classifier, Kind, Platform};
+use rocm_perf_model::classify::{Category, Classifier, Platform, RowKind};
 
 /// Backends that the labels name more finely than the report does.
 const ALIASES: &[(&str, &str)] = &[
@@ -31,11 +31,11 @@ fn rows(path: &Path) -> Vec<Vec<String>> {
     text.lines().skip(1).map(|line| line.split('\t').map(str::to_string).collect()).collect()
 }
 
-fn kind(name: &str) -> Kind {
+fn kind(name: &str) -> RowKind {
     match name {
-        _ if name.starts_with("Memcpy ") => Kind::Copy,
-        _ if name.starts_with("Memset ") => Kind::Fill,
-        _ => Kind::Kernel,
+        _ if name.starts_with("Memcpy ") => RowKind::Copy,
+        _ if name.starts_with("Memset ") => RowKind::Fill,
+        _ => RowKind::Kernel,
     }
 }
 
@@ -81,9 +81,9 @@ fn other_shares(prefixes: &[&str], platform: Platform) -> Option<BTreeMap<String
         for row in rows(&path) {
             let time: f64 = row[2].parse().expect("a time");
             let kind = match row[3].as_str() {
-                "gpu_memcpy" => Kind::Copy,
-                "gpu_memset" => Kind::Fill,
-                _ => Kind::Kernel,
+                "gpu_memcpy" => RowKind::Copy,
+                "gpu_memset" => RowKind::Fill,
+                _ => RowKind::Kernel,
             };
             total += time;
             if classifier.classify(&row[0], kind).category == Category::Other {
@@ -133,7 +133,7 @@ fn rocprofv3_names_without_templates_are_known() {
         .lines()
         .skip(1)
         .filter_map(|line| line.split(',').next())
-        .filter(|name| classifier.classify(name, Kind::Kernel).category == Category::Other)
+        .filter(|name| classifier.classify(name, RowKind::Kernel).category == Category::Other)
         .collect();
     assert!(other.is_empty(), "{other:?}");
 }

@@ -1,6 +1,6 @@
 //! Names whose text suggests something else: each fooled a tool that looks for substrings.
 
-use rocm_perf_model::classify::{Category, Classifier, Kind};
+use rocm_perf_model::classify::{Category, Classifier, RowKind};
 
 #[test]
 fn words_inside_words_do_not_decide() {
@@ -56,7 +56,7 @@ fn words_inside_words_do_not_decide() {
     ];
     let classifier = Classifier::builtin();
     for (name, expected) in traps {
-        let class = classifier.classify(name, Kind::Kernel);
+        let class = classifier.classify(name, RowKind::Kernel);
         assert_eq!(class.category, expected, "{name} by {}", class.rule);
     }
 }
@@ -65,8 +65,8 @@ fn words_inside_words_do_not_decide() {
 fn names_that_are_no_names_are_other() {
     let classifier = Classifier::builtin();
     for name in ["", " ", ".kd", "_Z", "((((", "<<<<>>", "日本語", "\u{fffd}", "triton_", "::"] {
-        assert_eq!(classifier.classify(name, Kind::Kernel).category, Category::Other, "{name}");
-        assert_eq!(classifier.classify(name, Kind::Copy).category, Category::Memory, "{name}");
+        assert_eq!(classifier.classify(name, RowKind::Kernel).category, Category::Other, "{name}");
+        assert_eq!(classifier.classify(name, RowKind::Copy).category, Category::Memory, "{name}");
     }
 }
 
@@ -111,7 +111,7 @@ fn kernels_of_newer_stacks_were_other_or_wrong() {
     ];
     let classifier = Classifier::builtin();
     for (name, category, backend) in cases {
-        let class = classifier.classify(name, Kind::Kernel);
+        let class = classifier.classify(name, RowKind::Kernel);
         assert_eq!((class.category, &*class.backend), (category, backend), "{name} by {}", class.rule);
     }
 }

@@ -8,7 +8,7 @@ use super::ground::PYTHON;
 use super::series::Series;
 use crate::breakdown::sweep::Timeline;
 use crate::summary::group::Groups;
-use model::classify::{Category, Classes, Classifier, Kind};
+use model::classify::{Category, Classes, Classifier, RowKind};
 use model::lanes::Bucket;
 use model::lanes::{Lane, lanes};
 
@@ -50,7 +50,7 @@ impl Run {
         let classes = Classes::of(trace, classifier);
         let mut run = Self { regions: regions(trace), gpus: gpu_time(trace, &classes), ..Self::default() };
         for (name, series) in kernels(trace) {
-            let category = classes.get(name, Kind::Kernel).map_or(Category::Other, |class| class.category);
+            let category = classes.get(name, RowKind::Kernel).map_or(Category::Other, |class| class.category);
             run.categories.entry(category.name()).or_default().add(&series);
             run.kernels.insert(trace.strings.get(name).to_string(), KernelSeries { series, category });
         }
@@ -74,9 +74,9 @@ fn kernels(trace: &Trace) -> Vec<(StrId, Series)> {
     by_key(rows.len(), |i| rows.name[i], |i| rows.end[i] - rows.start[i])
 }
 
-fn copies(trace: &Trace) -> Vec<((StrId, Kind), Series)> {
+fn copies(trace: &Trace) -> Vec<((StrId, RowKind), Series)> {
     let rows = &trace.memory_copies;
-    by_key(rows.len(), |i| (rows.name[i], Kind::from(rows.kind[i])), |i| rows.end[i] - rows.start[i])
+    by_key(rows.len(), |i| (rows.name[i], RowKind::from(rows.kind[i])), |i| rows.end[i] - rows.start[i])
 }
 
 fn regions(trace: &Trace) -> BTreeMap<(String, String), Series> {

@@ -6,7 +6,7 @@ use super::NONE;
 use super::clocks::{self, Clocks};
 use super::graph::{Dependency, Draft, Graph};
 use super::host::Host;
-use super::least::Least;
+use super::minimum_times::MinimumTimes;
 use super::not_recorded::NotRecorded;
 use super::replay::{Known, Replayed, replay};
 use super::rules::Rules;
@@ -36,7 +36,7 @@ pub(super) struct Run {
     pub clocks: Clocks,
     pub calls: Calls,
     pub profiler: ProfilerSpans,
-    pub least: Least,
+    pub least: MinimumTimes,
     pub graph: Graph,
     /// What the calls told, and what they left open.
     pub known: Known,
@@ -124,11 +124,17 @@ pub(super) fn build(trace: &Trace, classes: &Classes, infer: bool) -> Option<Run
 }
 
 /// Learns what launches and waits take at least, and tells the dependencies.
-fn learn(trace: &Trace, works: &GpuWork, clocks: &Clocks, replayed: &Replayed, draft: &mut Draft) -> Least {
+fn learn(
+    trace: &Trace,
+    works: &GpuWork,
+    clocks: &Clocks,
+    replayed: &Replayed,
+    draft: &mut Draft,
+) -> MinimumTimes {
     let mut waits = vec![false; works.len()];
     replayed.waits.iter().for_each(|&(_, work)| waits[work as usize] = true);
     let regions = &trace.regions;
-    let least = Least::of(regions, works, clocks, &waits);
+    let least = MinimumTimes::of(regions, works, clocks, &waits);
     for &(edge, work) in &replayed.waits {
         draft.set_least(edge as usize, least.gap(works.replayed[work as usize]));
     }
@@ -203,7 +209,7 @@ fn span(trace: &Trace, profiler: &ProfilerSpans, clocks: &Clocks, counted: &[boo
 }
 
 /// Work follows the work before it on its stream, or begins beside it.
-fn stream_order(draft: &mut Draft, works: &GpuWork, least: &Least, tolerance: i64) {
+fn stream_order(draft: &mut Draft, works: &GpuWork, least: &MinimumTimes, tolerance: i64) {
     for lane in &works.streams {
         // Of what came before: the last to start and the last to end.
         let mut before: Option<(u32, u32)> = None;

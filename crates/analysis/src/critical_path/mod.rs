@@ -9,14 +9,14 @@
 //!
 //! Points are starts and ends of GPU work, launches and blocking calls; everything else a thread does lies between
 //! them. Each point is bound by the dependency that arrives last. What a dependency takes at least, where something
-//! else was later, is learnt from the run (`least`). Cost: a sort of the launches, then constant work per
+//! else was later, is learnt from the run (`minimum_times`). Cost: a sort of the launches, then constant work per
 //! dependency; about 120 bytes per dispatch beside the trace.
 
 mod build;
 mod clocks;
 mod graph;
 mod host;
-mod least;
+mod minimum_times;
 mod not_recorded;
 mod op;
 mod order;

@@ -11,7 +11,7 @@ use super::build::{end_of, start_of};
 use super::clocks::Clocks;
 use super::graph::{Dependency, Draft};
 use super::host::{Host, Role};
-use super::least::quartile;
+use super::minimum_times::quartile;
 use super::order::CallOrder;
 use super::rules::{Limits, Rules};
 use model::calls::{BlocksFor, wake_up_ns};

@@ -9,7 +9,7 @@ use trace::{ProcessId, Trace};
 use super::NONE;
 use super::build::{end_of, start_of};
 use super::graph::{Dependency, Draft};
-use super::least::Least;
+use super::minimum_times::MinimumTimes;
 use super::rules::Rules;
 use model::work::GpuWork;
 
@@ -18,7 +18,7 @@ const CANDIDATES: usize = 32;
 /// Processes with more lanes are not looked at for the default stream's order.
 const MOST_LANES: usize = 64;
 
-pub(super) fn explain(trace: &Trace, works: &GpuWork, least: &Least, infer: bool, draft: &mut Draft) {
+pub(super) fn explain(trace: &Trace, works: &GpuWork, least: &MinimumTimes, infer: bool, draft: &mut Draft) {
     if works.streams.len() < 2 {
         return;
     }

@@ -10,7 +10,7 @@ use super::op::{self, OpName};
 use super::scenario::{Engine, Scenario};
 use super::walk::Bound;
 use crate::filters::kernel_pattern;
-use model::classify::{Category, Classes, Kind};
+use model::classify::{Category, Classes, RowKind};
 use model::names;
 
 /// Work and a factor for its time: `gemm=0.5`.
@@ -245,7 +245,8 @@ impl Factors {
             let meant = match &what_if.target {
                 Target::Bound(bound) => Bound::from(works.class[work]) == *bound,
                 Target::Category(category) => *decided.entry((name, copy)).or_insert_with(|| {
-                    !copy && classes.get(name, Kind::Kernel).is_some_and(|class| class.category == *category)
+                    !copy
+                        && classes.get(name, RowKind::Kernel).is_some_and(|class| class.category == *category)
                 }),
                 _ => *decided
                     .entry((name, copy))

@@ -35,12 +35,12 @@ pub(super) struct Lanes {
     pub lanes: Vec<Vec<Item>>,
     groups_of: Vec<Vec<u64>>,
     /// (name, op) of every kind.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<KernelKind>,
 }
 
 /// A name from an op in a module class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Kind {
+pub(super) struct KernelKind {
     pub name: StrId,
     pub op: StrId,
     class: u32,
@@ -85,8 +85,8 @@ impl Lanes {
 /// Kinds by number, with one row of each.
 #[derive(Default)]
 struct Kinds {
-    numbers: Map<(Kind, bool), u32>,
-    kinds: Vec<Kind>,
+    numbers: Map<(KernelKind, bool), u32>,
+    kinds: Vec<KernelKind>,
     rows: Vec<RowRef>,
     classes: Map<String, u32>,
     class_of: Map<SiteId, u32>,
@@ -95,7 +95,7 @@ struct Kinds {
 impl Kinds {
     fn of(&mut self, context: &Run<'_>, row: RowRef) -> u32 {
         let site = context.site(row);
-        let kind = Kind { name: context.name(row), op: site.cpu_op, class: self.class(context, row) };
+        let kind = KernelKind { name: context.name(row), op: site.cpu_op, class: self.class(context, row) };
         let is_copy = row.row_of(Table::MemoryCopies).is_some();
         let next = self.kinds.len() as u32;
         let number = *self.numbers.entry((kind, is_copy)).or_insert(next);

@@ -12,6 +12,7 @@ use trace::{AgentId, Map, Table, Trace};
 
 use super::clock::{ClockLimit, Cycles, IMPOSSIBLE};
 use super::recorded::{lds_of, workgroup_of};
+use super::rounded;
 use crate::gpu::{RecordedGpu, Specs};
 
 /// Waves that were resident.
@@ -21,6 +22,13 @@ pub struct Resident {
     pub waves_per_cu: f64,
     /// Of the wave slots.
     pub percent: f64,
+}
+
+impl Resident {
+    /// The percentage to four digits.
+    pub fn shown_pct(&self) -> f64 {
+        rounded(self.percent)
+    }
 }
 
 /// What a launch is known by in two runs of the same program.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use hw::Arch;
 use hw::code_object::Contents;
 use hw::occupancy::{KernelResources, Occupancy, theoretical};
-use report::{InputFact, Note, Report, Table};
+use report::{InputFact, Note, Report};
 use trace::{Map, Needs, Trace};
 
 use crate::base;
@@ -27,6 +27,7 @@ pub(crate) use achieved::Achieved;
 pub(crate) use clock::{ClockLimit, Cycles, IMPOSSIBLE, cycles_of};
 pub(crate) use gfx950::restored;
 pub(crate) use recorded::registers_are_halved;
+pub(crate) use resources::NOT_RECORDED;
 
 /// What the user says beyond the trace or the file.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,6 +59,14 @@ pub struct Occupancies {
     pub notes: Vec<Note>,
 }
 
+impl Occupancies {
+    /// The first row of a kernel, by its name as the source has it or demangled.
+    pub fn of_kernel(&self, name: &str) -> Option<&KernelOccupancy> {
+        let shown = names::demangle(name);
+        self.kernels.iter().find(|kernel| kernel.shown_name == name || kernel.shown_name == shown)
+    }
+}
+
 /// One kernel with one set of resources, and how many of its waves fit.
 #[derive(Clone, Debug)]
 pub struct KernelOccupancy {
@@ -67,6 +76,36 @@ pub struct KernelOccupancy {
     pub shown_name: String,
     /// How many of its waves fit and what limits them, or why that is not known.
     pub fits: Result<Arc<Occupancy>, String>,
+}
+
+impl KernelOccupancy {
+    /// Share of the wave slots that its waves fill, in percent to four digits; absent where that is not known.
+    pub fn occupancy_pct(&self) -> Option<f64> {
+        self.fits.as_ref().ok().map(|fits| rounded(fits.percent()))
+    }
+
+    /// Waves that fit on a compute unit, to four digits.
+    pub fn waves_per_cu(&self) -> Option<f64> {
+        self.fits.as_ref().ok().map(|fits| rounded(fits.waves_per_cu()))
+    }
+
+    /// Lanes per wave.
+    pub fn wave_size(&self) -> Option<u32> {
+        self.fits.as_ref().ok().map(|fits| fits.wave_size)
+    }
+
+    /// What keeps more waves from fitting, in words.
+    pub fn limited_by(&self) -> Option<String> {
+        let words = |fits: &Arc<Occupancy>| {
+            fits.limited_by.iter().map(|limiter| limiter.name()).collect::<Vec<_>>().join(" ")
+        };
+        self.fits.as_ref().ok().map(words)
+    }
+}
+
+/// Enough digits for any share of waves.
+fn rounded(number: f64) -> f64 {
+    (number * 1e4).round() / 1e4
 }
 
 /// What one kernel uses, as a run or a code object has it; absent is what the source does not say.
@@ -180,11 +219,6 @@ pub fn present_code(files: &[(InputFact, Contents)], occupancies: &Occupancies) 
 /// [`compute`] and [`present`] in one.
 pub fn occupancy(trace: &Trace, options: &OccupancyOptions) -> Report {
     present(trace, options, &compute(trace, options))
-}
-
-/// What the kernels of a trace use, and who says so.
-pub fn resources(trace: &Trace, options: &OccupancyOptions) -> Table {
-    resources::table(&recorded::kernels(trace, options).0)
 }
 
 /// Occupancy of a kernel of which only the numbers are known, as a report.

@@ -1,11 +1,11 @@
 //! The tables of `occupancy`.
 
 use hw::Arch;
-use hw::occupancy::{KernelResources, Occupancy, theoretical};
+use hw::occupancy::{KernelResources, theoretical};
 use report::{Column, Note, Remedy, Report, Table, Unit, Value};
 
 use super::achieved::Resident;
-use super::{KernelOccupancy, KernelUse, Occupancies, resources};
+use super::{KernelOccupancy, KernelUse, Occupancies, resources, rounded};
 use model::names;
 
 /// Adds the tables `kernels` and `gains`, and remarks about what could not be told.
@@ -71,7 +71,8 @@ fn kernels(rows: &[KernelOccupancy], of_run: bool) -> Table {
     }
     let title = if counted { "Occupancy, theoretical and achieved" } else { "Theoretical occupancy" };
     let mut table = Table::new("kernels", title, columns);
-    for KernelOccupancy { used, shown_name, fits } in rows {
+    for kernel in rows {
+        let KernelOccupancy { used, shown_name, fits } = kernel;
         let mut row = Vec::with_capacity(table.columns.len());
         row.push(Value::from(shown_name.as_str()));
         if of_run {
@@ -88,7 +89,7 @@ fn kernels(rows: &[KernelOccupancy], of_run: bool) -> Table {
                 row.push(Value::Float(rounded(occupancy.waves_per_simd())));
                 row.push(Value::Float(rounded(occupancy.percent())));
                 row.extend(achieved(used, |resident| resident.percent));
-                row.push(Value::Text(limits_text(occupancy)));
+                row.push(Value::Text(kernel.limited_by().unwrap_or_default()));
                 row.push(Value::Float(rounded(occupancy.waves_per_cu())));
                 row.push(int(Some(occupancy.wave_size), ""));
             }
@@ -224,11 +225,6 @@ fn remarks(rows: &[KernelOccupancy]) -> Vec<String> {
     remarks
 }
 
-fn limits_text(occupancy: &Occupancy) -> String {
-    let words: Vec<&str> = occupancy.limited_by.iter().map(|limiter| limiter.name()).collect();
-    words.join(" ")
-}
-
 fn int(number: Option<u32>, why: &str) -> Value {
     Value::int_or(number.map(i64::from), why)
 }
@@ -239,9 +235,4 @@ fn float(number: Option<f64>, why: &str) -> Value {
 
 fn text(text: &str, why: &str) -> Value {
     if text.is_empty() { Value::absent(why) } else { Value::from(text) }
-}
-
-/// Enough digits for any share of waves.
-fn rounded(number: f64) -> f64 {
-    (number * 1e4).round() / 1e4
 }

@@ -5,6 +5,9 @@ use report::{Column, Table, Unit, Value};
 use super::KernelUse;
 use model::names;
 
+/// Why a number or its origin is absent.
+pub(crate) const NOT_RECORDED: &str = "the profiler did not record it and no code object has the kernel";
+
 pub(super) fn table<'a>(kernels: impl IntoIterator<Item = &'a KernelUse>) -> Table {
     let columns = vec![
         Column::text("name"),
@@ -21,19 +24,18 @@ pub(super) fn table<'a>(kernels: impl IntoIterator<Item = &'a KernelUse>) -> Tab
         Column::text("scratch_from").data(),
     ];
     let mut table = Table::new("resources", "What kernels use, and who says so", columns);
-    let not_recorded = "the profiler did not record it and no code object has the kernel";
     let number = |number: Option<u32>, why: &str| Value::int_or(number.map(i64::from), why);
-    let text = |text: &str| if text.is_empty() { Value::absent(not_recorded) } else { Value::from(text) };
+    let text = |text: &str| if text.is_empty() { Value::absent(NOT_RECORDED) } else { Value::from(text) };
     for kernel in kernels {
         table.push(vec![
             Value::from(names::demangle(&kernel.name).as_ref()),
             text(&kernel.arch_name),
-            number(kernel.workgroup, not_recorded),
-            number(kernel.vgpr, not_recorded),
-            number(kernel.agpr, not_recorded),
-            number(kernel.sgpr, not_recorded),
-            number(kernel.lds_bytes, not_recorded),
-            number(kernel.scratch_bytes, not_recorded),
+            number(kernel.workgroup, NOT_RECORDED),
+            number(kernel.vgpr, NOT_RECORDED),
+            number(kernel.agpr, NOT_RECORDED),
+            number(kernel.sgpr, NOT_RECORDED),
+            number(kernel.lds_bytes, NOT_RECORDED),
+            number(kernel.scratch_bytes, NOT_RECORDED),
             number(kernel.spills, "only code objects say"),
             text(kernel.registers_from),
             text(kernel.lds_from),

@@ -2,7 +2,7 @@
 
 use trace::{Map, RowRef, StrId};
 
-use super::rules::{Kind, Rules};
+use super::rules::{Rules, WorkKind};
 use super::sweep::{Bucket, Span, Swept, sweep};
 use model::Run;
 use model::stages::Stage;
@@ -22,7 +22,7 @@ pub(super) struct Work {
     pub name: StrId,
     pub start: i64,
     pub end: i64,
-    pub kind: Kind,
+    pub kind: WorkKind,
     /// Its stream, as a place in the device's streams.
     pub stream: u32,
     /// Its place in the stream's order.
@@ -117,7 +117,7 @@ fn device(context: &Run, gpu: &Gpu, places: &[u32]) -> Device {
     let swept = sweep(&spans, streams.len());
     let computing_apart = Stage::ALL
         .into_iter()
-        .filter(|&stage| !on_one_stream(&work, |w| w.kind == Kind::Compute && w.stage == stage))
+        .filter(|&stage| !on_one_stream(&work, |w| w.kind == WorkKind::Compute && w.stage == stage))
         .collect();
     let replays_on_one_stream = on_one_stream(&work, |work| work.replayed);
     Device { gpu: gpu.clone(), streams, work, swept, computing_apart, replays_on_one_stream }
@@ -131,20 +131,20 @@ fn on_one_stream(work: &[Work], which: impl Fn(&Work) -> bool) -> bool {
 
 fn span(work: &Work) -> Span {
     let bucket = match work.kind {
-        Kind::Communication => Bucket::Communication,
-        Kind::Copy => Bucket::Copy,
+        WorkKind::Communication => Bucket::Communication,
+        WorkKind::Copy => Bucket::Copy,
         _ => Bucket::Compute,
     };
     Span { start: work.start, end: work.end, stream: work.stream, bucket }
 }
 
-fn kind(context: &Run, row: RowRef, class: WorkClass) -> Kind {
+fn kind(context: &Run, row: RowRef, class: WorkClass) -> WorkKind {
     match class {
-        WorkClass::Communication => Kind::Communication,
-        WorkClass::Copy => Kind::Copy,
+        WorkClass::Communication => WorkKind::Communication,
+        WorkClass::Copy => WorkKind::Copy,
         // A name that says communication on a row that is not a kernel is still no collective.
         WorkClass::Compute | WorkClass::Fill => match Rules::built_in().kind_of(context.category(row)) {
-            Kind::Communication => Kind::Other,
+            WorkKind::Communication => WorkKind::Other,
             kind => kind,
         },
     }

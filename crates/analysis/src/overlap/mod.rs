@@ -19,14 +19,14 @@ mod opportunities;
 mod order;
 mod pools;
 mod present;
+mod result;
 mod risk;
 mod rules;
 mod sweep;
 mod syncs;
-mod told;
 
 pub use present::present;
-pub use told::{Concurrency, OverlapOpportunity, Piece};
+pub use result::{Concurrency, OverlapOpportunity, Piece};
 
 use report::{Note, Report};
 use trace::Needs;
@@ -59,8 +59,8 @@ pub fn overlap(context: &Run) -> Overlap {
     let devices: Vec<Analysed> = devices.map(|device| Analysed::of(context, &host, device)).collect();
     let found = opportunities::opportunities(context, &devices);
     Overlap {
-        opportunities: told::opportunities(context, &devices, &found),
-        concurrency: told::concurrency(&devices),
+        opportunities: result::opportunities(context, &devices, &found),
+        concurrency: result::concurrency(&devices),
         notes: notes::notes(context, &devices),
     }
 }

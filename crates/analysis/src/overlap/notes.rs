@@ -1,7 +1,7 @@
 //! What one trace cannot tell, said plainly.
 
 use super::opportunities::Analysed;
-use super::rules::Kind;
+use super::rules::WorkKind;
 use model::Run;
 use model::attribution::Source;
 use report::{Note, Remedy};
@@ -62,7 +62,7 @@ pub(super) fn notes(context: &Run, devices: &[Analysed]) -> Vec<Note> {
                 .into(),
         );
     }
-    if work().any(|work| work.kind == Kind::Communication) {
+    if work().any(|work| work.kind == WorkKind::Communication) {
         notes.push(
             "time in a collective includes waiting for the slowest rank, which no overlap on this rank wins back".into(),
         );

@@ -8,7 +8,7 @@ use super::device::{Device, StepKey};
 use super::order::{Cause, Order};
 use super::pools::Pools;
 use super::risk::{Scene, Why, confidence};
-use super::rules::{Decision, Kind, Risk, Rules};
+use super::rules::{Decision, Risk, Rules, WorkKind};
 use super::syncs::{Knowledge, operations};
 use model::Run;
 use model::attribution::SiteId;
@@ -47,7 +47,7 @@ impl Analysed {
 pub(super) struct Opportunity {
     pub stage: Stage,
     pub name: StrId,
-    pub kind: Kind,
+    pub kind: WorkKind,
     pub risk: Risk,
     pub why: Why,
     pub calls: usize,
@@ -87,7 +87,7 @@ impl Opportunity {
                 | Why::Followed { cause: Cause::Event, .. }
                 | Why::Follows { cause: Cause::Event, .. }
         );
-        let can_always = matches!(self.kind, Kind::Communication | Kind::Copy);
+        let can_always = matches!(self.kind, WorkKind::Communication | WorkKind::Copy);
         self.gain > 0 && (can_always || order_tells)
     }
 
@@ -100,7 +100,7 @@ impl Opportunity {
     }
 }
 
-type Key = (Stage, Kind, StrId);
+type Key = (Stage, WorkKind, StrId);
 
 /// Work of one name, kind and stage, as (device, work).
 #[derive(Default)]
@@ -160,7 +160,8 @@ fn has_headroom(
     let exclusive_pct = percent(group.exclusive, group.total);
     let exposed_pct = percent(group.exposed, stage_total);
     // Computation can hide only beside computation of another stream.
-    let possible = kind != Kind::Compute || devices.iter().any(|d| d.device.computing_apart.contains(&stage));
+    let possible =
+        kind != WorkKind::Compute || devices.iter().any(|d| d.device.computing_apart.contains(&stage));
     let worth = exposed_pct >= context.min_share_pct && group.exposed > 0;
     worth && possible && exclusive_pct >= Rules::built_in().kind(kind).min_exclusive_pct
 }
@@ -203,7 +204,7 @@ fn opportunity(
     let mut by_device: BTreeMap<u32, (i64, i64)> = BTreeMap::new();
     for ((d, step), sum) in &steps {
         let pool = devices[*d as usize].pools.in_step(*step, kind);
-        let beside = if kind == Kind::Compute { pool - sum.exposed } else { pool };
+        let beside = if kind == WorkKind::Compute { pool - sum.exposed } else { pool };
         all_beside += beside;
         let (gain, free_gain) = by_device.entry(*d).or_default();
         *gain += sum.exposed.min(beside);

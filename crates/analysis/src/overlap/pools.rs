@@ -4,24 +4,24 @@ use trace::Map;
 
 use super::device::{Device, StepKey, Work};
 use super::order::Order;
-use super::rules::{Beside, Kind, Rules};
+use super::rules::{Beside, Rules, WorkKind};
 
 /// What could be run beside: without communication, without a copy, kernels of kind compute that run alone.
-const PARTS: usize = 3;
+const POOLS: usize = 3;
 
-fn part(kind: Kind) -> usize {
+fn pool_of(kind: WorkKind) -> usize {
     match (kind, Rules::built_in().kind(kind).beside) {
         (_, Beside::Compute) => 2,
-        (Kind::Copy, Beside::Computation) => 1,
+        (WorkKind::Copy, Beside::Computation) => 1,
         (_, Beside::Computation) => 0,
     }
 }
 
 /// Computation of a device to hide beside.
 pub(super) struct Pools {
-    steps: Map<StepKey, [i64; PARTS]>,
-    /// By stream and part: sums over its work up to each place.
-    sums: Vec<[Vec<i64>; PARTS]>,
+    steps: Map<StepKey, [i64; POOLS]>,
+    /// By stream and pool: sums over its work up to each place.
+    sums: Vec<[Vec<i64>; POOLS]>,
     /// By step: its streams, each with the first place and the place after the last.
     ranges: Map<StepKey, Vec<(u32, u32, u32)>>,
 }
@@ -30,17 +30,17 @@ impl Pools {
     pub fn of(device: &Device) -> Self {
         let mut pools = Self { steps: Map::default(), sums: Vec::new(), ranges: Map::default() };
         for (stream, lineup) in device.streams.iter().enumerate() {
-            let mut sums: [Vec<i64>; PARTS] = Default::default();
+            let mut sums: [Vec<i64>; POOLS] = Default::default();
             sums.iter_mut().for_each(|sums| sums.push(0));
             for (place, &i) in lineup.work.iter().enumerate() {
                 let (work, seen) = (&device.work[i as usize], &device.swept.seen[i as usize]);
-                let alone = if work.kind == Kind::Compute { seen.exposed } else { 0 };
-                let parts = [seen.without_communication, seen.without_copy, alone];
+                let alone = if work.kind == WorkKind::Compute { seen.exposed } else { 0 };
+                let times = [seen.without_communication, seen.without_copy, alone];
                 let step = pools.steps.entry(work.step).or_default();
-                for (part, time) in parts.into_iter().enumerate() {
-                    step[part] += time;
-                    let sum = sums[part][place] + time;
-                    sums[part].push(sum);
+                for (pool, time) in times.into_iter().enumerate() {
+                    step[pool] += time;
+                    let sum = sums[pool][place] + time;
+                    sums[pool].push(sum);
                 }
                 let ranges = pools.ranges.entry(work.step).or_default();
                 match ranges.last_mut() {
@@ -54,8 +54,8 @@ impl Pools {
     }
 
     /// Time in a step that work of that kind could hide beside.
-    pub fn in_step(&self, step: StepKey, kind: Kind) -> i64 {
-        self.steps.get(&step).map_or(0, |parts| parts[part(kind)])
+    pub fn in_step(&self, step: StepKey, kind: WorkKind) -> i64 {
+        self.steps.get(&step).map_or(0, |pools| pools[pool_of(kind)])
     }
 
     /// The other streams that have anything in the work's step that it could hide beside.
@@ -86,7 +86,7 @@ impl Pools {
 
     fn between(&self, work: &Work, (stream, first, after): (u32, u32, u32), from: u32, to: u32) -> i64 {
         let (from, to) = (from.max(first), to.min(after));
-        let sums = &self.sums[stream as usize][part(work.kind)];
+        let sums = &self.sums[stream as usize][pool_of(work.kind)];
         if from < to { sums[to as usize] - sums[from as usize] } else { 0 }
     }
 }

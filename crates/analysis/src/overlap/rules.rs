@@ -9,7 +9,7 @@ use model::classify::Category;
 /// Kinds of work, in the order of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Kind {
+pub(super) enum WorkKind {
     Communication,
     Copy,
     Memory,
@@ -49,7 +49,7 @@ pub(super) enum Beside {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct KindRule {
-    pub name: Kind,
+    pub name: WorkKind,
     categories: Vec<String>,
     pub min_exclusive_pct: f64,
     pub beside: Beside,
@@ -108,17 +108,17 @@ impl Rules {
     }
 
     /// The kind of a kernel that is neither a copy nor told by its bucket.
-    pub fn kind_of(&self, category: Category) -> Kind {
+    pub fn kind_of(&self, category: Category) -> WorkKind {
         let names = |rule: &&KindRule| rule.categories.iter().any(|name| name == category.name());
-        self.kind.iter().find(names).map_or(Kind::Other, |rule| rule.name)
+        self.kind.iter().find(names).map_or(WorkKind::Other, |rule| rule.name)
     }
 
-    pub fn kind(&self, kind: Kind) -> &KindRule {
+    pub fn kind(&self, kind: WorkKind) -> &KindRule {
         self.kind.iter().find(|rule| rule.name == kind).expect("every kind has a rule; a test checks it")
     }
 
     /// Priority and recommendation.
-    pub fn decide(&self, kind: Kind, risk: Risk) -> &Decision {
+    pub fn decide(&self, kind: WorkKind, risk: Risk) -> &Decision {
         let fits = |decision: &&Decision| {
             let kinds = &decision.kinds;
             kinds.iter().any(|word| word == "*" || *word == kind.word())
@@ -128,16 +128,16 @@ impl Rules {
     }
 }
 
-impl Kind {
+impl WorkKind {
     /// Its word in the table.
     pub fn word(self) -> &'static str {
         match self {
-            Kind::Communication => "communication",
-            Kind::Copy => "copy",
-            Kind::Memory => "memory",
-            Kind::Elementwise => "elementwise",
-            Kind::Other => "other",
-            Kind::Compute => "compute",
+            WorkKind::Communication => "communication",
+            WorkKind::Copy => "copy",
+            WorkKind::Memory => "memory",
+            WorkKind::Elementwise => "elementwise",
+            WorkKind::Other => "other",
+            WorkKind::Compute => "compute",
         }
     }
 }
@@ -146,8 +146,14 @@ impl Kind {
 mod tests {
     use super::*;
 
-    const ALL: [Kind; 6] =
-        [Kind::Communication, Kind::Copy, Kind::Memory, Kind::Elementwise, Kind::Other, Kind::Compute];
+    const ALL: [WorkKind; 6] = [
+        WorkKind::Communication,
+        WorkKind::Copy,
+        WorkKind::Memory,
+        WorkKind::Elementwise,
+        WorkKind::Other,
+        WorkKind::Compute,
+    ];
 
     #[test]
     fn the_table_covers_every_case() {
@@ -170,9 +176,9 @@ mod tests {
     fn only_what_is_free_of_order_comes_first() {
         let rules = Rules::built_in();
         let priority = |kind, risk| rules.decide(kind, risk).priority.as_str();
-        assert_eq!(priority(Kind::Communication, Risk::Low), "P1");
-        assert_eq!(priority(Kind::Copy, Risk::High), "P2");
-        assert_eq!(priority(Kind::Elementwise, Risk::High), "P3");
-        assert_eq!(priority(Kind::Compute, Risk::Unclear), "P4");
+        assert_eq!(priority(WorkKind::Communication, Risk::Low), "P1");
+        assert_eq!(priority(WorkKind::Copy, Risk::High), "P2");
+        assert_eq!(priority(WorkKind::Elementwise, Risk::High), "P3");
+        assert_eq!(priority(WorkKind::Compute, Risk::Unclear), "P4");
     }
 }

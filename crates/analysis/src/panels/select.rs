@@ -30,7 +30,7 @@ pub enum ChoiceError {
     NoGpu(i64),
     /// Each is there, but not together.
     #[error("no dispatch is all of what was asked for")]
-    Nothing,
+    NoneTogether,
 }
 
 /// The chosen rows of `kernels`, and the run's top kernels with the chosen ones marked.
@@ -78,7 +78,7 @@ pub fn choose(trace: &Trace, choice: &Choice) -> Result<(Vec<u32>, Vec<TopKernel
         let mut keep = keep.into_iter();
         rows.retain(|_| keep.next().unwrap_or(false));
     }
-    if rows.is_empty() { Err(ChoiceError::Nothing) } else { Ok((rows, top)) }
+    if rows.is_empty() { Err(ChoiceError::NoneTogether) } else { Ok((rows, top)) }
 }
 
 fn matching_kernels(trace: &Trace, top: &[TopKernel], wanted: &str) -> Vec<usize> {

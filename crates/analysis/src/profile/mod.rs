@@ -6,7 +6,7 @@
 mod result;
 
 use hw::code_object::Contents;
-use report::{Note, Remedy, Report, Table, Value};
+use report::{Note, Remedy, Report, Table};
 use trace::{Needs, ThreadTrace, Trace};
 
 use crate::att;
@@ -14,8 +14,8 @@ use crate::base;
 use crate::bottleneck::{Bottlenecks, Figures, KernelFigures, kernel_figures, put_workgroups};
 use crate::critical_path::{self, CriticalPathOptions, critical_path_needs};
 use crate::idle;
-use crate::occupancy::{OccupancyOptions, occupancy, occupancy_needs, resources};
-use crate::roofline::{RooflineOptions, roofline, roofline_needs};
+use crate::occupancy::{self, Occupancies, OccupancyOptions, occupancy_needs};
+use crate::roofline::{self, RooflineOptions, roofline_needs};
 use crate::stability::{RunTimes, Stability, stability_tables};
 use crate::verdict::{self, VerdictOptions};
 use model::Run;
@@ -80,28 +80,24 @@ pub fn profile_report(profiled: &Profiled, options: &VerdictOptions) -> Report {
 
     report.tables.extend(stability_tables(runs));
     let options = OccupancyOptions { code, counters, ..OccupancyOptions::default() };
-    let used = resources(timing, &options);
-    report.tables.push(used.clone());
-    let mut fitted = occupancy(timing, &options);
-    report.notes.append(&mut fitted.notes);
-    report.health.extend(fitted.health.iter().filter(|check| check.id == "impossible_clock").cloned());
-    let fitted = renamed(fitted, "kernels", "occupancy");
-    report.tables.extend(fitted.clone());
-    if let Some(table) = &fitted {
-        take_occupancy(&mut kernels, table);
-    }
+    let occupancies = occupancy::compute(timing, &options);
+    report.tables.push(occupancies.resources_table());
+    let fitted = occupancy::present(timing, &options, &occupancies);
+    report.notes.extend(fitted.notes);
+    report.health.extend(fitted.health.into_iter().filter(|check| check.id == "impossible_clock"));
+    report.tables.push(Table { name: "occupancy".into(), ..occupancies.table() });
+    take_occupancy(&mut kernels, &occupancies);
     let path = critical_path::compute(timing, &Classifier::builtin(), &CriticalPathOptions::default()).ok();
     if let Some(path) = &path {
         report.health.extend(path.doubts.iter().cloned());
         report.tables.extend(Some(path.bounds_table()).filter(|table| !table.rows.is_empty()));
         report.tables.push(Table { name: "critical_kernels".into(), ..path.kernels_table(timing) });
     }
-    let roof = counters.map(|trace| roofline(trace, &RooflineOptions::default()));
-    let roof_table = roof.clone().and_then(|roof| renamed(roof, "kernels", "roofline"));
-    if let Some(roof) = roof {
-        report.charts.extend(roof.charts);
+    let roofline = counters.map(|trace| (trace, roofline::compute(trace, &RooflineOptions::default())));
+    if let Some((trace, roofline)) = &roofline {
+        report.charts.extend(roofline::present(trace, roofline).charts);
+        report.tables.push(Table { name: "roofline".into(), ..roofline.kernels_table() });
     }
-    report.tables.extend(roof_table.clone());
     if !thread_traces.is_empty() {
         let traced = att::thread_trace_report(thread_traces);
         report.health.extend(traced.health);
@@ -124,10 +120,9 @@ pub fn profile_report(profiled: &Profiled, options: &VerdictOptions) -> Report {
         timing,
         stability: stability.as_ref(),
         kernels: &kernels,
-        resources: &used,
-        occupancy: fitted.as_ref(),
+        occupancies: &occupancies,
         path: path.as_ref(),
-        roofline: roof_table.as_ref(),
+        roofline: roofline.as_ref().map(|(_, roofline)| roofline),
         thread_traces,
     };
     report.result = Some(result::result(&parts));
@@ -144,12 +139,6 @@ fn verdict_on(timing: &Trace, options: &VerdictOptions) -> Option<report::Verdic
 /// Whether two sources mean the same kernel: one may have its name mangled.
 fn same_kernel(one: &str, other: &str) -> bool {
     one == other || model::names::demangle(one) == model::names::demangle(other)
-}
-
-/// A table of a report under another name.
-fn renamed(report: Report, from: &str, to: &str) -> Option<Table> {
-    let table = report.tables.into_iter().find(|table| table.name == from)?;
-    Some(Table { name: to.into(), ..table })
 }
 
 /// Times from the timing run, counters from theirs, features from thread traces.
@@ -178,17 +167,15 @@ fn figures(timing: &Trace, counters: Option<&Trace>, thread_traces: &[ThreadTrac
 }
 
 /// The rules go by the occupancy that is shown: registers of the code object, not what the profiler made of them.
-fn take_occupancy(kernels: &mut [KernelFigures], table: &Table) {
-    let Some(name) = table.column("name") else { return };
+fn take_occupancy(kernels: &mut [KernelFigures], occupancies: &Occupancies) {
     for kernel in kernels {
-        let shown = model::names::demangle(&kernel.name);
-        let row = table.rows.iter().find(|row| matches!(&row[name], Value::Text(text) if *text == shown));
-        let cell = |key: &str| row?[table.column(key)?].number();
-        if let Some(percent) = cell("occupancy_pct") {
+        let Some(found) = occupancies.of_kernel(&kernel.name) else { continue };
+        if let Some(percent) = found.occupancy_pct() {
             kernel.figures.insert("occupancy_pct".into(), percent);
         }
-        let group = cell("workgroup").zip(cell("wave_size")).map(|(threads, wave)| (threads / wave).ceil());
-        if let Some((waves, group)) = cell("waves_per_cu").zip(group).filter(|(_, group)| *group > 0.0) {
+        let group = found.used.workgroup.zip(found.wave_size());
+        let group = group.map(|(threads, wave)| (f64::from(threads) / f64::from(wave)).ceil());
+        if let Some((waves, group)) = found.waves_per_cu().zip(group).filter(|(_, group)| *group > 0.0) {
             put_workgroups(&mut kernel.figures, waves / group);
         }
     }

@@ -1,7 +1,7 @@
 //! The fields of `profile` that scripts look for, under the names they know.
 
+use hw::Level;
 use model::names::is_of_runtime;
-use report::{Table, Value};
 use serde_json::{Value as Json, json};
 use trace::{ThreadTrace, Trace};
 
@@ -9,6 +9,8 @@ use super::same_kernel;
 use crate::att::thread_trace_result;
 use crate::bottleneck::KernelFigures;
 use crate::critical_path::CriticalPath;
+use crate::occupancy::{KernelOccupancy, KernelUse, NOT_RECORDED, Occupancies};
+use crate::roofline::Roofline;
 use crate::stability::{RunTimes, Stability};
 
 /// What a result is made from.
@@ -17,33 +19,14 @@ pub(super) struct Parts<'a> {
     pub timing: &'a Trace,
     pub stability: Option<&'a Stability>,
     pub kernels: &'a [KernelFigures],
-    pub resources: &'a Table,
-    pub occupancy: Option<&'a Table>,
+    pub occupancies: &'a Occupancies,
     pub path: Option<&'a CriticalPath>,
-    pub roofline: Option<&'a Table>,
+    pub roofline: Option<&'a Roofline>,
     pub thread_traces: &'a [ThreadTrace],
 }
 
 fn ms(ns: f64) -> f64 {
     ns / 1e6
-}
-
-/// A cell as JSON; null where it is absent.
-fn cell(table: &Table, row: usize, key: &str) -> Json {
-    match table.column(key).and_then(|column| table.rows.get(row)?.get(column)) {
-        Some(Value::Int(number)) => json!(number),
-        Some(Value::Float(number)) => json!(number),
-        Some(Value::Text(text)) => json!(text),
-        _ => Json::Null,
-    }
-}
-
-/// The row of a kernel, whose name may be shown demangled.
-fn row_of(table: &Table, name: &str) -> Option<usize> {
-    let column = table.column("name")?;
-    let shown = model::names::demangle(name);
-    let named = |text: &str| text == name || text == shown;
-    table.rows.iter().position(|row| matches!(&row[column], Value::Text(text) if named(text)))
 }
 
 pub(super) fn result(parts: &Parts) -> Json {
@@ -61,21 +44,21 @@ pub(super) fn result(parts: &Parts) -> Json {
         "busy_ms": median(|run| run.busy_ns),
         "span_ms": median(|run| run.span_ns),
         "stability": parts.stability.map(stability),
-        "resources": row_of(parts.resources, dominant).map(|row| resources(parts.resources, row)),
-        "occupancy": parts.occupancy.and_then(|table| Some((table, row_of(table, dominant)?))).map(|(table, row)| json!({
-            "theoretical": cell(table, row, "occupancy_pct").as_f64().map(|percent| percent / 100.0),
-            "achieved": cell(table, row, "achieved_pct").as_f64().map(|percent| percent / 100.0),
-            "threads_per_block": cell(table, row, "workgroup"),
-            "wave_size": cell(table, row, "wave_size"),
-            "limited_by": cell(table, row, "limited_by"),
+        "resources": parts.occupancies.of_kernel(dominant).map(|kernel| resources(&kernel.used)),
+        "occupancy": parts.occupancies.of_kernel(dominant).map(|kernel| json!({
+            "theoretical": kernel.occupancy_pct().map(|percent| percent / 100.0),
+            "achieved": achieved_pct(kernel).map(|percent| percent / 100.0),
+            "threads_per_block": kernel.used.workgroup,
+            "wave_size": kernel.wave_size(),
+            "limited_by": kernel.limited_by(),
         })),
-        "roofline": parts.roofline.and_then(|table| Some((table, row_of(table, dominant)?))).map(|(table, row)| json!({
-            "flops": cell(table, row, "flops"),
-            "bytes": cell(table, row, "bytes"),
-            "arithmetic_intensity": cell(table, row, "intensity"),
-            "achieved_gflops": cell(table, row, "gflops"),
-            "achieved_bandwidth_gbps": cell(table, row, "gbps"),
-            "bound": cell(table, row, "bound"),
+        "roofline": parts.roofline.and_then(|roofline| roofline.of_kernel(dominant)).map(|kernel| json!({
+            "flops": kernel.work.total_flops().ok(),
+            "bytes": kernel.work.level(Level::Hbm).ok(),
+            "arithmetic_intensity": kernel.work.intensity(Level::Hbm),
+            "achieved_gflops": kernel.gflops(),
+            "achieved_bandwidth_gbps": kernel.gbps(),
+            "bound": kernel.bound(),
         })),
         "att": thread_trace(parts.thread_traces, dominant),
         "critical_path_ns": parts.path.map(CriticalPath::length_ns),
@@ -94,27 +77,29 @@ pub(super) fn result(parts: &Parts) -> Json {
     })
 }
 
-/// Fields of a result and the columns they come from.
-const RESOURCES: [(&str, &str); 8] = [
-    ("vgpr_per_thread", "vgpr"),
-    ("agpr_per_thread", "agpr"),
-    ("sgpr_per_wave", "sgpr"),
-    ("lds_bytes", "lds_bytes"),
-    ("scratch_bytes", "scratch_bytes"),
-    ("registers_from", "registers_from"),
-    ("lds_from", "lds_from"),
-    ("scratch_from", "scratch_from"),
-];
+fn achieved_pct(kernel: &KernelOccupancy) -> Option<f64> {
+    kernel.used.achieved?.ok().map(|resident| resident.shown_pct())
+}
 
-fn resources(table: &Table, row: usize) -> Json {
-    let mut fields = serde_json::Map::new();
-    let mut absent = serde_json::Map::new();
-    for (field, column) in RESOURCES {
-        fields.insert(field.into(), cell(table, row, column));
-        if let Some(Value::Absent(why)) = table.column(column).map(|column| &table.rows[row][column]) {
-            absent.insert(field.into(), why.clone().into());
-        }
-    }
+/// What a kernel uses; what is not known is null, and `absent` says why.
+fn resources(used: &KernelUse) -> Json {
+    let number = |number: Option<u32>| number.map(Json::from);
+    let text = |text: &str| (!text.is_empty()).then(|| Json::from(text));
+    let all = [
+        ("vgpr_per_thread", number(used.vgpr)),
+        ("agpr_per_thread", number(used.agpr)),
+        ("sgpr_per_wave", number(used.sgpr)),
+        ("lds_bytes", number(used.lds_bytes)),
+        ("scratch_bytes", number(used.scratch_bytes)),
+        ("registers_from", text(used.registers_from)),
+        ("lds_from", text(used.lds_from)),
+        ("scratch_from", text(used.scratch_from)),
+    ];
+    let absent = all.iter().filter(|(_, value)| value.is_none());
+    let absent: serde_json::Map<String, Json> =
+        absent.map(|(field, _)| (field.to_string(), NOT_RECORDED.into())).collect();
+    let mut fields: serde_json::Map<String, Json> =
+        all.into_iter().map(|(field, value)| (field.to_string(), value.unwrap_or_default())).collect();
     if !absent.is_empty() {
         fields.insert("absent".into(), absent.into());
     }

@@ -24,7 +24,7 @@ mod tables;
 
 use hw::peaks::Peaks;
 use hw::{Arch, DataType};
-use report::{Note, Report};
+use report::{Note, Report, Table};
 use trace::{ArgNeeds, Needs, Trace};
 
 use crate::bottleneck::kernel_figures_where;
@@ -79,6 +79,19 @@ pub struct Roofline {
     pub peaks: Peaks,
     /// What could not be found out about the GPU.
     pub notes: Vec<Note>,
+}
+
+impl Roofline {
+    /// A kernel, by its name as the trace has it or demangled.
+    pub fn of_kernel(&self, name: &str) -> Option<&PlacedWork> {
+        let shown = model::names::demangle(name);
+        self.kernels.iter().find(|kernel| kernel.name == name || kernel.name == shown)
+    }
+
+    /// `kernels`: where each stands.
+    pub fn kernels_table(&self) -> Table {
+        tables::kernels(&self.kernels)
+    }
 }
 
 /// An op with inputs of one shape.

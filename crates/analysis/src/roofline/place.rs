@@ -67,6 +67,17 @@ pub enum Bound {
     Latency,
 }
 
+impl Bound {
+    /// The word in tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Bound::Compute => "compute",
+            Bound::Memory(level) => level.name(),
+            Bound::Latency => "latency",
+        }
+    }
+}
+
 /// A kernel under the roofs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Placed {
@@ -105,6 +116,22 @@ impl PlacedWork {
     /// Its time; absent where the source has none.
     pub fn seconds(&self) -> Option<f64> {
         (self.total_ns > 0).then_some(self.total_ns as f64 / 1e9)
+    }
+
+    /// Billions of operations per second, where all were counted.
+    pub fn gflops(&self) -> Option<f64> {
+        Some(self.work.total_flops().ok()? / self.seconds()? / 1e9)
+    }
+
+    /// Billions of bytes per second to and from memory, where they were counted.
+    pub fn gbps(&self) -> Option<f64> {
+        Some(self.work.level(Level::Hbm).ok()? / self.seconds()? / 1e9)
+    }
+
+    /// What holds it up, in words, where that is known.
+    pub fn bound(&self) -> Option<String> {
+        let word = self.placed.bound?.word();
+        Some(if self.placed.partly { format!("towards {word}") } else { word.to_owned() })
     }
 }
 

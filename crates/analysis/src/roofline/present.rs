@@ -12,7 +12,7 @@ pub fn present(trace: &Trace, roofline: &Roofline) -> Report {
     let mut report = base::report("roofline", trace);
     let Roofline { kernels, ops, coverage, peaks, .. } = roofline;
     report.tables = vec![
-        tables::kernels(kernels),
+        roofline.kernels_table(),
         tables::levels(kernels, peaks),
         tables::types(kernels, peaks),
         tables::peaks(peaks),

@@ -5,7 +5,7 @@ use hw::peaks::Peaks;
 use hw::{Level, Pipe};
 use report::{Column, Table, Unit, Value};
 
-use super::place::{Bound, PlacedWork};
+use super::place::PlacedWork;
 
 /// Billions per second of an amount of operations or bytes, or why that is not known.
 pub(super) fn rate(row: &PlacedWork, amount: Result<f64, Vec<String>>) -> Value {
@@ -59,7 +59,7 @@ pub(super) fn kernels(rows: &[PlacedWork]) -> Table {
             bound(row),
             row.placed.nearest.map_or_else(
                 || Value::absent("no ceiling can be compared with"),
-                |(bound, _)| Value::from(word(bound)),
+                |(bound, _)| Value::from(bound.word()),
             ),
             row.placed.compute_pct.map_or_else(
                 || row.work.total_flops().map_or_else(|missing| absent(&missing), |_| no_peak()),
@@ -82,28 +82,19 @@ fn no_peak() -> Value {
     Value::absent("the peaks of this GPU are not known")
 }
 
-fn word(bound: Bound) -> &'static str {
-    match bound {
-        Bound::Compute => "compute",
-        Bound::Memory(level) => level.name(),
-        Bound::Latency => "latency",
-    }
-}
-
 /// What holds a kernel or an op up.
 pub(super) fn bound(row: &PlacedWork) -> Value {
-    let Some(bound) = row.placed.bound else {
-        if row.total_ns <= 0 {
-            return Value::absent("the source has no duration");
-        }
-        let mut missing = row.work.total_flops().err().unwrap_or_default();
-        missing.extend(row.work.missing_bytes.values().flatten().cloned());
-        missing.sort();
-        missing.dedup();
-        return absent(&missing);
-    };
-    let word = word(bound);
-    Value::Text(if row.placed.partly { format!("towards {word}") } else { word.to_owned() })
+    if let Some(bound) = row.bound() {
+        return Value::Text(bound);
+    }
+    if row.total_ns <= 0 {
+        return Value::absent("the source has no duration");
+    }
+    let mut missing = row.work.total_flops().err().unwrap_or_default();
+    missing.extend(row.work.missing_bytes.values().flatten().cloned());
+    missing.sort();
+    missing.dedup();
+    absent(&missing)
 }
 
 pub(super) fn levels(rows: &[PlacedWork], peaks: &Peaks) -> Table {

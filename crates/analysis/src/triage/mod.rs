@@ -25,7 +25,7 @@ pub use coverage::Coverage;
 pub use kernel_table::{KernelRow, SmallKernels};
 pub use metadata::{TARGET_ARCH, Told, WrongField};
 pub use present::present;
-pub use run::{NoRun, OneRun};
+pub use run::{OneRun, OneRunError};
 pub use sites::SiteTotals;
 
 use model::Run;

@@ -22,7 +22,7 @@ pub struct OneRun {
 
 /// Why there is not one run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoRun {
+pub enum OneRunError {
     /// The same rank and stage more than once.
     #[error("there are {} runs and triage looks at one: {}", paths.len(), listed(paths))]
     Several {
@@ -75,7 +75,7 @@ pub(super) fn numbers(ranks: &[u32]) -> String {
 
 impl OneRun {
     /// Chooses among sources: those of the lowest rank, or of the rank that is asked for.
-    pub fn choose(sources: &[Source], wanted: Option<u32>) -> Result<Self, NoRun> {
+    pub fn choose(sources: &[Source], wanted: Option<u32>) -> Result<Self, OneRunError> {
         let of_role = |role: Option<&str>| -> Vec<usize> {
             (0..sources.len()).filter(|&i| sources[i].role.as_deref() == role).collect()
         };
@@ -92,7 +92,7 @@ impl OneRun {
         }
         if formal.is_empty() {
             let roles: Vec<&str> = sources.iter().filter_map(|source| source.role.as_deref()).collect();
-            return Err(NoRun::NoRank { what: kinds(&roles) });
+            return Err(OneRunError::NoRank { what: kinds(&roles) });
         }
         run.ranks = formal.iter().filter_map(|&i| sources[i].rank).collect();
         run.ranks.sort_unstable();
@@ -100,7 +100,7 @@ impl OneRun {
         run.rank = match wanted {
             // A file that holds several ranks tells none of its own; its processes do.
             Some(rank) if !run.ranks.is_empty() && !run.ranks.contains(&rank) => {
-                return Err(NoRun::NoSuchRank { rank, ranks: run.ranks });
+                return Err(OneRunError::NoSuchRank { rank, ranks: run.ranks });
             }
             Some(rank) => Some(rank),
             None => run.ranks.first().copied(),
@@ -122,7 +122,7 @@ impl OneRun {
 }
 
 /// No stage may be there twice.
-fn check_once(sources: &[Source], formal: &[usize]) -> Result<(), NoRun> {
+fn check_once(sources: &[Source], formal: &[usize]) -> Result<(), OneRunError> {
     let label = |i: usize| -> Option<Stage> { stages::label(&sources[i].path) };
     for &i in formal {
         let same: Vec<usize> = formal.iter().copied().filter(|&j| label(j) == label(i)).collect();
@@ -130,7 +130,9 @@ fn check_once(sources: &[Source], formal: &[usize]) -> Result<(), NoRun> {
         let unclear = label(i).is_none() && formal.len() > 1;
         if same.len() > 1 || unclear {
             let several = if same.len() > 1 { &same[..] } else { formal };
-            return Err(NoRun::Several { paths: several.iter().map(|&j| sources[j].path.clone()).collect() });
+            return Err(OneRunError::Several {
+                paths: several.iter().map(|&j| sources[j].path.clone()).collect(),
+            });
         }
     }
     Ok(())
@@ -188,7 +190,9 @@ mod tests {
             "there are 2 runs and triage looks at one: `a/decode.json`, `b/decode.json`"
         );
         let unclear = sources(&[("decode.json", None, None), ("model.json", None, None)]);
-        assert!(matches!(OneRun::choose(&unclear, None), Err(NoRun::Several { paths }) if paths.len() == 2));
+        assert!(
+            matches!(OneRun::choose(&unclear, None), Err(OneRunError::Several { paths }) if paths.len() == 2)
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ use report::Verdict;
 use trace::{Check, Status, Trace};
 
 use super::Parts;
-use crate::triage::{NoRun, OneRun};
+use crate::triage::{OneRun, OneRunError};
 
 /// Checks that leave nothing to judge by even where they only warn: rows of a whole kind may be gone.
 const INCOMPLETE: [&str; 1] = ["truncated"];
@@ -72,7 +72,7 @@ fn several_runs(trace: &Trace) -> Option<String> {
     ranks.sort_unstable();
     ranks.dedup();
     ranks.into_iter().find_map(|rank| match OneRun::choose(&trace.sources, rank) {
-        Err(NoRun::Several { paths }) => {
+        Err(OneRunError::Several { paths }) => {
             Some(format!("there are {} runs, and each needs a verdict of its own", paths.len()))
         }
         _ => None,

@@ -17,7 +17,7 @@ use trace::{Needs, ThreadTrace, Trace};
 
 use crate::causes::for_target;
 use crate::failure::Failure;
-use crate::observer::{Observer, Told};
+use crate::observer::{ForwardedEvents, Observer};
 use crate::stalls::thread_traces;
 
 /// Where runs are kept unless another folder is given.
@@ -80,7 +80,7 @@ impl ProfileRequest {
             crate::code::read(path)?;
         }
         let folder = self.folder.clone().unwrap_or_else(|| FOLDER.into());
-        let events = Told { observer, output: self.debug };
+        let events = ForwardedEvents { observer, output: self.debug };
         let timing = Preset { formats: vec!["rocpd".into()], ..Preset::of("profile", &TRACES, &[]) };
         // What is there already is not lost to a program or a profiler that is not.
         collect::run::check(&self.request(&application, timing.clone(), None, &folder))
@@ -177,7 +177,7 @@ impl ProfileRequest {
         preset: Preset,
         arch: Option<&str>,
         folder: &Path,
-        events: &Told<'_>,
+        events: &ForwardedEvents<'_>,
     ) -> Result<Run, Failure> {
         let run = collect::run::run(&self.request(application, preset, arch, folder), events);
         // Also after a failure: the next profile may clear these files, and no others.
@@ -198,7 +198,7 @@ impl ProfileRequest {
         application: &[String],
         timed: &Trace,
         folder: &Path,
-        events: &Told<'_>,
+        events: &ForwardedEvents<'_>,
         notes: &mut Vec<Note>,
     ) -> Result<Option<Trace>, Failure> {
         let agent = timed.kernels.agent.first().and_then(|agent| agent.get());
@@ -232,7 +232,7 @@ impl ProfileRequest {
         &self,
         application: &[String],
         folder: &Path,
-        events: &Told<'_>,
+        events: &ForwardedEvents<'_>,
         notes: &mut Vec<Note>,
     ) -> Result<Vec<ThreadTrace>, Failure> {
         let place = folder.join("att");

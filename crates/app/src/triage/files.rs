@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use analysis::filters::Filters;
-use analysis::triage::{self, NoRun, OneRun};
+use analysis::triage::{self, OneRun, OneRunError};
 use model::attribution;
 use report::{Note, Remedy};
 use trace::{Needs, Source, Trace};
@@ -121,13 +121,13 @@ fn of_rank(files: Vec<PathBuf>, rank: Option<u32>) -> Vec<PathBuf> {
     if own.is_empty() { files } else { own }
 }
 
-impl From<NoRun> for Failure {
-    fn from(error: NoRun) -> Self {
+impl From<OneRunError> for Failure {
+    fn from(error: OneRunError) -> Self {
         let failure = Failure::input(error.to_string());
         match error {
-            NoRun::Several { .. } => failure.with_help("give one of them"),
-            NoRun::NoSuchRank { .. } => failure,
-            NoRun::NoRank { .. } => failure.with_help(Remedy::CaptureIsMapping),
+            OneRunError::Several { .. } => failure.with_help("give one of them"),
+            OneRunError::NoSuchRank { .. } => failure,
+            OneRunError::NoRank { .. } => failure.with_help(Remedy::CaptureIsMapping),
         }
     }
 }

@@ -3,7 +3,7 @@
 use trace::{CopyKind, Map, RowRef, StrId, Table, Trace};
 
 use super::evidence::{Evidence, Open};
-use super::{Class, Classifier, Kind, Platform};
+use super::{Class, Classifier, Platform, RowKind};
 use crate::attribution::{Attribution, SiteId};
 
 /// Metadata keys and calls that only traces of CUDA GPUs have.
@@ -40,7 +40,7 @@ impl Classes {
         let classifier = classifier.clone().on(Platform::of(trace));
         let mut classes = Self::default();
         for &name in &trace.kernels.name {
-            classes.add(trace, &classifier, name, Kind::Kernel);
+            classes.add(trace, &classifier, name, RowKind::Kernel);
         }
         let copies = &trace.memory_copies;
         for (&name, &kind) in copies.name.iter().zip(&copies.kind) {
@@ -49,7 +49,7 @@ impl Classes {
         classes
     }
 
-    fn add(&mut self, trace: &Trace, classifier: &Classifier, name: StrId, kind: Kind) {
+    fn add(&mut self, trace: &Trace, classifier: &Classifier, name: StrId, kind: RowKind) {
         let of_name = &mut self.of_name[kind as usize];
         let place = name.0 as usize;
         if place >= of_name.len() {
@@ -73,7 +73,7 @@ impl Classes {
         let mut at_site: Map<(StrId, SiteId), u32> = Map::default();
         let mut of_kernel = Vec::with_capacity(trace.kernels.len());
         for (row, &name) in trace.kernels.name.iter().enumerate() {
-            let number = self.of_name[Kind::Kernel as usize][name.0 as usize];
+            let number = self.of_name[RowKind::Kernel as usize][name.0 as usize];
             let open = self.open[number as usize];
             if open == Open::Nothing {
                 of_kernel.push(number);
@@ -99,7 +99,7 @@ impl Classes {
     }
 
     /// The class of a name on rows of that kind, when the trace has such rows.
-    pub fn get(&self, name: StrId, kind: Kind) -> Option<&Class> {
+    pub fn get(&self, name: StrId, kind: RowKind) -> Option<&Class> {
         let number = *self.of_name[kind as usize].get(name.0 as usize)?;
         self.classes.get(number as usize)
     }
@@ -110,7 +110,7 @@ impl Classes {
             (Table::Kernels, row) if !self.of_kernel.is_empty() => {
                 self.classes.get(*self.of_kernel.get(row)? as usize)
             }
-            (Table::Kernels, row) => self.get(*trace.kernels.name.get(row)?, Kind::Kernel),
+            (Table::Kernels, row) => self.get(*trace.kernels.name.get(row)?, RowKind::Kernel),
             (Table::MemoryCopies, row) => {
                 let copies = &trace.memory_copies;
                 self.get(*copies.name.get(row)?, (*copies.kind.get(row)?).into())
@@ -120,11 +120,11 @@ impl Classes {
     }
 }
 
-impl From<CopyKind> for Kind {
+impl From<CopyKind> for RowKind {
     fn from(kind: CopyKind) -> Self {
         match kind {
-            CopyKind::Copy => Kind::Copy,
-            CopyKind::Fill => Kind::Fill,
+            CopyKind::Copy => RowKind::Copy,
+            CopyKind::Fill => RowKind::Fill,
         }
     }
 }

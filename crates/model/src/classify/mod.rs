@@ -28,7 +28,7 @@ const UNKNOWN: &str = "unknown";
 /// What kind of row a name belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum RowKind {
     /// A row of `kernels`.
     Kernel,
     /// A copy in `memory_copies`.
@@ -157,7 +157,7 @@ impl Classifier {
     }
 
     /// What a name is.
-    pub fn classify(&self, name: &str, kind: Kind) -> Class {
+    pub fn classify(&self, name: &str, kind: RowKind) -> Class {
         let name = Name::of(name);
         let (users, builtin) = self.tables.split_at(self.tables.len() - 1);
         for table in users {
@@ -170,8 +170,8 @@ impl Classifier {
     }
 
     /// What the site of a launch may still say about a name of that class.
-    fn open(&self, name: &str, kind: Kind, class: &Class) -> Open {
-        if kind != Kind::Kernel {
+    fn open(&self, name: &str, kind: RowKind, class: &Class) -> Open {
+        if kind != RowKind::Kernel {
             return Open::Nothing;
         }
         // A user's rule is the user's word.
@@ -188,7 +188,7 @@ impl Classifier {
         }
     }
 
-    fn by_rule(&self, table: &Rules, name: &Name, kind: Kind) -> Option<Class> {
+    fn by_rule(&self, table: &Rules, name: &Name, kind: RowKind) -> Option<Class> {
         let rule = table.first(name, kind)?;
         let backend = match (&rule.cuda_backend, self.platform) {
             (Some(backend), Platform::Cuda) => backend,
@@ -198,8 +198,8 @@ impl Classifier {
         Some(Class { category, backend: backend.clone(), rule: rule.id.clone(), by })
     }
 
-    fn by_ops(&self, name: &Name, kind: Kind) -> Option<Class> {
-        if kind != Kind::Kernel {
+    fn by_ops(&self, name: &Name, kind: RowKind) -> Option<Class> {
+        if kind != RowKind::Kernel {
             return None;
         }
         let fused = inductor::parse(&name.function, &self.words)?;
@@ -224,7 +224,7 @@ mod tests {
             let text = |key: &str| rule.get(key).and_then(|value| value.as_str());
             let id = text("id").expect("every rule has an id");
             let example = text("example").unwrap_or_else(|| panic!("`{id}` has no example"));
-            let kind = if rule.get("kind").is_some() { Kind::Copy } else { Kind::Kernel };
+            let kind = if rule.get("kind").is_some() { RowKind::Copy } else { RowKind::Kernel };
             assert_eq!(&*classifier.classify(example, kind).rule, id, "{example}");
             assert!(seen.insert(id), "`{id}` is there twice");
         }
@@ -243,13 +243,13 @@ mod tests {
             category = "scan"
         "#;
         let classifier = Classifier::with_rules("my.toml", text).unwrap();
-        let class = classifier.classify("attn_fwd", Kind::Kernel);
+        let class = classifier.classify("attn_fwd", RowKind::Kernel);
         assert_eq!((class.category, &*class.backend, &*class.rule), (Category::Other, "mine", "my.toml:1"));
         assert_eq!(
-            classifier.classify("triton_poi_fused_frobnicate_1", Kind::Kernel).category,
+            classifier.classify("triton_poi_fused_frobnicate_1", RowKind::Kernel).category,
             Category::Scan
         );
-        assert_eq!(classifier.classify("attn_bwd", Kind::Kernel).category, Category::Attention);
+        assert_eq!(classifier.classify("attn_bwd", RowKind::Kernel).category, Category::Attention);
     }
 
     #[test]
@@ -287,9 +287,9 @@ mod tests {
     #[test]
     fn shared_names_follow_the_platform() {
         let name = "ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)";
-        assert_eq!(&*Classifier::builtin().classify(name, Kind::Kernel).backend, "rccl");
+        assert_eq!(&*Classifier::builtin().classify(name, RowKind::Kernel).backend, "rccl");
         let cuda = Classifier::builtin().on(Platform::Cuda);
-        assert_eq!(&*cuda.classify(name, Kind::Kernel).backend, "nccl");
-        assert_eq!(&*cuda.classify("Memset (Device)", Kind::Fill).backend, "cuda-runtime");
+        assert_eq!(&*cuda.classify(name, RowKind::Kernel).backend, "nccl");
+        assert_eq!(&*cuda.classify("Memset (Device)", RowKind::Fill).backend, "cuda-runtime");
     }
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::category::Category;
 use super::inductor::{InductorRule, Words};
-use super::{Kind, Name, RulesError};
+use super::{Name, RowKind, RulesError};
 
 /// Compiled patterns of a table may take this much memory.
 const PATTERN_BYTES: usize = 64 << 20;
@@ -42,8 +42,8 @@ struct RuleText {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum OneOrMany {
-    One(Kind),
-    Many(Vec<Kind>),
+    One(RowKind),
+    Many(Vec<RowKind>),
 }
 
 #[derive(Deserialize)]
@@ -97,7 +97,7 @@ struct TableText {
 pub(super) struct Rule {
     pub id: Arc<str>,
     /// Kinds of rows it is limited to; all when empty.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<RowKind>,
     pub category: Category,
     pub backend: Arc<str>,
     pub cuda_backend: Option<Arc<str>>,
@@ -196,7 +196,7 @@ impl Rules {
     }
 
     /// The first rule for a row of that kind and name.
-    pub fn first(&self, name: &Name, kind: Kind) -> Option<&Rule> {
+    pub fn first(&self, name: &Name, kind: RowKind) -> Option<&Rule> {
         let first = |patterns: &Patterns, text: &str| {
             let matches = patterns.set.matches(text.as_bytes());
             let mut rules = matches.iter().map(|i| patterns.rules[i]);

@@ -55,7 +55,7 @@ impl Picture<'_> {
         let l2 = place(862.0, 110.0, 146.0, 362.0);
         let fabric = place(1068.0, 110.0, 132.0, 180.0);
         let memory = place(1068.0, 392.0, 132.0, 80.0);
-        let parts: [(&Part, Place, usize); 10] = [
+        let parts: [(&ChartBlock, Place, usize); 10] = [
             (&BUFFER, buffer, 0),
             (&DISPATCH, dispatch, 0),
             (&EXEC, exec, 0),
@@ -91,7 +91,7 @@ impl Picture<'_> {
         self.label(&INSTRUCTION_BUFFER.figures[0], (instruction.x + middle) / 2.0, y - 6.0, Anchor::Middle);
     }
 
-    fn part(&mut self, part: &Part, place: Place, color: usize) {
+    fn part(&mut self, part: &ChartBlock, place: Place, color: usize) {
         let Place { x, y, width, height } = place;
         self.shapes.push(Shape::Box {
             x,
@@ -116,7 +116,7 @@ impl Picture<'_> {
     }
 
     /// The reasons for a part's empty numbers, for who points at it.
-    fn missing(&self, part: &Part) -> String {
+    fn missing(&self, part: &ChartBlock) -> String {
         let reasons = part
             .figures
             .iter()

@@ -6,7 +6,7 @@ use super::super::values::TableValues;
 pub(super) type Figure = (&'static str, &'static str, &'static str);
 
 /// A part of the GPU.
-pub(super) struct Part {
+pub(super) struct ChartBlock {
     pub title: &'static str,
     pub figures: &'static [Figure],
 }
@@ -16,12 +16,12 @@ pub(super) struct Wire {
     pub figures: &'static [Figure],
 }
 
-pub(super) const BUFFER: Part = Part {
+pub(super) const BUFFER: ChartBlock = ChartBlock {
     title: "Instr Buffer",
     figures: &[("occupancy", "Wavefront Occupancy", "waves"), ("life", "Wave Life", "cycles")],
 };
 
-pub(super) const DISPATCH: Part = Part {
+pub(super) const DISPATCH: ChartBlock = ChartBlock {
     title: "Instr Dispatch",
     figures: &[
         ("SALU", "SALU", ""),
@@ -35,7 +35,7 @@ pub(super) const DISPATCH: Part = Part {
     ],
 };
 
-pub(super) const EXEC: Part = Part {
+pub(super) const EXEC: ChartBlock = ChartBlock {
     title: "Exec",
     figures: &[
         ("CUs", "Active CUs", ""),
@@ -49,9 +49,9 @@ pub(super) const EXEC: Part = Part {
     ],
 };
 
-pub(super) const LDS: Part =
-    Part { title: "LDS", figures: &[("util", "LDS Util", "%"), ("latency", "LDS Latency", "cycles")] };
-pub(super) const VECTOR: Part = Part {
+pub(super) const LDS: ChartBlock =
+    ChartBlock { title: "LDS", figures: &[("util", "LDS Util", "%"), ("latency", "LDS Latency", "cycles")] };
+pub(super) const VECTOR: ChartBlock = ChartBlock {
     title: "Vector L1",
     figures: &[
         ("hit", "VL1 Hit", "%"),
@@ -60,11 +60,13 @@ pub(super) const VECTOR: Part = Part {
         ("stalled", "VL1 Stall", "%"),
     ],
 };
-pub(super) const SCALAR: Part =
-    Part { title: "Scalar L1D", figures: &[("hit", "sL1D Hit", "%"), ("latency", "sL1D Lat", "cycles")] };
-pub(super) const INSTRUCTION: Part =
-    Part { title: "Instr L1", figures: &[("hit", "IL1 Hit", "%"), ("latency", "IL1 Lat", "cycles")] };
-pub(super) const L2: Part = Part {
+pub(super) const SCALAR: ChartBlock = ChartBlock {
+    title: "Scalar L1D",
+    figures: &[("hit", "sL1D Hit", "%"), ("latency", "sL1D Lat", "cycles")],
+};
+pub(super) const INSTRUCTION: ChartBlock =
+    ChartBlock { title: "Instr L1", figures: &[("hit", "IL1 Hit", "%"), ("latency", "IL1 Lat", "cycles")] };
+pub(super) const L2: ChartBlock = ChartBlock {
     title: "L2",
     figures: &[
         ("hit", "L2 Hit", "%"),
@@ -75,7 +77,7 @@ pub(super) const L2: Part = Part {
         ("wr lat", "L2 Wr Lat", "cycles"),
     ],
 };
-pub(super) const FABRIC: Part = Part {
+pub(super) const FABRIC: ChartBlock = ChartBlock {
     title: "Fabric",
     figures: &[
         ("rd lat", "Fabric Rd Lat", "cycles"),
@@ -83,7 +85,7 @@ pub(super) const FABRIC: Part = Part {
         ("atomic", "Fabric Atomic Lat", "cycles"),
     ],
 };
-pub(super) const HBM: Part = Part { title: "HBM", figures: &[] };
+pub(super) const HBM: ChartBlock = ChartBlock { title: "HBM", figures: &[] };
 
 pub(super) const EXEC_LDS: Wire = Wire { figures: &[("req", "LDS Req", "")] };
 pub(super) const EXEC_VECTOR: Wire =

@@ -15,7 +15,7 @@ use model::work::GpuWork;
 
 /// Times learnt from a run.
 #[derive(Default)]
-pub(super) struct Least {
+pub(super) struct MinimumTimes {
     /// From the end of a call to the start of its work, by call and for any.
     after_call: Map<StrId, i64>,
     after_any_call: Option<i64>,
@@ -29,7 +29,7 @@ pub(super) struct Least {
     longest: i64,
 }
 
-impl Least {
+impl MinimumTimes {
     /// Learns from work that waits for no event (`waits`).
     pub fn of(regions: &Regions, works: &GpuWork, clocks: &Clocks, waits: &[bool]) -> Self {
         let longest = Rules::built_in().limits.start_ns;

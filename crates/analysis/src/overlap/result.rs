@@ -6,7 +6,7 @@ use trace::RowRef;
 use super::opportunities::{Analysed, Opportunity};
 use super::order::Cause;
 use super::risk::Why;
-use super::rules::{Kind, Rules};
+use super::rules::{Rules, WorkKind};
 use model::Run;
 use model::attribution::Source;
 use model::names;
@@ -152,9 +152,9 @@ fn opportunity(context: &Run, devices: &[Analysed], found: &Opportunity, busy: i
         exposed_ns: found.exposed,
         beside_ns: found.beside,
         beside: match found.kind {
-            Kind::Communication => "computation without communication beside it, in the same step",
-            Kind::Copy => "computation without a copy beside it, in the same step",
-            Kind::Compute => "other matrix and attention kernels that run alone in the same step",
+            WorkKind::Communication => "computation without communication beside it, in the same step",
+            WorkKind::Copy => "computation without a copy beside it, in the same step",
+            WorkKind::Compute => "other matrix and attention kernels that run alone in the same step",
             _ => "matrix and attention kernels that run alone in the same step",
         },
         dependency_risk: found.risk.name(),
@@ -197,14 +197,14 @@ fn is_serialised(found: &Opportunity) -> bool {
         found.why,
         Why::Followed { cause: Cause::Event, .. } | Why::Follows { cause: Cause::Event, .. }
     );
-    found.kind == Kind::Compute && by_event && found.gain > 0
+    found.kind == WorkKind::Compute && by_event && found.gain > 0
 }
 
-fn rule(kind: Kind) -> &'static str {
+fn rule(kind: WorkKind) -> &'static str {
     match kind {
-        Kind::Communication => "exposed-communication",
-        Kind::Copy => "exposed-copies",
-        Kind::Compute => "serialised-streams",
+        WorkKind::Communication => "exposed-communication",
+        WorkKind::Copy => "exposed-copies",
+        WorkKind::Compute => "serialised-streams",
         _ => "overlap-headroom",
     }
 }
@@ -224,7 +224,7 @@ fn scope(context: &Run, found: &Opportunity) -> Result<String, &'static str> {
 
 /// The operation and size of the collective, when the trace says.
 fn collective(context: &Run, found: &Opportunity) -> Option<String> {
-    if found.kind != Kind::Communication {
+    if found.kind != WorkKind::Communication {
         return None;
     }
     let collectives = &context.trace.collectives;
@@ -243,7 +243,7 @@ fn collective(context: &Run, found: &Opportunity) -> Option<String> {
 /// What each GPU ran at once.
 pub(super) fn concurrency(devices: &[Analysed]) -> Vec<Concurrency> {
     let of_device = |Analysed { device, knowledge, .. }: &Analysed| {
-        let exposed = |kind: Kind| {
+        let exposed = |kind: WorkKind| {
             let pairs = device.work.iter().zip(&device.swept.seen);
             pairs.filter(|(work, _)| work.kind == kind).map(|(_, seen)| seen.exposed).sum()
         };
@@ -254,8 +254,8 @@ pub(super) fn concurrency(devices: &[Analysed]) -> Vec<Concurrency> {
             busy_ns: device.swept.busy,
             overlapped_ns: device.swept.overlapped,
             peak_streams: device.swept.peak,
-            exposed_communication_ns: exposed(Kind::Communication),
-            exposed_memcpy_ns: exposed(Kind::Copy),
+            exposed_communication_ns: exposed(WorkKind::Communication),
+            exposed_memcpy_ns: exposed(WorkKind::Copy),
             event_waits: knowledge.waits,
             blocking_calls: knowledge.blocks,
         }
