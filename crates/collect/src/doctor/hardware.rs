@@ -25,7 +25,7 @@ pub(super) fn gpus(machine: &Machine) -> Found {
         count => format!(", {count} hidden from this container"),
     };
     let Some(first) = topology.gpus.first() else {
-        return Found::fail(format!("no GPU in KFD's topology{hidden}"));
+        return Found::fail(format!("none found{hidden}"));
     };
     let name = first.product.as_deref().unwrap_or("unknown product");
     let count = topology.gpus.len();
