@@ -256,7 +256,7 @@ mod tests {
             fs::create_dir_all(out.join(name)).unwrap();
             fs::write(&precious, "years").unwrap();
             let refused = Workspace::make(&tree, &out).and_then(|_| forget(&out)).unwrap_err();
-            assert!(refused.to_string().contains("did not make"), "{refused}");
+            assert!(refused.to_string().contains("did not create it"), "{refused}");
             assert_eq!(fs::read_to_string(&precious).unwrap(), "years");
         }
         let out = folder.path().join("ours");

@@ -43,7 +43,7 @@ mod tests {
             apply(before, &format!("diff --git a/k.cu b/k.cu\nindex 1..2\n{patch}")).as_deref(),
             Ok(after)
         );
-        assert!(apply("other\n", &patch).unwrap_err().starts_with("does not fit"));
+        assert!(apply("other\n", &patch).unwrap_err().starts_with("does not apply"));
         assert!(apply(before, "hello").unwrap_err().starts_with("is not a unified diff"));
     }
 }
