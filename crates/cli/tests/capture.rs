@@ -97,7 +97,7 @@ fn failures_of_the_server_are_one_line_of_help_and_code_3() {
             "already being profiled",
         ),
         (Framework::Sglang, Faults { no_file: true, ..Faults::default() }, "no new trace appeared"),
-        (Framework::Vllm, Faults { truncated: true, ..Faults::default() }, "is not whole"),
+        (Framework::Vllm, Faults { truncated: true, ..Faults::default() }, "is still incomplete"),
         (Framework::Vllm, Faults { dies_at_request: Some(2), ..Faults::default() }, "died"),
     ];
     for (framework, faults, message) in cases {

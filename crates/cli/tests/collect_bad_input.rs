@@ -212,7 +212,7 @@ fn mistakes_in_files_are_told_with_file_and_line() {
     for (options, says) in [
         (["--preset", preset.as_str()], "p.toml` line 2: no trace `kernels`"),
         (["--config", config.as_str()], "c.json` line 2: no tool `rocprofv3_cmpute`"),
-        (["--counters", counters.as_str()], "c.txt` line 2: `counters:`"),
+        (["--counters", counters.as_str()], "c.txt` line 2: a counter file has no key `counters:`"),
         (["--additional-context", inline], "--additional-context` line 1: `cmd`: rocprofv3 has no option"),
         (["--preset", "computer"], "`computer`: no such preset"),
         (["--config", "no-such.json"], "`no-such.json`: cannot be read"),
