@@ -69,13 +69,21 @@ fn through_torch(scenario: &Scenario, graphs: GraphMode, scale: &[(&str, f64)]) 
     ingest::read(&paths, &critical_path_needs(), &Progress::default()).unwrap()
 }
 
+/// Scenarios that are recorded from their first step on, on one clock: no question can shorten what was not recorded, and a
+/// path over clocks that nothing joins is refused.
+fn whole_runs() -> impl Iterator<Item = &'static str> {
+    Scenario::builtin_names().into_iter().filter(|name| {
+        Scenario::builtin(name).unwrap().recording.unrecorded_steps == 0 && *name != "two-boots"
+    })
+}
+
 /// Scenarios in which streams wait for events of other streams. Torch on ROCm records the calls without their streams and
 /// events: there the order of calls stands in for them, and the report says so.
-const WAITING: &[&str] = &["exposed-communication", "serialised-streams", "training"];
+const WAITING: &[&str] = &["clean-ranks", "exposed-communication", "serialised-streams", "training"];
 
 #[test]
 fn predictions_hold_for_torch_files_too() {
-    for name in Scenario::builtin_names() {
+    for name in whole_runs() {
         let scenario = Scenario::builtin(name).unwrap();
         let mut worst: f64 = 0.0;
         for graphs in [GraphMode::On, GraphMode::Off] {
@@ -90,8 +98,11 @@ fn predictions_hold_for_torch_files_too() {
                         predicted(&found, 0),
                         span(&found)
                     );
-                    assert!(error < 0.01, "{said}");
-                    worst = worst.max(error);
+                    // Few collectives without numbers do not join ranks; then the report says so and predicts too little.
+                    let joined = !found.report.notes.iter().any(|note| note.contains("ranks not joined"));
+                    assert_eq!(joined, name != "unnumbered-collectives", "{name}: {:?}", found.report.notes);
+                    assert!(!joined || error < 0.01, "{said}");
+                    worst = worst.max(if joined { error } else { 0.0 });
                     let noted = found.report.notes.iter().any(|note| note.contains("do not tell for what"));
                     assert_eq!(noted, WAITING.contains(&name), "{name}: {:?}", found.report.notes);
                 }
@@ -105,7 +116,7 @@ fn predictions_hold_for_torch_files_too() {
 fn predictions_are_within_one_percent_of_running_again() {
     let mut worst: f64 = 0.0;
     let mut asked = 0;
-    for name in Scenario::builtin_names() {
+    for name in whole_runs() {
         let scenario = Scenario::builtin(name).unwrap();
         for (dialect, graphs) in [
             (Dialect::Torch, GraphMode::On),

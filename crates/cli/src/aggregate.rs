@@ -1,12 +1,12 @@
-//! How the instances of a hardware counter become one value: the option, defined once.
+//! The option that chooses how the instances of a hardware counter become one value, defined once.
 
 use app::Aggregate;
 use clap::{Args, ValueEnum};
 
-/// What is made of a counter's instances.
+/// How to combine a counter's instances.
 #[derive(Args, Clone, Debug, Default)]
 pub struct AggregateArgs {
-    /// What is made of the instances of a counter (XCCs, shader engines, channels) of one dispatch
+    /// How to combine a counter's instances (XCCs, shader engines, channels) within a dispatch
     #[arg(long, value_enum, value_name = "HOW", default_value_t)]
     aggregate: How,
 }
@@ -21,7 +21,7 @@ enum How {
 }
 
 impl AggregateArgs {
-    /// The same as a request has it; sums are what everything does by itself.
+    /// As the request wants it; without one, instances are summed.
     pub fn request(&self) -> Option<Aggregate> {
         match self.aggregate {
             How::Sum => None,

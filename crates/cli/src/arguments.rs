@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::commands;
 use crate::output::OutputArgs;
 
-/// Performance engineering for AMD GPUs: collect a profile, read any ROCm trace, say what is slow and why
+/// Performance engineering for AMD GPUs: record a run, find what is slow, fix it
 #[derive(Parser, Debug)]
 #[command(name = "rocm-perf", version, disable_help_subcommand = true, arg_required_else_help = true)]
 pub struct Arguments {
@@ -21,63 +21,63 @@ pub struct Arguments {
 /// Commands; `help::GROUPS` says under which heading each is listed.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Make an example run, read it and show what there is to see
+    /// Simulate a serving run and triage it; no GPU needed
     Demo(commands::demo::DemoArgs),
-    /// Check that this machine can profile: driver, permissions, profiler, space; and say how to mend it
+    /// Check that this machine can profile; show how to fix problems
     Doctor(commands::doctor::DoctorArgs),
-    /// Say what is in a trace: inputs, tables, GPUs, health
+    /// Show what is in a trace: inputs, tables, GPUs, health
     Info(commands::info::InfoArgs),
-    /// Profile a program: kernel times and their stability, occupancy, roofline, critical path, bottlenecks
+    /// Profile a program: kernel times, occupancy, critical path
     Profile(Box<commands::profile::ProfileArgs>),
-    /// Run an application under the profiler: presets, counters in few passes, monitors, ranks and jobs
+    /// Record an application: traces, counters, monitors, all ranks
     Collect(Box<commands::collect::CollectArgs>),
-    /// List, show and copy what can be recorded: profiles and tools as files
+    /// List, show and copy the recording presets
     Presets(commands::presets::PresetsArgs),
-    /// Profile a running SGLang or vLLM server: traces of prefill and decode, triaged
+    /// Profile a running SGLang or vLLM server and triage its traces
     Capture(Box<commands::capture::CaptureArgs>),
-    /// Show where the time went: kernels, copies, allocations, host regions, domains
+    /// Show where the time went: kernels, copies, host calls
     Summary(commands::summary::SummaryArgs),
-    /// Run SQL with rocpd's table and view names on any trace
+    /// Run SQL on any trace, with rocpd's table and view names
     Query(commands::query::QueryArgs),
-    /// Write a trace in other formats: csv, Perfetto, OTF2, chrome JSON, rocpd, Parquet
+    /// Convert a trace: csv, Perfetto, OTF2, Chrome, rocpd, Parquet
     Convert(commands::convert::ConvertArgs),
-    /// Join rocpd databases of many ranks and nodes into one, or into a folder package, without secrets
+    /// Merge the rocpd databases of many ranks, without their secrets
     Merge(commands::merge::MergeArgs),
-    /// Show a trace in the Perfetto UI, which fetches it from this machine
+    /// Open a trace in the Perfetto UI, served from this machine
     Open(commands::open::OpenArgs),
-    /// Show which kernels cost most and where they come from, what could overlap and what could be fused
+    /// Rank kernels by cost and source; find overlaps and fusions
     Triage(Box<commands::triage::TriageArgs>),
-    /// Show how the GPUs spent their time: timeline, categories and backends, what ran together
+    /// Show how each GPU spent its time: compute, copies, idle
     Breakdown(commands::breakdown::BreakdownArgs),
-    /// Show what runs alone that could overlap, how likely its order is needed, and what that could win
+    /// Show what runs alone but could overlap, and what it would save
     Overlap(commands::overlap::OverlapArgs),
-    /// Show what the length of a run hangs on, what has slack, and what it would save to make something faster
+    /// Show the critical path: what determines the run time
     CriticalPath(commands::critical_path::CriticalPathArgs),
-    /// Show how near each kernel is to what the GPU can compute and move, and which ceiling it is under
+    /// Show how close kernels get to compute and memory peaks
     Roofline(Box<commands::roofline::RooflineArgs>),
-    /// Show how many waves of each kernel fit, what limits them and what to change to gain one
+    /// Show how many waves of a kernel fit, and what limits them
     Occupancy(Box<commands::occupancy::OccupancyArgs>),
-    /// Show what bounds kernels by their hardware counters: the panels of ROCm Compute Profiler, of any workload
+    /// Show hardware counters in the panels of ROCm Compute Profiler
     Panels(Box<commands::panels::PanelsArgs>),
-    /// Label what bounds each kernel, with evidence, and name the counters that would tell more
+    /// Label what bounds each kernel, with the evidence
     Bottleneck(commands::bottleneck::BottleneckArgs),
-    /// Show where the cycles of waves went, from decoded thread traces and PC samples
+    /// Show what waves wait for, from thread traces and PC samples
     Att(commands::att::AttArgs),
-    /// Say how much repeated runs differ: spread, drift, modes, outliers
+    /// Show how much repeated runs differ: spread, drift, outliers
     Stability(commands::stability::StabilityArgs),
-    /// Make a torch trace fit for Perfetto: crossing slices go to lanes of their own, nothing is lost
+    /// Fix a torch trace so that Perfetto shows every slice
     PerfettoFix(commands::perfetto_fix::PerfettoFixArgs),
-    /// Say what got slower or faster from one run to another, beyond noise, and what explains it
+    /// Show what got slower or faster between two runs, beyond noise
     Compare(Box<commands::compare::CompareArgs>),
-    /// Say what is wrong with a run and what it could win: ranked findings of rules, your own included
+    /// Find what slows a run down, ranked by what a fix could save
     Explain(commands::explain::ExplainArgs),
-    /// Write a report to read and pass on: html, pdf, md, xlsx, json, and its charts as png, svg or jpeg
+    /// Write a report: html, pdf, md, xlsx, json, and chart images
     Report(commands::report::ReportArgs),
-    /// Find the best values of a program's parameters: seed, predict, confirm, with confidence
+    /// Find the best values of a program's parameters
     Autotune(Box<commands::autotune::AutotuneArgs>),
-    /// Change a kernel, prove that it is faster and still right, or put it back
+    /// Try changes to a kernel; keep those that are faster and correct
     Optimize(Box<commands::optimize::OptimizeArgs>),
-    /// Simulate a run with known truth and write it as trace files
+    /// Simulate a run with known truth and write its trace files
     Synth(commands::synth::SynthArgs),
     /// Print shell completions
     Completions(commands::setup::CompletionsArgs),

@@ -1,4 +1,4 @@
-//! Help with the commands under headings, from the same definitions that parse them.
+//! The help text: commands grouped under headings, from the definitions that parse them.
 
 use std::process::ExitCode;
 
@@ -36,13 +36,13 @@ pub fn command() -> clap::Command {
         listing.push('\n');
     }
     let template = format!(
-        "{{about}}\n\n{{usage-heading}} rocm-perf COMMAND [INPUT…] [OPTIONS]\n\n{listing}Options of every command:\n{{options}}\n\n\
-         `rocm-perf COMMAND --help` explains one command, with examples."
+        "{{about}}\n\n{{usage-heading}} rocm-perf COMMAND [INPUT…] [OPTIONS]\n\n{listing}Options for every command:\n{{options}}\n\n\
+         `rocm-perf COMMAND --help` explains a command, with examples."
     );
     command.help_template(template)
 }
 
-/// Parses the arguments of this process, or prints help or what is wrong with them.
+/// Parses this process's arguments; prints help or the error otherwise.
 pub fn parse() -> Result<Arguments, ExitCode> {
     let parsed = command().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
     parsed.map_err(|error| {
@@ -69,6 +69,19 @@ mod tests {
             assert!(listed.contains(&name.as_str()), "`{name}` is under no heading");
         }
         assert_eq!(listed.len(), defined.len());
+    }
+
+    #[test]
+    fn help_fits_80_columns() {
+        for command in command().get_subcommands() {
+            let about = command.get_about().map(|about| about.to_string()).unwrap_or_default();
+            assert!(about.chars().count() <= 63, "`{}`: {about}", command.get_name());
+            // Commands to copy may be longer.
+            let text = command.get_after_help().map(|help| help.to_string()).unwrap_or_default();
+            for line in text.lines().filter(|line| !line.starts_with("  ")) {
+                assert!(line.chars().count() < 80, "`{}`: {line}", command.get_name());
+            }
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Options that several commands share: what is read, and by which rules.
+//! Options that several commands share: what to read, and by which rules.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ pub struct PathArgs {
     #[arg(value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
 
-    /// The same, as rocpd's own tools spell it; may be repeated
+    /// More inputs, as rocpd's tools spell them; may be repeated
     #[arg(short = 'i', long = "input", value_name = "INPUT", num_args = 1..)]
     pub more: Vec<PathBuf>,
 }
@@ -73,7 +73,7 @@ impl RulesArgs {
 /// The trace that locates replayed kernels.
 #[derive(Args, Clone, Debug)]
 pub struct MappingArgs {
-    /// Capture trace of the graphs, or a trace without graphs: tells where replayed kernels come from
+    /// Capture trace of the graphs, or a trace with graphs off, to locate replayed kernels
     #[arg(long, alias = "mapping-input", value_name = "FILE")]
     mapping: Option<PathBuf>,
 }
@@ -88,7 +88,7 @@ impl MappingArgs {
 /// The architecture that the answer is for.
 #[derive(Args, Clone, Debug, Default)]
 pub struct TargetArgs {
-    /// The architecture that the answer is for: `arch_match` compares the trace with it
+    /// Architecture you care about; `arch_match` compares the trace with it
     #[arg(long = "target-arch", value_name = "GFX", default_value = TARGET_ARCH)]
     name: Option<String>,
 }
@@ -100,10 +100,10 @@ impl TargetArgs {
     }
 }
 
-/// How small a row may be.
+/// The smallest share that gets a row.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct MinShareArgs {
-    /// Leave out kernels below this share of their stage's GPU time, in percent
+    /// Hide kernels below this share of their stage's GPU time, in percent
     #[arg(long = "min-share", value_name = "PCT", default_value_t = 1.0, value_parser = share)]
     pub percent: f64,
 }

@@ -1,4 +1,4 @@
-//! Options that decide how a report is shown, and showing it.
+//! The output options of every command, and printing a report accordingly.
 
 use std::io::{IsTerminal, Write};
 
@@ -43,7 +43,7 @@ pub enum Color {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// What goes to standard output
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", global = true)]
     pub format: Format,
 
@@ -51,27 +51,27 @@ pub struct OutputArgs {
     #[arg(long, global = true, conflicts_with = "format")]
     pub json: bool,
 
-    /// Rows of a table; 0 = all [default: 20 in table and md, all in json and csv]
+    /// Rows per table, 0 for all [default: 20 in table and md, else all]
     #[arg(long, value_name = "N", global = true)]
     pub limit: Option<usize>,
 
-    /// Column to sort tables by, by its JSON name (`total_ns`)
+    /// Sort tables by this column, named as in JSON: `total_ns`
     #[arg(long, value_name = "COLUMN", global = true)]
     pub sort: Option<String>,
 
-    /// Show this table only; csv prints the first one otherwise
+    /// Show this table only (csv shows the first by default)
     #[arg(long, value_name = "NAME", global = true)]
     pub table: Option<String>,
 
-    /// Exit with 1 when a health check fails
+    /// Exit with 1 if a health check of the trace fails
     #[arg(long, global = true)]
     pub strict: bool,
 
-    /// No progress, no remarks
+    /// No progress and no notes
     #[arg(short, long, global = true)]
     pub quiet: bool,
 
-    /// Say on standard error what was read and every health check
+    /// Show detail tables; log inputs and health checks to standard error
     #[arg(short, long, global = true, conflicts_with = "quiet")]
     pub verbose: bool,
 
@@ -121,7 +121,7 @@ impl OutputArgs {
 
     /// Shows a report; fails when `--strict` and its health failed.
     pub fn show(&self, mut report: Report) -> Result<(), Failure> {
-        // Figures of a part are never shown without saying so.
+        // When only a part of the trace was read, say so first.
         let part = report.health.iter().filter(|check| check.id == "selection");
         report.notes.splice(0..0, part.map(|check| check.message.as_str().into()).collect::<Vec<_>>());
         report = self.spoken(report);
@@ -150,8 +150,8 @@ impl OutputArgs {
     #[cfg(feature = "pdf")]
     fn print_pdf(&self, report: &Report) -> Result<(), Failure> {
         if std::io::stdout().is_terminal() {
-            return Err(Failure::input("a PDF is not for the terminal")
-                .with_help("send it to a file: `--format pdf > result.pdf`"));
+            return Err(Failure::input("cannot show a PDF in the terminal")
+                .with_help("write it to a file: `--format pdf > result.pdf`"));
         }
         let pdf = render::pdf(&document(report), self.row_limit());
         print_bytes(&pdf.map_err(|error| Failure::input(format!("cannot make a PDF: {error}")))?)
@@ -184,8 +184,8 @@ impl OutputArgs {
             let names: Vec<String> = report.tables.iter().map(|table| table.name.clone()).collect();
             report.tables.retain(|table| table.name == *name);
             if report.tables.is_empty() {
-                return Err(Failure::input(format!("there is no table `{name}` in this report"))
-                    .with_help(format!("it has {}", names.join(", "))));
+                return Err(Failure::input(format!("this report has no table `{name}`"))
+                    .with_help(format!("choose one of {}", names.join(", "))));
             }
         }
         let limit = self.row_limit();
@@ -203,7 +203,7 @@ impl OutputArgs {
                 self.sort.as_deref().unwrap_or("")
             ))
             .with_help(format!(
-                "table `{}` has {}",
+                "table `{}` has the columns {}",
                 report.tables[0].name,
                 keys.collect::<Vec<_>>().join(", ")
             )));

@@ -1,4 +1,4 @@
-//! Options that tell what is known of a profile: `triage` and `capture` write it to profile_metadata.json.
+//! Options that describe a profile: `triage` and `capture` write them to profile_metadata.json.
 
 use std::path::PathBuf;
 
@@ -7,14 +7,14 @@ use clap::Args;
 
 use crate::input::TargetArgs;
 
-/// What is known of the profile.
+/// Facts about the profile.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Profile metadata")]
 pub struct ProfileFactsArgs {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// JSON file with fields of profile_metadata.json; options win over it
+    /// JSON file with fields of profile_metadata.json; options override it
     #[arg(long, value_name = "FILE")]
     pub metadata: Option<PathBuf>,
 
@@ -26,7 +26,7 @@ pub struct ProfileFactsArgs {
     #[arg(long, value_name = "ID")]
     pub trial_id: Option<String>,
 
-    /// Name of the model [default: as server_args.json says]
+    /// Name of the model [default: from server_args.json]
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
 
@@ -38,11 +38,11 @@ pub struct ProfileFactsArgs {
     #[arg(long, value_name = "NAME")]
     pub resource_class: Option<String>,
 
-    /// GPUs of the run: 0,1,2
+    /// GPUs of the run, such as 0,1,2
     #[arg(long, value_name = "IDS", value_delimiter = ',')]
     pub gpu_ids: Vec<u32>,
 
-    /// Their clocks in MHz: 0=2100,1=2100
+    /// Clock of each GPU in MHz, such as 0=2100,1=2100
     #[arg(long, value_name = "ID=MHZ", value_delimiter = ',', value_parser = clock)]
     pub gpu_clocks: Vec<(u32, u32)>,
 
@@ -50,7 +50,7 @@ pub struct ProfileFactsArgs {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     pub preflight_passed: Option<bool>,
 
-    /// ROCm's version [default: as far as the trace tells]
+    /// ROCm version [default: from the trace]
     #[arg(long, value_name = "VERSION")]
     pub rocm_version: Option<String>,
 
@@ -58,16 +58,16 @@ pub struct ProfileFactsArgs {
     #[arg(long, value_name = "FILE")]
     pub server_args: Option<PathBuf>,
 
-    /// The benchmark's configuration: its SHA-256 is kept
+    /// Benchmark configuration; its SHA-256 is stored
     #[arg(long, value_name = "FILE")]
     pub benchmark_config: Option<PathBuf>,
 
-    /// What `rocm-perf doctor --format json` said of the machine: preflight, clocks and image [default: as recorded beside
+    /// Output of `rocm-perf doctor --format json` on that machine: preflight, clocks and image [default: recorded beside
     /// the trace]
     #[arg(long, value_name = "FILE")]
     pub doctor: Option<PathBuf>,
 
-    /// The trace was made on this machine: take ROCm's version from here where nothing else tells
+    /// The trace was made on this machine: if the trace has no ROCm version, use this machine's
     #[arg(long)]
     pub this_machine: bool,
 }
@@ -100,7 +100,7 @@ impl ProfileFactsArgs {
 fn clock(text: &str) -> Result<(u32, u32), String> {
     let pair =
         text.split_once('=').and_then(|(id, mhz)| Some((id.trim().parse().ok()?, mhz.trim().parse().ok()?)));
-    pair.ok_or_else(|| "a device and its MHz are needed, such as `0=2100`".into())
+    pair.ok_or_else(|| "expected a GPU and its MHz, such as `0=2100`".into())
 }
 
 #[cfg(test)]

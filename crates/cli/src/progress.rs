@@ -1,4 +1,4 @@
-//! Progress bars, logs and remarks on standard error: what a person hears while a request is worked on.
+//! Progress bars, logs and notes on standard error while a request runs.
 
 use std::any::Any;
 use std::io::{IsTerminal, Write};
@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::output::OutputArgs;
 use crate::remedies;
 
-/// What is quicker than this shows no bar.
+/// Work that takes less shows no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Observer for OutputArgs {
@@ -62,7 +62,7 @@ impl Observer for OutputArgs {
 }
 
 impl OutputArgs {
-    /// Whether somebody looks at progress.
+    /// Whether to draw progress.
     pub fn draws(&self) -> bool {
         !self.quiet && !self.no_progress && std::io::stderr().is_terminal()
     }

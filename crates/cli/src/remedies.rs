@@ -1,4 +1,4 @@
-//! What to type: the one table that turns a remedy into an option of the command line.
+//! The one table that turns a remedy into what to type.
 
 use app::{NextStep, Remedy};
 
@@ -7,22 +7,26 @@ pub fn words(remedy: &Remedy) -> String {
     let text = match remedy {
         Remedy::Advice(text) => return text.clone(),
         Remedy::LookCloser(closer) => return look_closer(&closer.0, &closer.1),
-        Remedy::GpuFact(key) => return format!("give it with `--specs {key}=MHZ`"),
+        Remedy::GpuFact(key) => return format!("set it with `--specs {key}=MHZ`"),
         Remedy::PanelCounters(block) => {
-            return format!("`--preset panels --block {block}` collects what that panel needs");
+            return format!("collect that panel's counters with `--preset panels --block {block}`");
         }
         Remedy::CollectCounters { names, passes } => {
             let times = if passes.is_empty() { String::new() } else { format!(" {passes}") };
             let names = names.join(",");
-            return format!("`rocm-perf collect --counters {names} -- ./app` collects them{times}");
+            return format!("collect them{times}: `rocm-perf collect --counters {names} -- ./app`");
         }
         Remedy::ServerFolder(Some(path)) => {
             return format!("the server wrote `{path}`: give that folder with `--trace-dir`");
         }
-        Remedy::ConvertToRocpd(path) => return format!("first `rocm-perf convert {path} --to rocpd`"),
-        Remedy::AllowFlags(what) => return format!("`--flags` allows it: it {what}"),
-        Remedy::AllowFastMath(what) => return format!("`--allow-fast-math` allows it: it {what}"),
-        Remedy::Apply(patch) => return format!("`patch -p1 < {patch}` applies it, and so does `--apply`"),
+        Remedy::ConvertToRocpd(path) => {
+            return format!("convert it first: `rocm-perf convert {path} --to rocpd`");
+        }
+        Remedy::AllowFlags(what) => return format!("allow it with `--flags`: it {what}"),
+        Remedy::AllowFastMath(what) => return format!("allow it with `--allow-fast-math`: it {what}"),
+        Remedy::Apply(patch) => {
+            return format!("apply it with `patch -p1 < {patch}`, or rerun with `--apply`");
+        }
         Remedy::NoProfiler(install) => {
             let install = if install.is_empty() { String::new() } else { format!("; {install}") };
             return format!(
@@ -31,46 +35,42 @@ pub fn words(remedy: &Remedy) -> String {
             );
         }
         Remedy::ReadFolder(folder) => return format!("read it with `rocm-perf summary {folder}`"),
-        Remedy::DoctorFile => "`rocm-perf doctor --format json > doctor.json` writes such a file",
-        Remedy::NameInput => "name a trace file or a folder, or try `rocm-perf demo` to see an example",
-        Remedy::OtherPlace => "choose another place with `--out`",
-        Remedy::OtherPackage => "choose another place with `--package`",
-        Remedy::OtherPlaceOrReplace => "choose another place with `--out`, or replace it with `--force`",
+        Remedy::DoctorFile => "make one with `rocm-perf doctor --format json > doctor.json`",
+        Remedy::NameInput => "name a trace file or a folder, or run `rocm-perf demo` for an example",
+        Remedy::OtherPlace => "choose another path with `--out`",
+        Remedy::OtherPackage => "choose another path with `--package`",
+        Remedy::OtherPlaceOrReplace => "choose another path with `--out`, or overwrite it with `--force`",
         Remedy::Mapping => "give a capture trace or a graph-off trace with `--mapping`",
-        Remedy::CaptureIsMapping => {
-            "give the trace of the run; a capture trace goes with `--mapping`, to locate its kernels"
-        }
-        Remedy::KernelRules => "`--rules FILE` names more kernels",
-        Remedy::AllShares => "`--min-share 0` shows them",
-        Remedy::OtherRank => "`--rank N` looks at another",
+        Remedy::CaptureIsMapping => "give the trace of the run, and pass the capture trace with `--mapping`",
+        Remedy::KernelRules => "classify more kernels with `--rules FILE`",
+        Remedy::AllShares => "show them with `--min-share 0`",
+        Remedy::OtherRank => "choose another with `--rank N`",
         Remedy::OneMarker => {
             "give one of these times with `--start` or `--end`, or choose with `--rank` or `--pid`"
         }
         Remedy::OneClock => {
-            "give a share (`30%`) or a time from the start (`1.2s`), which count per clock, or choose with `--rank` or \
-             `--pid`"
+            "give a percentage (`30%`) or a time from the start (`1.2s`), which apply to each clock, or choose one \
+             recording with `--rank` or `--pid`"
         }
         Remedy::OneHost => {
             "look at one host at a time: choose with `--rank` or `--pid`, or name its files only"
         }
-        Remedy::Overlapping => "`--overlapping` also keeps what only touches the window",
-        Remedy::AllSegments => "`--all-segments` gives each its own",
+        Remedy::Overlapping => "`--overlapping` also keeps rows that only touch the window",
+        Remedy::AllSegments => "`--all-segments` shows each segment in its own row",
         Remedy::WhatIf => "write it like `--what-if 'gemm=0.5'`: half the time for all GEMMs",
-        Remedy::PythonFrames => "`--python` includes them in the regions",
+        Remedy::PythonFrames => "include them with `--python`",
         Remedy::Repeats => "name several runs: `--base RUN RUN … --candidate RUN RUN …`",
-        Remedy::CompareCalls => "`--value mean` compares single calls",
-        Remedy::CompareAnyway => "`--force` compares them all the same",
-        Remedy::AssumeComparable => {
-            "if you know that the runs are comparable, say so with `--assume-comparable`"
-        }
+        Remedy::CompareCalls => "compare the mean per call with `--value mean`",
+        Remedy::CompareAnyway => "compare them anyway with `--force`",
+        Remedy::AssumeComparable => "if you know that the runs are comparable, add `--assume-comparable`",
         Remedy::GateInterval => {
-            "name several runs: `--base RUN RUN … --candidate RUN RUN …`; or let the change itself decide with \
+            "name several runs: `--base RUN RUN … --candidate RUN RUN …`; or judge the change itself with \
              `--fail-on-point`"
         }
         Remedy::RooflineCounters => {
-            "`rocm-perf roofline --list-counters --arch gfx942` lists the counters to collect"
+            "list the counters to collect with `rocm-perf roofline --list-counters --arch gfx942`"
         }
-        Remedy::Arch => "say which with `--arch gfx942`",
+        Remedy::Arch => "name it with `--arch gfx942`",
         Remedy::ArchAndRegisters => {
             "name a trace, a code object or a program, or give `--arch gfx942 --vgpr 128`"
         }
@@ -78,74 +78,74 @@ pub fn words(remedy: &Remedy) -> String {
         Remedy::NoRegisters => {
             "`--vgpr`, `--agpr`, `--sgpr`, `--wave-size` and `--cu-mode` describe a kernel without an input: drop them"
         }
-        Remedy::NoLds => "`--lds` is for code objects and for a kernel given by its numbers: drop it",
+        Remedy::NoLds => "`--lds` applies to code objects and to kernels described by options: drop it",
         Remedy::KernelNameOnly => "only `--kernel` applies to code objects: drop the other selections",
-        Remedy::CodeObject => "the code objects of a trace go to `--code-object`",
-        Remedy::ListKernels => "`--list-stats` lists kernels with their ids, and dispatches",
-        Remedy::ListPanels => "`rocm-perf panels --list-metrics gfx942` lists panels and metrics",
-        Remedy::Everything => "`--format json` names each",
+        Remedy::CodeObject => "pass the code objects of a trace with `--code-object`",
+        Remedy::ListKernels => "list kernels, their ids and dispatches with `--list-stats`",
+        Remedy::ListPanels => "list panels and metrics with `rocm-perf panels --list-metrics gfx942`",
+        Remedy::Everything => "list all of them with `--format json`",
         Remedy::ProfileCounters => "add `--with-counters`",
         Remedy::ProfileThreadTrace => "add `--with-thread-trace`",
-        Remedy::ProfilerOutput => "`--debug` shows what it says",
+        Remedy::ProfilerOutput => "show its output with `--debug`",
         Remedy::WithoutProfiler => {
-            "a program that ignores HIP errors ends well without a GPU; `--no-rocprof` times the process"
+            "a program that ignores HIP errors exits with 0 even without a GPU; `--no-rocprof` times the process"
         }
-        Remedy::Timeout => "`--timeout` says how long a run may take",
+        Remedy::Timeout => "set the time limit of a run with `--timeout`",
         Remedy::TimeoutOrShorter => "raise `--timeout`, or profile a shorter run",
         Remedy::OtherMeasure => "install rocprofiler-sdk, or measure with `--no-rocprof` or `--metric REGEX`",
-        Remedy::TimingRun => "`--timing` adds one",
-        Remedy::SampleMode => "`--mode sample` needs no rewriting",
-        Remedy::NameApplication => "the application follows `--`: `rocm-perf collect -- ./app ARGS`",
-        Remedy::NameProgram => "`rocm-perf profile -- ./app --its --options`",
+        Remedy::TimingRun => "add one with `--timing`",
+        Remedy::SampleMode => "`--mode sample` does not rewrite the program",
+        Remedy::NameApplication => "put the application after `--`: `rocm-perf collect -- ./app ARGS`",
+        Remedy::NameProgram => "put the program after `--`: `rocm-perf profile -- ./app --its --options`",
         Remedy::ServerAddress => "start the server, or give its address with `--url http://HOST:PORT`",
         Remedy::TimeoutOrFewerSteps => {
             "exports of long windows take minutes: raise `--timeout`, or profile fewer steps with `--num-steps`"
         }
         Remedy::TimeoutOrShorterRequests => "raise `--timeout`, or send shorter requests",
         Remedy::FewerSteps => {
-            "its own log tells why: a profile with stacks needs much host memory, try fewer `--num-steps`"
+            "see the server's log; a profile with stacks needs a lot of host memory: try fewer `--num-steps`"
         }
-        Remedy::ServerKey => "give the key with `--api-key`, or in ROCM_PERF_API_KEY",
-        Remedy::ServerFramework => "say which it is with `--framework`, and check the port",
+        Remedy::ServerKey => "pass the key with `--api-key` or in ROCM_PERF_API_KEY",
+        Remedy::ServerFramework => "name the framework with `--framework`, and check the port",
         Remedy::StopFirst => {
-            "`--stop-first` stops a profile that is running already; the server's own log says more"
+            "stop a profile that is already running with `--stop-first`; see also the server's log"
         }
         Remedy::RequestLengths => {
-            "the request may be too long for the model: see `--prefill-input-len` and `--decode-output-len`"
+            "the request may be too long for the model: lower `--prefill-input-len` or `--decode-output-len`"
         }
         Remedy::UnfinishedFile => {
-            "the server was killed or is still writing: raise `--timeout`, or look at its log and its disk"
+            "the server was killed or is still writing: raise `--timeout`, and check its log and free disk space"
         }
         Remedy::ServerFolder(None) => {
             "give the folder the server writes to with `--trace-dir` (and its path inside the container with \
              `--server-dir`); for vLLM it is the server's torch_profiler_dir"
         }
-        Remedy::MergeKeepsEnvironment => "`rocm-perf merge --keep-environment` keeps them",
+        Remedy::MergeKeepsEnvironment => "keep them with `rocm-perf merge --keep-environment`",
         Remedy::BuildOrSource => {
             "give `--build COMMAND`, or name the one file to compile with `--source FILE`"
         }
-        Remedy::KeepEnvironment => "`--keep-environment` keeps them",
-        Remedy::OtherDevice => "give another folder by `--out`, or `--force` to pass those runs over",
+        Remedy::KeepEnvironment => "keep them with `--keep-environment`",
+        Remedy::OtherDevice => "choose another folder with `--out`, or ignore those runs with `--force`",
         Remedy::KernelSource => "name it with `--source FILE`",
         Remedy::SmallerTree => "name a smaller folder with `--tree DIR`",
         Remedy::BuildInTree => {
-            "the build runs in a copy of the tree: paths in it must be relative, or inside `--tree`"
+            "the build runs in a copy of the tree: its paths must be relative, or inside `--tree`"
         }
         Remedy::Checker => {
-            "give `--check COMMAND` or `--golden OUTPUT`, or `--unchecked` to do without, which is recorded"
+            "give `--check COMMAND` or `--golden OUTPUT`; `--unchecked` accepts changes without a check and records that"
         }
-        Remedy::RunCommand => "give `--cmd-template './program {NAME}'`, or `run` in the space",
+        Remedy::RunCommand => "give `--cmd-template './program {NAME}'`, or set `run` in the space file",
         Remedy::BuildCommand => {
-            "give `--build-template`, or `build` in the space; measurements are made one by one"
+            "give `--build-template`, or set `build` in the space file; only builds run in parallel"
         }
-        Remedy::SqlRuleFormat => "`rocm-perf explain --help` shows what a rule looks like",
-        Remedy::SeeContents => "`rocm-perf info` says what is in a trace",
+        Remedy::SqlRuleFormat => "see an example rule with `rocm-perf explain --help`",
+        Remedy::SeeContents => "see what is in a trace with `rocm-perf info`",
         Remedy::SeeNames => {
-            "`rocm-perf summary` lists names; compute, copy, communication, launch, queueing, host, sync and \
-             categories such as gemm stand for themselves"
+            "list kernel names with `rocm-perf summary`, or use compute, copy, communication, launch, queueing, host, \
+             sync or a category such as gemm"
         }
-        Remedy::SeeFindings => "`rocm-perf explain` shows them",
-        Remedy::ShowPreset => "`rocm-perf presets show NAME --arch gfx942` prints what one runs",
+        Remedy::SeeFindings => "list them with `rocm-perf explain`",
+        Remedy::ShowPreset => "see what a preset runs with `rocm-perf presets show NAME --arch gfx942`",
     };
     text.into()
 }

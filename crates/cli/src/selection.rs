@@ -1,4 +1,4 @@
-//! Which part of a trace to look at: the options of every command that reads traces, defined once.
+//! The options that select a part of a trace, defined once for every command that reads traces.
 
 use app::{Edge, Filters, Moment, Stage, StagePatterns, kernel_pattern};
 use clap::Args;
@@ -6,17 +6,17 @@ use clap::builder::BoolishValueParser;
 
 use crate::failure::Failure;
 
-/// Heading of these options; given to each, since a heading of the group would spread to the command's own options.
+/// Heading of these options. Each option names it: a heading of the group would spread to the command's own options.
 const PART: &str = "Which part of the trace";
 
 /// Windows and filters.
 #[derive(Args, Clone, Debug, Default)]
 pub struct SelectionArgs {
-    /// Start of the window: `30%` of the trace, `1.2s`, `350ms` or `80us` from its start, or whole nanoseconds of its clock
+    /// Start of the window: `30%` of the trace, `1.2s`, `350ms` or `80us` after its start, or nanoseconds on its clock
     #[arg(help_heading = PART, long, value_name = "TIME", allow_negative_numbers = true)]
     start: Option<String>,
 
-    /// End of the window, given alike
+    /// End of the window, in the same notation
     #[arg(help_heading = PART, long, value_name = "TIME", allow_negative_numbers = true)]
     end: Option<String>,
 
@@ -28,27 +28,27 @@ pub struct SelectionArgs {
     #[arg(help_heading = PART, long, value_name = "NAME", conflicts_with = "end")]
     end_marker: Option<String>,
 
-    /// Keep whatever touches the window; otherwise only what starts and ends inside it. Nothing is ever cut (`--inclusive false` of rocpd)
+    /// Also keep what only touches the window; by default a row must start and end inside it. Rows are never cut (rocpd: `--inclusive false`)
     #[arg(help_heading = PART, long)]
     overlapping: bool,
 
-    /// As rocpd spells it: `true` keeps what lies wholly inside the window (the default), `false` is `--overlapping`
+    /// rocpd's spelling: `true` keeps rows that lie wholly inside the window (the default), `false` is `--overlapping`
     #[arg(help_heading = PART, long, value_name = "BOOL", value_parser = BoolishValueParser::new(), conflicts_with = "overlapping")]
     inclusive: Option<bool>,
 
-    /// Only kernels, copies and fills whose name matches; host rows stay
+    /// Only kernels, copies and fills whose name matches; keeps host rows
     #[arg(help_heading = PART, long, value_name = "REGEX")]
     kernel: Option<String>,
 
-    /// Only GPU work of this category (gemm, attention, communication …; host rows stay), or host regions of the source's own category (cpu_op, HIP_RUNTIME_API …; GPU work stays)
+    /// Only GPU work of this category (gemm, attention, communication …; keeps host rows), or host regions of the trace's own category (cpu_op, HIP_RUNTIME_API …; keeps GPU work)
     #[arg(help_heading = PART, long, value_name = "NAME", value_delimiter = ',')]
     category: Vec<String>,
 
-    /// Only GPU work on this agent, as `info` numbers them; host rows stay
+    /// Only GPU work on this agent, numbered as in `info`; keeps host rows
     #[arg(help_heading = PART, long, value_name = "N", value_delimiter = ',')]
     agent: Vec<i64>,
 
-    /// Only GPU work on this stream; host rows stay
+    /// Only GPU work on this stream; keeps host rows
     #[arg(help_heading = PART, long, value_name = "N", value_delimiter = ',')]
     stream: Vec<i64>,
 
@@ -60,11 +60,11 @@ pub struct SelectionArgs {
     #[arg(help_heading = PART, long, value_name = "N", value_delimiter = ',')]
     pid: Vec<i64>,
 
-    /// Only GPU work of this stage: prefill (extend), decode (with draft and verify), draft, verify, mixed, forward, backward, optimizer, other; host rows stay
+    /// Only GPU work of this stage: prefill (extend), decode (with draft and verify), draft, verify, mixed, forward, backward, optimizer, other; keeps host rows
     #[arg(help_heading = PART, long, value_name = "NAME", value_delimiter = ',', value_parser = stage)]
     stage: Vec<Stage>,
 
-    /// Annotations whose name matches REGEX tell stage NAME, before the built-in names are tried
+    /// Annotations that match REGEX mark stage NAME; tried before the built-in names
     #[arg(help_heading = PART, long, value_name = "NAME=REGEX", value_parser = stage_pattern)]
     stage_pattern: Vec<String>,
 }
@@ -91,8 +91,8 @@ impl SelectionArgs {
             kernel: match &self.kernel {
                 None => None,
                 Some(text) => Some(kernel_pattern(text).map_err(|reason| {
-                    Failure::input(format!("`--kernel {text}` is no regular expression: {reason}"))
-                        .with_help("a `\\` before a character takes it as it is: `gemm\\(`")
+                    Failure::input(format!("`--kernel {text}` is not a regular expression: {reason}"))
+                        .with_help("put a `\\` before special characters: `gemm\\(`")
                 })?),
             },
             categories: self.category.clone(),
@@ -104,8 +104,8 @@ impl SelectionArgs {
             stage_patterns: self.stage_patterns(),
         };
         if self.touching() && !filters.has_window() {
-            return Err(Failure::input("`--overlapping` says how a window is meant, and there is none")
-                .with_help("give one with `--start` and `--end`"));
+            return Err(Failure::input("`--overlapping` and `--inclusive false` need a window")
+                .with_help("give one with `--start` or `--end`"));
         }
         Ok(filters)
     }
@@ -114,7 +114,7 @@ impl SelectionArgs {
 fn edge(option: &str, time: &Option<String>, marker: &Option<String>) -> Result<Option<Edge>, Failure> {
     let Some(time) = time else { return Ok(marker.clone().map(Edge::Marker)) };
     let moment = time.parse::<Moment>().map_err(|reason| {
-        Failure::input(format!("`{option} {time}` is no time in a trace")).with_help(reason.to_string())
+        Failure::input(format!("`{option} {time}` is not a time")).with_help(reason.to_string())
     })?;
     Ok(Some(Edge::At(moment)))
 }
@@ -122,7 +122,7 @@ fn edge(option: &str, time: &Option<String>, marker: &Option<String>) -> Result<
 /// The stage of that name.
 fn stage(name: &str) -> Result<Stage, String> {
     Stage::from_name(name)
-        .ok_or_else(|| format!("one of {} is needed", Stage::ALL.map(Stage::name).join(", ")))
+        .ok_or_else(|| format!("expected one of {}", Stage::ALL.map(Stage::name).join(", ")))
 }
 
 /// A stage pattern that can be used.

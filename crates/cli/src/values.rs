@@ -12,7 +12,7 @@ pub fn choices<T: Copy + Send + Sync + 'static>(
     let names: Vec<PossibleValue> = all.iter().map(|(name, _)| name.clone()).collect();
     PossibleValuesParser::new(names).try_map(move |typed: String| {
         let chosen = all.iter().find(|(name, _)| name.matches(&typed, true));
-        chosen.map(|(_, value)| *value).ok_or("it is none of these")
+        chosen.map(|(_, value)| *value).ok_or("expected one of the listed values")
     })
 }
 
@@ -25,7 +25,7 @@ pub fn percentage(text: &str) -> Option<f64> {
 pub fn share(text: &str) -> Result<f64, String> {
     percentage(text)
         .filter(|pct| (0.0..=100.0).contains(pct))
-        .ok_or_else(|| "a share from 0 to 100 is needed".into())
+        .ok_or_else(|| "expected a percentage from 0 to 100".into())
 }
 
 /// Seconds with a fraction, up to a day.
@@ -34,12 +34,15 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
     number
         .and_then(|number| Duration::try_from_secs_f64(number).ok())
         .filter(|time| time.as_secs() <= 86_400)
-        .ok_or_else(|| "a number of seconds up to a day is needed".into())
+        .ok_or_else(|| "expected seconds, at most a day".into())
 }
 
 /// A whole number from 1 on.
 pub fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "a whole number from 1 on is needed".into())
+    text.parse()
+        .ok()
+        .filter(|number| *number > 0)
+        .ok_or_else(|| "expected a whole number of at least 1".into())
 }
 
 /// A number above zero.
@@ -47,7 +50,7 @@ pub fn positive(text: &str) -> Result<f64, String> {
     text.parse::<f64>()
         .ok()
         .filter(|number| *number > 0.0 && *number < 1e9)
-        .ok_or_else(|| "a number above 0 and below 1e9 is needed".into())
+        .ok_or_else(|| "expected a number above 0 and below 1e9".into())
 }
 
 /// A part of a whole.
@@ -55,7 +58,7 @@ pub fn part(text: &str) -> Result<f64, String> {
     text.parse::<f64>()
         .ok()
         .filter(|number| *number > 0.0 && *number <= 1.0)
-        .ok_or_else(|| "a number above 0 and up to 1 is needed".into())
+        .ok_or_else(|| "expected a number above 0, at most 1".into())
 }
 
 #[cfg(test)]
@@ -64,7 +67,7 @@ mod tests {
 
     #[test]
     fn values_that_make_no_sense_are_refused_with_the_range() {
-        assert_eq!(share("500").unwrap_err(), "a share from 0 to 100 is needed");
+        assert_eq!(share("500").unwrap_err(), "expected a percentage from 0 to 100");
         assert!(share("-1").is_err() && share("nan").is_err() && share("12.5 %") == Ok(12.5));
         assert!(at_least_one("0").is_err() && at_least_one("3") == Ok(3));
         assert!(positive("0").is_err() && positive("inf").is_err() && positive("0.5") == Ok(0.5));

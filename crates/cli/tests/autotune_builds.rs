@@ -79,7 +79,7 @@ fn f5_a_search_never_clears_a_folder_that_no_search_made() {
     std::fs::write(theirs.join("app"), "precious").expect("a file");
     let refused = tune(folder.path(), &["--trials", "2"]);
     let said = text(&refused.stdout) + &text(&refused.stderr);
-    assert!(said.contains("did not make"), "{said}");
+    assert!(said.contains("did not create it"), "{said}");
     assert_eq!(std::fs::read_to_string(theirs.join("app")).expect("it is still there"), "precious");
 }
 

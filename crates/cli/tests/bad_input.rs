@@ -75,7 +75,7 @@ fn no_input_asks_for_one() {
 fn unknown_words_are_refused_with_what_would_do() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = written(folder.path(), "t.json", common::SMALL_TORCH.as_bytes());
-    assert!(refused(&["summary", &trace, "--table", "kernel"]).contains("it has kernels"));
+    assert!(refused(&["summary", &trace, "--table", "kernel"]).contains("choose one of kernels"));
     assert!(refused(&["summary", &trace, "--sort", "size"]).contains("total_ns"));
     let output = rocm_perf().args(["summery", &trace]).output().expect("the binary runs");
     assert_eq!(output.status.code(), Some(2));

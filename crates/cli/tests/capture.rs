@@ -91,9 +91,13 @@ fn a_pair_of_servers_gives_both_roles() {
 fn failures_of_the_server_are_one_line_of_help_and_code_3() {
     let cases = [
         (Framework::Sglang, Faults { start_fails: true, ..Faults::default() }, "failed on `/start_profile`"),
-        (Framework::Sglang, Faults { already_profiling: true, ..Faults::default() }, "profiled already"),
+        (
+            Framework::Sglang,
+            Faults { already_profiling: true, ..Faults::default() },
+            "already being profiled",
+        ),
         (Framework::Sglang, Faults { no_file: true, ..Faults::default() }, "no new trace appeared"),
-        (Framework::Vllm, Faults { truncated: true, ..Faults::default() }, "is not whole"),
+        (Framework::Vllm, Faults { truncated: true, ..Faults::default() }, "is still incomplete"),
         (Framework::Vllm, Faults { dies_at_request: Some(2), ..Faults::default() }, "died"),
     ];
     for (framework, faults, message) in cases {

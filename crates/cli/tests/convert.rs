@@ -217,7 +217,7 @@ fn an_otf2_archive_never_replaces_a_folder_that_holds_the_input_or_foreign_files
     refused(&input, "holds the input");
     assert!(input.exists());
     std::fs::remove_file(&input).expect("removed");
-    refused(&database, "did not write the folder");
+    refused(&database, "did not write it");
     assert_eq!(names(&run_folder), ["notes.txt"]);
     // One of ours may be replaced, until something else lies in it.
     std::fs::remove_dir_all(&run_folder).expect("removed");

@@ -72,7 +72,7 @@ fn mistakes_are_named() {
     let co = fixture("gfx942.co");
     let co = co.to_str().unwrap();
     assert!(error(&["--arch", "gfx942"]).contains("give them with `--vgpr 128`"));
-    assert!(error(&["--vgpr", "64"]).contains("say which with `--arch gfx942`"));
+    assert!(error(&["--vgpr", "64"]).contains("name it with `--arch gfx942`"));
     assert!(error(&[co, "--vgpr", "8"]).contains("describe a kernel without an input: drop them"));
     assert!(error(&[co, "--arch", "gfx950"]).contains("they hold kernels for gfx942"));
     assert!(error(&[co, "--kernel", "nothing"]).contains("no such kernels"));
@@ -86,7 +86,7 @@ fn mistakes_are_named() {
     let trace = folder.path().join("trace.json");
     std::fs::write(&trace, common::SMALL_TORCH).unwrap();
     assert!(error(&[co, trace.to_str().unwrap()]).contains("traces and code objects"));
-    assert!(error(&[trace.to_str().unwrap(), "--lds", "1"]).contains("`--lds` is for code objects"));
+    assert!(error(&[trace.to_str().unwrap(), "--lds", "1"]).contains("`--lds` applies to code objects"));
 }
 
 #[test]

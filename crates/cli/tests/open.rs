@@ -143,7 +143,7 @@ fn what_cannot_work_is_said_at_once() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = taken.local_addr().expect("an address").port().to_string();
     for (more, expected) in [
-        (&["--ui", "perfetto"][..], "`--ui perfetto` is no address of a web page"),
+        (&["--ui", "perfetto"][..], "`--ui perfetto` is not a web address"),
         (&["--port", "9000"], "https://ui.perfetto.dev fetches from port 9001 only"),
         (&["--ui", UI, "--port", &port], "cannot listen on 127.0.0.1"),
     ] {

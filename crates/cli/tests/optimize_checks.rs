@@ -141,7 +141,7 @@ fn a_program_that_is_not_right_to_begin_with_is_named() {
     insta::assert_snapshot!(messages.join(""));
     let unsteady = said(&["--golden", "-", "--run", random, "./app"]);
     assert!(
-        unsteady.starts_with("2 error: golden output `-` refuses the program as it is: it differs"),
+        unsteady.starts_with("2 error: golden output `-` rejects the unchanged program: it differs"),
         "{unsteady}"
     );
     assert!(Path::new(&folder.path().join("k.cu")).exists());

@@ -51,5 +51,5 @@ fn a_share_above_a_hundred_is_refused_with_the_range() {
     let output = run(&["overlap", "any.json", "--min-share", "500"]);
     assert_eq!(output.status.code(), Some(2));
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(errors.contains("a share from 0 to 100 is needed"), "{errors}");
+    assert!(errors.contains("expected a percentage from 0 to 100"), "{errors}");
 }

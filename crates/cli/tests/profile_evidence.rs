@@ -262,7 +262,7 @@ fn thread_traces_that_are_empty_incomplete_or_missing_are_named() {
     let report =
         succeeded(&profile(lab, folder.path(), "gfx942", &["--json", "--att", "--", &lab.app("vector_add")]));
     let notes = notes(&report);
-    assert!(notes.contains("the decoder of thread traces is not installed"), "{notes}");
+    assert!(notes.contains("the thread trace decoder is not installed"), "{notes}");
     assert!(notes.contains("ROCPROF_ATT_LIBRARY_PATH"), "{notes}");
     assert!(report["result"]["runtime_ms"].as_f64().unwrap() > 0.0, "the rest of the profile stands");
     assert!(report["result"]["att"].is_null());

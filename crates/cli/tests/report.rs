@@ -136,7 +136,7 @@ fn bad_places_give_one_line_and_no_file() {
         (&["--to", "png", "-o", "one.png"], "is one file, and this report is several"),
         (&["--to", "json", "-o", "small.json"], "is the input"),
         (&["--to", "html,svg", "-o", "taken/below/"], "cannot write `taken/below/"),
-        (&["--to", "png", "--scale", "99"], "a number from 0.25 to 8 is needed"),
+        (&["--to", "png", "--scale", "99"], "expected a number from 0.25 to 8"),
     ];
     for (arguments, wanted) in cases {
         let output =

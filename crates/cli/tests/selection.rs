@@ -300,7 +300,7 @@ fn what_does_not_fit_is_refused_with_what_would() {
         (&["--end", "soon"], &["`--end soon`", "350ms"]),
         (
             &["--kernel", "ge(mm"],
-            &["`--kernel ge(mm` is no regular expression: unclosed group, at character 3"],
+            &["`--kernel ge(mm` is not a regular expression: unclosed group, at character 3"],
         ),
         (&["--kernel", "THIRD"], &["no kernel matches `THIRD`", "`(?i)THIRD` matches `third`"]),
         (&["--kernel", "fourth"], &["no kernel matches `fourth`", "`first`"]),
@@ -321,7 +321,7 @@ fn what_does_not_fit_is_refused_with_what_would() {
             &["--kernel", "first", "--start", "50%"],
             &["nothing is left of the trace: window 50 %–end, kernel `first`"],
         ),
-        (&["--overlapping"], &["there is none", "`--start`"]),
+        (&["--overlapping"], &["`--overlapping` and `--inclusive false` need a window", "`--start`"]),
     ];
     for (options, parts) in cases {
         let errors = refused(trace, options);

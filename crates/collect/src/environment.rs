@@ -1,4 +1,4 @@
-//! The environment that changes results, as it may be kept: what steers the GPU, its libraries and the frameworks, and no
+//! The environment variables to record with a run: those that affect the GPU, its libraries and the frameworks, and no
 //! secrets.
 
 use std::collections::BTreeMap;

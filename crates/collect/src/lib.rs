@@ -1,4 +1,4 @@
-//! Collecting: profiles of what runs now.
+//! Collecting: profile an application, or a running server.
 //!
 //! ```text
 //! preset ─► passes (GPU, version) ─► rocprofv3 ─► recordings ─► merged trace and run.json

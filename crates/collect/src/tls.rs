@@ -1,4 +1,4 @@
-//! Encrypted connections: whom to trust is what the system says, or a file of the user's.
+//! Encrypted connections, with the system's CA certificates or the user's file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ const BUNDLES: [&str; 4] = [
     "/etc/ssl/cert.pem",
 ];
 
-/// How to encrypt; an error where nobody could be trusted.
+/// The TLS configuration; an error if there are no certificates to trust.
 pub fn config(trusted: Option<&Path>) -> Result<TlsConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let certificates = certificates(trusted)?;
@@ -26,7 +26,7 @@ pub fn config(trusted: Option<&Path>) -> Result<TlsConfig, String> {
 fn certificates(trusted: Option<&Path>) -> Result<Vec<Certificate<'static>>, String> {
     let given = trusted.map(Path::to_path_buf);
     let system = || BUNDLES.iter().map(PathBuf::from).find(|path| path.is_file());
-    let path = given.or_else(system).ok_or("cannot be trusted: no certificates of authorities are here")?;
+    let path = given.or_else(system).ok_or("cannot be trusted: this machine has no CA certificates")?;
     let wrong = |why: &str| format!("cannot be trusted: `{}` {why}", path.display());
     let bytes = std::fs::read(&path).map_err(|error| wrong(&format!("cannot be read: {error}")))?;
     let certificates: Vec<_> = parse_pem(&bytes)

@@ -318,7 +318,7 @@ fn a_file_that_stays_half_written_is_named() {
     for kind in [Kind::Sglang, Kind::Vllm] {
         let error = faulty(kind, Faults { truncated: true, ..Faults::default() });
         assert!(matches!(error, Error::Truncated { .. }), "{error}");
-        assert!(error.to_string().contains("ends too early"), "{error}");
+        assert!(error.to_string().contains("the compressed data is cut off"), "{error}");
     }
 }
 
@@ -358,8 +358,11 @@ fn what_cannot_be_meant_is_bad_usage() {
     let cases = [
         (Options { num_steps: 0, ..fine.clone() }, "at least one step"),
         (Options { probe_requests: 0, ..fine.clone() }, "at least one request"),
-        (Options { start_step: Some(3), ..fine.clone() }, "a first step to profile is for SGLang"),
-        (Options { profile_by_stage: Some(true), ..fine.clone() }, "a trace for each stage is for SGLang"),
+        (Options { start_step: Some(3), ..fine.clone() }, "a first step to profile only works with SGLang"),
+        (
+            Options { profile_by_stage: Some(true), ..fine.clone() },
+            "a trace for each stage only works with SGLang",
+        ),
         (Options { mapping: Some(fine.formal.clone()), ..fine.clone() }, "are the same"),
         (with_url("localhost:30000"), "is not an address"),
         (

@@ -192,7 +192,7 @@ fn facts(t: &Trace) -> Vec<(&'static str, Vec<String>)> {
                 .collect(),
         ),
         (
-            "arguments of calls",
+            "call arguments",
             t.args
                 .rows()
                 .filter(|arg| arg.owner.row_of(Table::Regions).is_some())

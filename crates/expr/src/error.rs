@@ -10,7 +10,7 @@ const FUNCTION_NAMES: &str = "min, max, abs, ceil_div, ceil, floor, log2";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SyntaxError {
     /// A character that means nothing here.
-    #[error("`{character}` at column {column} is not understood")]
+    #[error("unexpected `{character}` at column {column}")]
     Character {
         /// The character.
         character: char,
@@ -24,7 +24,7 @@ pub enum SyntaxError {
         column: usize,
     },
     /// Something else should stand here.
-    #[error("{expected} is expected at column {column}, not `{found}`")]
+    #[error("expected {expected} at column {column}, not `{found}`")]
     Expected {
         /// What should stand there.
         expected: &'static str,
@@ -34,19 +34,19 @@ pub enum SyntaxError {
         column: usize,
     },
     /// The end came too soon.
-    #[error("it ends where {expected} is expected")]
+    #[error("expected {expected}, but it ends there")]
     Ends {
         /// What should follow.
         expected: &'static str,
     },
     /// A name that is no parameter.
-    #[error("it names `{name}`, which is no parameter")]
+    #[error("no parameter `{name}`")]
     Name {
         /// The name.
         name: String,
     },
     /// A function that does not exist.
-    #[error("there is no function `{name}`; there are {FUNCTION_NAMES}")]
+    #[error("no function `{name}`; choose one of {FUNCTION_NAMES}")]
     Function {
         /// Its name.
         name: String,
@@ -74,9 +74,9 @@ pub enum SyntaxError {
         name: String,
     },
     /// More than anybody writes.
-    #[error("it has more than {MOST_TOKENS} words and signs")]
+    #[error("it has more than {MOST_TOKENS} tokens")]
     Long,
     /// Brackets in brackets without end.
-    #[error("it is nested more than {DEEPEST} deep")]
+    #[error("it has more than {DEEPEST} nested levels")]
     Deep,
 }

@@ -100,14 +100,14 @@ pub fn check_replaceable(target: &Path) -> io::Result<Option<Vec<PathBuf>>> {
     }
     let Ok(marker) = fs::read_to_string(target.join(MARKER)) else {
         return refuse(format!(
-            "rocm-perf did not write the folder `{}`, so it is not replaced; move it away or choose another name",
+            "will not replace the folder `{}`: rocm-perf did not write it; move it away or choose another name",
             target.display()
         ));
     };
     let ours: Vec<&Path> = marker.lines().map(Path::new).chain([Path::new(MARKER)]).collect();
     match found.iter().find(|path| !ours.contains(&path.as_path())) {
         Some(other) => refuse(format!(
-            "`{}` is not from rocm-perf, so its folder is not replaced; move it away or choose another name",
+            "will not replace a folder with `{}`, which is not from rocm-perf; move it away or choose another name",
             target.join(other).display()
         )),
         None => Ok(Some(found)),
@@ -213,7 +213,7 @@ mod tests {
         fs::create_dir(&target).unwrap();
         fs::write(target.join("notes.txt"), "mine").unwrap();
         let error = write(&target, &["a"]).unwrap_err();
-        assert!(error.to_string().contains("did not write the folder"), "{error}");
+        assert!(error.to_string().contains("did not write it"), "{error}");
         assert_eq!(names(place.path()), ["run/notes.txt"]);
     }
 

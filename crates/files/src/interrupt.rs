@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use crate::output::remove_partial_files;
 
-/// Whether somebody handles interrupts by himself.
+/// Whether a caller handles interrupts itself.
 static GUARDED: AtomicBool = AtomicBool::new(false);
 /// How often the user interrupted what is guarded.
 static INTERRUPTS: AtomicUsize = AtomicUsize::new(0);
 /// The process groups that run now.
 static RUNNING: Mutex<Vec<libc::pid_t>> = Mutex::new(Vec::new());
 
-/// A profiler gets this long to write what it has, then it is told again, less kindly.
+/// How long a profiler gets to write its data before the next, stronger signal.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// While it lives, interrupts stop the child processes instead of this program.

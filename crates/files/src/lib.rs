@@ -1,5 +1,4 @@
-//! What the rest of the program does to the machine: outputs that are whole or not there at all, temporary folders, locks,
-//! child processes and interrupts.
+//! Files and processes: outputs that are complete or absent, temporary folders, locks, child processes and interrupts.
 //!
 //! A file or folder is written beside its target and renamed into place at the end. A folder replaces another one only
 //! if this program wrote that one and nobody has put anything else into it.

@@ -1,4 +1,4 @@
-//! Locks that end with their process, however it ends.
+//! Locks that are released when their process ends, even if it crashes.
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! Output files that are whole or not there at all.
+//! Output files that are complete or absent, never partial.
 
 use std::fs::File;
 use std::io::{self, Write};

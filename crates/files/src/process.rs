@@ -15,11 +15,11 @@ use crate::interrupt::{Registered, is_interrupted, send};
 
 /// What is kept of standard output and standard error each: the beginning, and as much of the end.
 const KEPT: usize = 8 << 20;
-/// A pipe that somebody outside the group still holds is not waited for longer.
+/// How long to wait for a pipe that a process outside the group keeps open.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Processes that outlive a watched one may keep its output open; nobody waits longer for them.
 const LEFTOVERS: Duration = Duration::from_millis(500);
-/// How a watched process is told that its time is up, and how long it gets each time.
+/// The signals that end a watched process, and how long it gets after each.
 const STEPS: [(libc::c_int, Duration); 3] = [
     (libc::SIGINT, Duration::from_secs(5)),
     (libc::SIGTERM, Duration::from_secs(5)),
@@ -199,7 +199,7 @@ struct Running {
 impl Running {
     /// Starts it. It gets the signal `with_us` should this program be killed.
     fn start(job: &Job, without_input: bool, with_us: libc::c_int) -> Result<Self, String> {
-        let (program, arguments) = job.words.split_first().ok_or("there is no command")?;
+        let (program, arguments) = job.words.split_first().ok_or("no command given")?;
         let mut command = Command::new(program);
         command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         command.envs(job.env.iter().map(|(name, value)| (name, value)));

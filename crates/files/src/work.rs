@@ -39,7 +39,7 @@ pub fn remove_work_folder(path: &Path) -> io::Result<()> {
 
 fn foreign(path: &Path) -> io::Error {
     let why = format!(
-        "rocm-perf did not make `{}`, so it is not cleared; move it away or choose another folder",
+        "will not clear `{}`: rocm-perf did not create it; move it away or choose another folder",
         path.display()
     );
     io::Error::new(io::ErrorKind::AlreadyExists, why)
@@ -67,7 +67,7 @@ mod tests {
         fs::write(theirs.join("thesis.tex"), "years").unwrap();
         assert!(claim_work_folder(&theirs).is_err());
         let error = remove_work_folder(&theirs).unwrap_err();
-        assert!(error.to_string().contains("did not make"), "{error}");
+        assert!(error.to_string().contains("did not create it"), "{error}");
         assert_eq!(fs::read_to_string(theirs.join("thesis.tex")).unwrap(), "years");
 
         let link = place.path().join("link");

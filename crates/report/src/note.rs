@@ -1,4 +1,4 @@
-//! Remarks of a report, and what would remove the reason for them.
+//! Notes of a report, each with the remedy that makes it go away.
 
 use std::fmt;
 

@@ -173,7 +173,7 @@ fn markdown_reads_in_order_and_links_pictures() {
     assert!(place("## Findings") < place("## Charts") && place("## Charts") < place("### Kernels"));
     place("![Roofline](run_roofline.svg)");
     place("145 more rows");
-    place("- **the GPU is idle** (high, saves up to 5.000 ms)");
+    place("- **the GPU is idle** (high), saves up to 5.000 ms");
     assert!(!render::markdown_document(&document(), 5, &|_| None).contains("!["));
 }
 

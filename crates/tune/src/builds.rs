@@ -1,5 +1,5 @@
-//! What configurations are built to: the same place one after another, or a folder for each, so that builds can stand side
-//! by side and stay.
+//! Where configurations are built: in one place, one after another, or in a folder each, so that builds can run in
+//! parallel and be kept.
 
 use std::path::{Path, PathBuf};
 
@@ -80,7 +80,7 @@ impl<'a> Builds<'a> {
             files::claim_work_folder(&self.folders)
                 .and_then(|()| if folder.exists() { std::fs::remove_dir_all(&folder) } else { Ok(()) })
                 .and_then(|()| std::fs::create_dir(&folder))
-                .map_err(|error| format!("the build has no folder `{}`: {error}", folder.display()))?;
+                .map_err(|error| format!("cannot create the build folder `{}`: {error}", folder.display()))?;
         }
         let (words, env) = (self.words(build, levels), self.env(levels));
         let ended = process::run(&Job {

@@ -1,4 +1,4 @@
-//! Which parameters matter: how much of the predicted variation over the whole space each explains by itself.
+//! Which parameters matter: how much of the predicted variation over the space each explains on its own.
 
 use crate::search::{Features, Model};
 use crate::space::{Candidates, Space};

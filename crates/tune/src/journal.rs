@@ -26,7 +26,7 @@ pub enum JournalError {
         error: std::io::Error,
     },
     /// Its runs are those of another device.
-    #[error("the journal `{}` has runs on {there}, and this is {here}", path.display())]
+    #[error("the journal `{}` has runs on {there}, but this is {here}", path.display())]
     Device {
         /// The journal.
         path: PathBuf,
@@ -36,7 +36,7 @@ pub enum JournalError {
         here: String,
     },
     /// Somebody else writes to it.
-    #[error("another search writes to `{}`", path.display())]
+    #[error("another search is using `{}`", path.display())]
     Busy {
         /// The journal.
         path: PathBuf,
@@ -319,7 +319,7 @@ mod tests {
         let path = folder.path().join("journal.jsonl");
         assert_eq!(runs(&path, "k").0, 6);
         let error = Journal::open(&path, &owner("k", "gfx90a")).err().unwrap();
-        assert!(error.to_string().ends_with("has runs on gfx942, and this is gfx90a"), "{error}");
+        assert!(error.to_string().ends_with("has runs on gfx942, but this is gfx90a"), "{error}");
         let forced = Owner { forced: true, ..owner("k", "gfx90a") };
         let journal = Journal::open(&path, &forced).unwrap();
         assert_eq!((journal.resumed, journal.foreign), (0, 6));

@@ -1,5 +1,5 @@
-//! Configurations that cannot be launched, told from what they take: before anything runs by the space's own
-//! formulas, after a build by the code object.
+//! Detects configurations that cannot be launched: from the space's `resources` before anything runs, from the code
+//! object after a build.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -66,7 +66,8 @@ pub fn problem_of_build(file: &Path, arch: &Arch, threads: Option<u32>) -> Optio
     for kernel in kernels.iter().filter(|kernel| kernel.arch().is_some_and(|of| of.name == arch.name)) {
         let threads = threads.or(kernel.required_workgroup.and(kernel.workgroup()))?;
         let bound = kernel.max_workgroup.filter(|most| threads > *most);
-        let bound = bound.map(|most| format!("it was compiled for at most {most} threads, not {threads}"));
+        let bound =
+            bound.map(|most| format!("compiled for at most {most} threads per workgroup, not {threads}"));
         let reason = bound.or(theoretical(arch, &kernel.resources(threads, 0)).problem)?;
         problem.get_or_insert(format!("kernel `{}`: {reason}", kernel.name));
     }

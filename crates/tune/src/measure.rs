@@ -1,4 +1,4 @@
-//! What a run is measured by: dispatch time from the profiler, process time, or a number the program prints.
+//! The metric of a run: dispatch time from the profiler, process time, or a number the program prints.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -169,7 +169,7 @@ impl Measure for Printed {
         let value = match found {
             Some(Ok(value)) => value,
             Some(Err(text)) => return Err(no_value(format!("`{text}` is not a number"))),
-            None => return Err(no_value(format!("nothing it printed matches `{}`", self.text))),
+            None => return Err(no_value(format!("nothing in its output matches `{}`", self.text))),
         };
         Ok(Reading {
             value,
@@ -265,7 +265,7 @@ impl DispatchTime {
         };
         ingest::read(&[folder.to_path_buf()], &needs, &Progress::default()).map_err(|error| match error {
             ingest::Error::NoTraces { .. } => "the profiler recorded nothing".to_string(),
-            other => format!("what the profiler wrote cannot be read: {other}"),
+            other => format!("cannot read the profiler's output: {other}"),
         })
     }
 }
@@ -311,9 +311,9 @@ impl Measure for DispatchTime {
             let why = match &self.kernel {
                 Some(kernel) if !kernels.is_empty() => {
                     let names: Vec<&str> = kernels.iter().take(3).map(|(name, _)| name.as_str()).collect();
-                    format!("no kernel matches `{kernel}`; there are `{}`", names.join("`, `"))
+                    format!("no kernel matches `{kernel}`; choose one of `{}`", names.join("`, `"))
                 }
-                _ => "no kernel was recorded, although the program ended well".to_string(),
+                _ => "no kernel was recorded, although the program succeeded".to_string(),
             };
             return Err(no_value(why, ended.wall));
         }
@@ -384,7 +384,7 @@ mod tests {
         assert_eq!(printed(r"GFLOPS=(?<value>\S+)", "echo x; echo GFLOPS=812 >&2"), Ok(812.0));
         assert_eq!(printed(r"\d+", "echo 42"), Ok(42.0));
         assert_eq!(printed(r"t=(\S+)", "echo t=nan"), Err("`nan` is not a number".into()));
-        assert_eq!(printed(r"t=(\S+)", "echo none"), Err(r"nothing it printed matches `t=(\S+)`".into()));
+        assert_eq!(printed(r"t=(\S+)", "echo none"), Err(r"nothing in its output matches `t=(\S+)`".into()));
         assert_eq!(printed(r"t=(\S+)", "echo t=1; exit 2"), Err("exited with 2: t=1".into()));
         assert!(Printed::new("(").unwrap_err().to_string().starts_with("the metric `(` is not"));
     }

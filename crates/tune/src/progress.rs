@@ -16,7 +16,7 @@ impl Progress<'_> {
 
     /// The time that is left, the best so far and its configuration, which may be cut off where a line ends.
     pub fn line(&self, space: &Space, is_time: bool) -> String {
-        let Some(left) = self.seconds_left() else { return "the first configuration runs".into() };
+        let Some(left) = self.seconds_left() else { return "running the first configuration".into() };
         let left = match left {
             left if left < 100.0 => format!("{left:.0} s left"),
             left if left < 6000.0 => format!("{:.0} min left", left / 60.0),
@@ -24,7 +24,7 @@ impl Progress<'_> {
         };
         let unit = if is_time { Unit::Ns } else { Unit::None };
         match self.best {
-            None => format!("{left}, nothing worked yet"),
+            None => format!("{left}, no configuration has worked yet"),
             Some((levels, value)) => {
                 format!("{left}, best {}: {}", show(&Value::Float(value), unit), space.describe(levels))
             }
@@ -46,8 +46,8 @@ mod tests {
         let over = Progress { time: Some(500.0), used: 80, ..long.clone() };
         let lines = [start, failing, long.clone(), short, over].map(|progress| progress.line(&space, true));
         let expected = [
-            "the first configuration runs",
-            "3 min left, nothing worked yet",
+            "running the first configuration",
+            "3 min left, no configuration has worked yet",
             "13.2 h left, best 1.235 ms: BLOCK=32 WARPS=1",
             "5 min left, best 1.235 ms: BLOCK=32 WARPS=1",
             "0 s left, best 1.235 ms: BLOCK=32 WARPS=1",

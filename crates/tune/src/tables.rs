@@ -11,9 +11,9 @@ use crate::search::{Phase, TRUSTED_R2};
 use crate::space::{Size, Space};
 use crate::tuner::{Status, Trial, TunerOptions, mean};
 
-/// Chance that two configurations differ by luck alone above which they count as equals.
+/// Two configurations count as equal if the probability that they differ by chance is above this.
 const LUCK: f64 = 0.05;
-const NOT_REPEATED: &str = "no configuration was run more than once";
+const NOT_REPEATED: &str = "no configuration ran more than once";
 
 /// All that is reported of a search.
 pub fn autotune_report(space: &Space, metric: &Metric, options: &TunerOptions, tuned: &Tuned) -> Report {
@@ -115,7 +115,7 @@ impl View<'_> {
             let bound = |bound: Option<f64>| bound.map_or(Value::absent(NOT_REPEATED), |b| self.cell(b));
             let interval = self.interval(trial);
             let behind = match (outcome.scale.logarithmic, self.options.maximise) {
-                (false, _) => Value::absent("values that are not all above zero have no ratio"),
+                (false, _) => Value::absent("no ratio: some values are not above zero"),
                 (true, false) => Value::Float(100.0 * (value / best - 1.0)),
                 (true, true) => Value::Float(100.0 * (1.0 - value / best)),
             };
@@ -199,7 +199,7 @@ impl View<'_> {
             Column::text("first").detail(),
             Column::text("status").data(),
         ];
-        let mut table = Table::new("skipped", "Left out: they cannot be launched", columns);
+        let mut table = Table::new("skipped", "Skipped: cannot be launched", columns);
         let mut reasons: Vec<(&str, usize, &[u16])> = Vec::new();
         for one in &self.tuned.skipped {
             match reasons.iter_mut().find(|(reason, _, _)| *reason == one.reason) {
@@ -227,11 +227,12 @@ impl View<'_> {
             Column::text("best_on_average"),
             Column::text("in_best"),
         ];
-        let mut table = Table::new("parameters", "Parameters by what they explain alone", columns);
+        let mut table = Table::new("parameters", "Parameters by how much each explains on its own", columns);
         let best = self.best().map(|best| self.space.settings(self.tuned.candidates.get(best.candidate)));
         for one in &self.tuned.importance {
             let parameter = &self.space.parameters[one.parameter];
-            let range = one.range_pct.map_or(Value::absent("values have no ratio"), Value::Float);
+            let range =
+                one.range_pct.map_or(Value::absent("no ratio: some values are not above zero"), Value::Float);
             table.push(vec![
                 Value::from(parameter.name.as_str()),
                 Value::Float(one.share_pct),
@@ -276,15 +277,16 @@ impl View<'_> {
         match (outcome.noise.freedom, equals) {
             (0, _) => notes.push(NOT_REPEATED.to_string() + ": the ranking may be noise"),
             (_, 0) if outcome.exhausted => {
-                notes.push("the best is better than all others beyond noise".into());
+                notes.push("the best beats all others, beyond noise".into());
             }
-            (_, 0) => notes.push("the best is better than all others that were tried beyond noise".into()),
-            (_, 1) => notes.push("1 other configuration cannot be told from the best".into()),
-            (_, n) => notes.push(format!("{n} other configurations cannot be told from the best")),
+            (_, 0) => notes.push("the best beats all others that were tried, beyond noise".into()),
+            (_, 1) => notes.push("1 other configuration is as good as the best, within noise".into()),
+            (_, n) => notes.push(format!("{n} other configurations are as good as the best, within noise")),
         }
         if outcome.by_simplicity {
             notes.push(
-                "the best was chosen among equals within 1 %: it changes fewest of the defaults".into(),
+                "of the configurations within 1 % of each other, the one closest to the defaults was chosen"
+                    .into(),
             );
         }
         if outcome.noise.freedom > 0 && outcome.scale.logarithmic {
@@ -293,7 +295,7 @@ impl View<'_> {
         }
         if let Size::AtMost(combinations) = self.tuned.candidates.size {
             notes.push(format!(
-                "the space has up to {combinations:.3e} combinations; {} valid ones were drawn to search in",
+                "the space has up to {combinations:.3e} combinations; the search sampled {} valid ones",
                 self.tuned.candidates.len()
             ));
         }
@@ -304,11 +306,11 @@ impl View<'_> {
         });
         if self.tuned.reused > 0 {
             let (reused, made) = (self.tuned.reused, self.tuned.made);
-            notes.push(format!("{reused} runs were taken from the journal, {made} were made"));
+            notes.push(format!("{reused} runs came from the journal, {made} are new"));
         }
         if self.tuned.damaged > 0 {
             notes.push(format!(
-                "{} lines of the journal could not be read and were run again",
+                "{} lines of the journal could not be read; those configurations ran again",
                 self.tuned.damaged
             ));
         }
@@ -326,9 +328,8 @@ impl View<'_> {
         Finding {
             id: "low_model_confidence".into(),
             severity: Severity::Medium,
-            title:
-                "the model predicts configurations it has not seen badly: better ones may have been missed"
-                    .into(),
+            title: "the model predicts unseen configurations poorly, so better ones may have been missed"
+                .into(),
             evidence: vec![
                 ("cross_validated_r2".into(), r2),
                 ("trusted_from".into(), Value::Float(TRUSTED_R2)),
@@ -364,7 +365,7 @@ impl View<'_> {
                 "residual_std": quality.residual_std,
                 "rank_correlation": quality.rank_correlation,
                 "samples": quality.samples,
-                "validation": "held out: one at a time, a fifth for the forest",
+                "validation": "held-out prediction: leave-one-out, five folds for the forest",
             })
         });
         let mut result = json!({

@@ -90,7 +90,7 @@ impl<'a> CommandTarget<'a> {
     fn check(&self, levels: &[u16], env: &[(String, String)], stdout: &[u8]) -> Result<(), String> {
         let Some(check) = &self.commands.check else { return Ok(()) };
         std::fs::write(&self.stdout, stdout)
-            .map_err(|error| format!("the output cannot be kept for the checker: {error}"))?;
+            .map_err(|error| format!("cannot save the output for the check: {error}"))?;
         let mut env = env.to_vec();
         env.push((STDOUT_VARIABLE.into(), self.stdout.display().to_string()));
         let words = self.builds.words(check, levels);

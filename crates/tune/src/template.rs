@@ -20,7 +20,7 @@ pub enum TemplateError {
         text: String,
     },
     /// A name that is no parameter.
-    #[error("`{option}` names `{{{name}}}`, which is no parameter of the space")]
+    #[error("`{option}` uses `{{{name}}}`, but the space has no such parameter")]
     Unknown {
         /// The option it came with.
         option: String,
@@ -49,12 +49,10 @@ impl TemplateError {
                 let names: Vec<&str> = known.iter().map(String::as_str).collect();
                 Some(match expr::names::nearest(name, &names, 1).first() {
                     Some(near) => format!("did you mean `{{{near}}}`?"),
-                    None => format!("there are {}; `{{{{` and `}}}}` stand for braces", known.join(", ")),
+                    None => format!("choose one of {}; write `{{{{` and `}}}}` for braces", known.join(", ")),
                 })
             }
-            TemplateError::Brace { .. } => {
-                Some("write `{{` and `}}` for braces that are no parameter".into())
-            }
+            TemplateError::Brace { .. } => Some("write `{{` and `}}` for literal braces".into()),
             _ => None,
         }
     }

@@ -280,7 +280,7 @@ impl<'a> Tuner<'a> {
         share.max(FEWEST_SEEDS).min(cap).min(most)
     }
 
-    /// Searches until the budget is spent; `watch` hears of the beginning and of every trial.
+    /// Searches until the budget is spent; calls `watch` at the start and after every trial.
     pub fn search(mut self, target: &mut dyn Target, watch: &mut dyn FnMut(&Progress)) -> Outcome {
         let seeds = self.seeds();
         let settings = Settings { seed: self.options.seed, seeds, prune_factor: self.options.prune_factor };
@@ -511,7 +511,7 @@ impl<'a> Tuner<'a> {
     }
 }
 
-/// How likely luck alone is to put a configuration behind another that is as good.
+/// The probability that chance alone puts a configuration behind an equally good one.
 const LUCK: f64 = 0.05;
 
 impl Tuner<'_> {

@@ -171,12 +171,12 @@ fn spills_occupancy_and_layout_are_seen_in_real_code_objects() {
         metadata::check(&small, after, Header::Identical, limits, Some(256)).err().unwrap_or_default()
     };
     let big = read("big", &hungry(200, bounds, "count"), &[]).unwrap();
-    assert!(verdict(&big, &limits).contains("more registers are spilled"), "{big:?}");
+    assert!(verdict(&big, &limits).contains("more registers; at most"), "{big:?}");
     let wide = read("wide", &hungry(8, bounds, "count"), &["-DWIDE"]).unwrap();
     assert!(verdict(&wide, &limits).contains("arguments"), "{}", verdict(&wide, &limits));
     let middle = read("middle", &hungry(90, bounds, "count"), &[]).unwrap();
     assert_eq!(verdict(&middle, &limits), "", "{middle:?}");
     let strict = Limits { least_occupancy_pct: 90.0, ..limits };
-    assert!(verdict(&middle, &strict).contains("the occupancy is"), "{}", verdict(&middle, &strict));
+    assert!(verdict(&middle, &strict).contains("occupancy fell from"), "{}", verdict(&middle, &strict));
     assert!(metadata::read(&[folder.path().join("none.co")], "k").is_err());
 }

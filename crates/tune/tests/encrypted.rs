@@ -92,7 +92,7 @@ fn who_is_trusted_answers_and_who_is_not_is_refused() {
     let made = ask("https", Some(ours.clone())).unwrap();
     assert_eq!(made.text, "__global__ void add(float* x) { x[0]++; }\n");
     for (certificates, why) in [
-        (Some(other), "gave no answer"),
+        (Some(other), "did not respond"),
         (Some(folder.path().join("none.pem")), "cannot be trusted"),
         (Some(key), "holds no certificates"),
     ] {

@@ -130,7 +130,7 @@ impl Search<'_, '_, '_> {
         let Some(&(before, _)) = self.places.last() else { return true };
         let before = self.items[before];
         // A step that may repeat, and one kernel twice in a row: a loop over tensors, not a chain.
-        if repeats && before.kind == item.kind {
+        if repeats && self.fusion.same_size && before.kind == item.kind {
             return false;
         }
         if self.fusion.same_place && !self.sizes.one_place(before.row, item.row) {

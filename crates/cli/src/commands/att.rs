@@ -13,9 +13,11 @@ use crate::output::OutputArgs;
   rocm-perf att att_run/ --table sources --format csv
   rocm-perf att pc_sampling_stochastic.csv
 
-Reads decoded thread traces of rocprofv3 (folders and statistics) and PC samples. A wait is charged to the load it waits
-for, a stall to the unit that was busy, idle time after a branch to instruction fetch. Cycles are shader clocks: tracing
-slows a kernel down, so no time is taken from it. docs/att.md explains the causes.")]
+Reads decoded thread traces of rocprofv3 (folders and statistics) and PC
+samples. A wait is charged to the load it waits for, a stall to the busy unit,
+and idle time after a branch to instruction fetch. Cycles are shader clocks;
+they are not converted to time, because tracing slows the kernel down.
+docs/att.md explains the causes.")]
 pub struct AttArgs {
     #[command(flatten)]
     files: PathArgs,

@@ -19,28 +19,32 @@ use crate::values::{at_least_one, part, positive};
   rocm-perf autotune --space space.json --cmd-template './bench {BATCH}' --metric 'GFLOPS: ([0-9.]+)' --maximize
   rocm-perf autotune --space space.json --cmd-template './app --tile {TILE}' --no-rocprof --minutes 10
 
-A space is {\"params\": {\"BLOCK_M\": {\"range\": [16, 256], \"pow2\": true, \"default\": 64}, \"WARPS\": [1, 2, 4, 8]},
-\"constraints\": [\"BLOCK_M * WARPS <= 1024\"]}; docs/autotune.md tells the rest. Killed at any point, the same command
-goes on where it was: every run is in DIR/journal.jsonl.")]
+A space file looks like this; docs/autotune.md describes all keys:
+  {\"params\": {\"BLOCK_M\": {\"range\": [16, 256], \"pow2\": true, \"default\": 64},
+              \"WARPS\": [1, 2, 4, 8]},
+   \"constraints\": [\"BLOCK_M * WARPS <= 1024\"]}
+
+An interrupted search resumes where it stopped when you repeat the command:
+every run is recorded in DIR/journal.jsonl.")]
 pub struct AutotuneArgs {
-    /// The search space (JSON)
+    /// Search space (JSON file)
     #[arg(long, value_name = "FILE")]
     space: PathBuf,
 
-    /// The command to measure, with {NAME} for parameters; split into words, no shell
+    /// Command to measure, with {NAME} for parameters; split into words, no shell
     #[arg(long, value_name = "COMMAND")]
     cmd_template: Option<String>,
 
-    /// Makes the program for a configuration before it is run
+    /// Command that builds the program for a configuration
     #[arg(long, value_name = "COMMAND")]
     build_template: Option<String>,
 
-    /// Builds at the same time; the build and the command to measure then name {build_dir}, a folder of each
-    /// configuration's own. Measurements stay one by one
+    /// Parallel builds; both commands must then use {build_dir}, a separate folder per configuration. Measurements still
+    /// run one at a time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
     jobs: usize,
 
-    /// Exits with 0 when a configuration's result is right; ROCM_PERF_STDOUT names a file with the run's output
+    /// Command that exits with 0 if the result is correct; ROCM_PERF_STDOUT names a file with the run's output
     #[arg(long, value_name = "COMMAND")]
     check: Option<String>,
 
@@ -48,15 +52,15 @@ pub struct AutotuneArgs {
     #[arg(long)]
     shell: bool,
 
-    /// Measure the process from start to end, without the profiler
+    /// Time the whole process, without the profiler
     #[arg(long)]
     no_rocprof: bool,
 
-    /// Measure a number that the program prints: the expression's first group, in its last match
+    /// Measure a number that the program prints: the first group of the last match
     #[arg(long, value_name = "REGEX", conflicts_with = "no_rocprof")]
     metric: Option<String>,
 
-    /// Measure the dispatches of these kernels only
+    /// Only measure the dispatches of these kernels
     #[arg(long, value_name = "REGEX", conflicts_with_all = ["no_rocprof", "metric"])]
     kernel: Option<String>,
 
@@ -64,27 +68,27 @@ pub struct AutotuneArgs {
     #[arg(long, alias = "maximise")]
     maximize: bool,
 
-    /// How the next configuration is chosen
+    /// How to choose the next configuration
     #[arg(long, value_enum, default_value_t = StrategyName::Regression, value_name = "NAME")]
     strategy: StrategyName,
 
-    /// Trials: configurations with up to `--repeats` runs each [default: 80]
+    /// Number of trials; a trial is a configuration with up to `--repeats` runs [default: 80]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     trials: Option<usize>,
 
-    /// Stop after this time, in minutes, where `--trials` are not used up before
+    /// Stop after this many minutes, even if trials are left
     #[arg(long, value_name = "M", value_parser = positive)]
     minutes: Option<f64>,
 
-    /// Runs of a configuration in one trial at most [default: 3]
+    /// Most runs per trial [default: 3]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     repeats: Option<usize>,
 
-    /// Longest run, in seconds [default: 60]
+    /// Time limit of a run, in seconds [default: 60]
     #[arg(long, value_name = "S", value_parser = positive)]
     timeout: Option<f64>,
 
-    /// Longest build, in seconds
+    /// Time limit of a build, in seconds
     #[arg(long, value_name = "S", default_value_t = 600.0, value_parser = positive)]
     build_timeout: f64,
 
@@ -92,23 +96,23 @@ pub struct AutotuneArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 
-    /// Share of the space to begin with; at most a quarter of the trials
+    /// Share of the space to sample first (0 to 1); at most a quarter of the trials
     #[arg(long, value_name = "SHARE", default_value_t = 0.2, value_parser = part)]
     seed_fraction: f64,
 
-    /// Leave out what is predicted to be slower than the best by this factor
+    /// Skip configurations predicted to be slower than the best by this factor
     #[arg(long, value_name = "FACTOR", default_value_t = 1.75, value_parser = positive)]
     prune_factor: f64,
 
-    /// Files beside those in the commands whose contents decide the result; may be repeated
+    /// More files whose contents affect the result, besides those in the commands; may be repeated
     #[arg(long, value_name = "FILE")]
     key_file: Vec<PathBuf>,
 
-    /// The GPU that `resources` of the space are held against; the one found without
+    /// GPU to check the space's `resources` against [default: the GPU of this machine]
     #[arg(long, value_name = "NAME")]
     arch: Option<String>,
 
-    /// Go on in a folder with runs on another device, without those runs
+    /// Continue in a folder with runs from another device, ignoring those runs
     #[arg(long)]
     force: bool,
 
@@ -119,13 +123,13 @@ pub struct AutotuneArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum StrategyName {
-    /// Seed, predict by regression, confirm
+    /// Sample, predict by regression, confirm
     Regression,
     /// Gaussian process with expected improvement
     Bayes,
-    /// In random order
+    /// Random order
     Random,
-    /// In the order of the space
+    /// Order of the space
     Grid,
 }
 
@@ -187,7 +191,7 @@ impl Live {
             {
                 bar.set_style(style);
             }
-            // A run may take minutes: the clock shows that something goes on.
+            // A run may take minutes: the ticking clock shows that the program is alive.
             bar.enable_steady_tick(Duration::from_secs(1));
             bar
         });
@@ -202,7 +206,7 @@ impl Live {
     }
 }
 
-/// Whatever ends the search, nothing of the line stays above the report or the error.
+/// Clears the line however the search ends, so that it does not stay above the report or the error.
 impl Drop for Live {
     fn drop(&mut self) {
         if let Some(bar) = self.0.take() {

@@ -15,9 +15,11 @@ use crate::output::OutputArgs;
   rocm-perf bottleneck workloads/vcopy/MI300X --limit 5
   rocm-perf bottleneck run/ --thread-trace att_run/ --format json
 
-Labels kernels (memory bandwidth, memory latency, matrix throughput, LDS, under-occupied, launch bound …) by a table of
-rules over counters, launch shapes and the GPU's peaks; each with its evidence. A rule that lacks a counter is undecided and
-names it; no label is guessed. docs/bottleneck.md lists the rules.")]
+Labels kernels (memory bandwidth, memory latency, matrix throughput, LDS,
+under-occupied, launch bound …) by rules over counters, launch sizes and the
+GPU's peaks, each with its evidence. A rule without its counters stays
+undecided and names them; no label is guessed. docs/bottleneck.md lists the
+rules.")]
 pub struct BottleneckArgs {
     #[command(flatten)]
     input: InputArgs,

@@ -14,9 +14,11 @@ use crate::output::OutputArgs;
   rocm-perf breakdown trace.json.gz --linked --format json
   rocm-perf breakdown 4711_results.db --rules my_kernels.toml
 
-Timeline: compute + exposed communication + exposed memcpy + idle = total, for each rank and GPU; communication is
-exposed where no computation runs, a copy where nothing else does. `share` in categories is of the stage's GPU time.
-A rules file has [[rule]] entries with `pattern`, `category` and `backend`; they are tried before the built-in ones.")]
+Timeline: compute + exposed communication + exposed memcpy + idle = total, for
+each rank and GPU. Communication is exposed while no compute runs, a copy
+while nothing else runs. `share` in categories is of the stage's GPU time. A
+rules file has [[rule]] entries with `pattern`, `category` and `backend`,
+tried before the built-in ones.")]
 pub struct BreakdownArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -24,11 +26,11 @@ pub struct BreakdownArgs {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// Count only GPU work whose launch was recorded, as TraceLens does
+    /// Only count GPU work whose launch was recorded, as TraceLens does
     #[arg(long)]
     linked: bool,
 
-    /// Categories of each rank
+    /// Show categories per rank
     #[arg(long)]
     by_rank: bool,
 

@@ -12,7 +12,7 @@ use crate::output::OutputArgs;
 use crate::profile_facts::ProfileFactsArgs;
 use crate::values::seconds;
 
-/// Where a key may be, the first one that is set.
+/// Environment variables that may hold the key; the first one that is set counts.
 const KEY_VARIABLES: [&str; 3] = ["ROCM_PERF_API_KEY", "SGLANG_API_KEY", "VLLM_API_KEY"];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -43,21 +43,22 @@ enum WorkloadArg {
   rocm-perf capture --url http://localhost:30000 --mapping-url http://localhost:30001 --num-steps 10
   rocm-perf capture --url http://localhost:30000 --trace-dir /mnt/prof --server-dir /workspace/prof
 
-The server writes the traces. An SGLang server is told where (`--out`, or `--server-dir` when it runs in a
-container); a vLLM server was told when it started (its torch_profiler_dir). Where that folder is on this machine
-is said with `--trace-dir`. Whole traces are moved to OUT/prefill and OUT/decode.
-Then the traces are triaged, and the artifacts of `rocm-perf triage --out` are written to OUT.
-A key is taken from `--api-key`, ROCM_PERF_API_KEY, SGLANG_API_KEY or VLLM_API_KEY.")]
+The server writes the traces: SGLang to `--out` (or `--server-dir`, if it runs
+in a container), vLLM to the torch_profiler_dir it was started with.
+`--trace-dir` is that folder on this machine. Complete traces move to
+OUT/prefill and OUT/decode; then they are triaged, and OUT gets the artifacts
+of `rocm-perf triage --out`. The key comes from `--api-key`,
+ROCM_PERF_API_KEY, SGLANG_API_KEY or VLLM_API_KEY.")]
 pub struct CaptureArgs {
     /// The server to profile
     #[arg(long, visible_alias = "formal-url", value_name = "URL")]
     url: String,
 
-    /// The same server with graphs off: its traces tell where kernels come from
+    /// The same model with graphs off: its traces locate the kernels
     #[arg(long, value_name = "URL")]
     mapping_url: Option<String>,
 
-    /// What the server runs
+    /// Serving framework
     #[arg(long, value_enum, default_value_t, value_name = "NAME")]
     framework: FrameworkArg,
 
@@ -72,11 +73,11 @@ pub struct CaptureArgs {
     )]
     out: Option<PathBuf>,
 
-    /// Folder where the server's files appear on this machine [default: the output folder]
+    /// The server's trace folder on this machine [default: the output folder]
     #[arg(long, value_name = "DIR", help_heading = "Folders")]
     trace_dir: Option<PathBuf>,
 
-    /// The same folder as the server sees it (SGLang in a container)
+    /// The same folder inside the server's container (SGLang)
     #[arg(long, value_name = "PATH", help_heading = "Folders")]
     server_dir: Option<String>,
 
@@ -92,7 +93,7 @@ pub struct CaptureArgs {
     #[arg(long, value_name = "PATH", help_heading = "Folders")]
     mapping_server_dir: Option<String>,
 
-    /// Start of the names of trace files (SGLang)
+    /// Prefix of the trace file names (SGLang)
     #[arg(
         long,
         alias = "formal-profile-prefix",
@@ -106,11 +107,11 @@ pub struct CaptureArgs {
     #[arg(long, value_name = "TEXT", default_value = "mapping-trace", help_heading = "Folders")]
     mapping_profile_prefix: String,
 
-    /// What to have the server do
+    /// Requests to send while profiling
     #[arg(long, value_enum, default_value_t, value_name = "NAME", help_heading = "Workload")]
     profile_workload: WorkloadArg,
 
-    /// Forward steps in a profile
+    /// Forward steps per profile
     #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Workload")]
     num_steps: u32,
 
@@ -126,11 +127,11 @@ pub struct CaptureArgs {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true, help_heading = "Workload")]
     profile_by_stage: Option<bool>,
 
-    /// Have rank 0 write a merged trace too (SGLang)
+    /// Also let rank 0 write a merged trace (SGLang)
     #[arg(long, help_heading = "Workload")]
     merge_profiles: bool,
 
-    /// Requests in a profile; prefill sends at least as many as steps
+    /// Requests per profile; prefill sends at least one per step
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Workload")]
     probe_requests: u32,
 
@@ -138,11 +139,11 @@ pub struct CaptureArgs {
     #[arg(long, value_name = "TEXT", help_heading = "Workload")]
     probe_prompt: Option<String>,
 
-    /// Tokens of the legacy workload [default: 64, or 8 a step]
+    /// Tokens of the legacy workload [default: 64, or 8 per step]
     #[arg(long, value_name = "N", help_heading = "Workload")]
     probe_max_new_tokens: Option<u32>,
 
-    /// Seconds between start and the first request
+    /// Seconds between the start of the profile and the first request
     #[arg(long, value_name = "SECONDS", default_value = "0.5", value_parser = seconds, help_heading = "Workload")]
     probe_delay: Duration,
 
@@ -158,7 +159,7 @@ pub struct CaptureArgs {
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Workload")]
     decode_input_len: u32,
 
-    /// Tokens of a decode request [default: 2048 for SGLang, which stops by itself; for vLLM as many as steps]
+    /// Tokens of a decode request [default: 2048 for SGLang, which stops by itself; one per step for vLLM]
     #[arg(long, value_name = "N", help_heading = "Workload")]
     decode_output_len: Option<u32>,
 
@@ -166,19 +167,19 @@ pub struct CaptureArgs {
     #[arg(long, value_name = "KEY", help_heading = "Server")]
     api_key: Option<String>,
 
-    /// Stop a profile that is running on the server first
+    /// First stop a profile that is already running on the server
     #[arg(long, help_heading = "Server")]
     stop_first: bool,
 
-    /// Seconds to wait for an answer, and for files
+    /// Seconds to wait for a response, and for files
     #[arg(long, value_name = "SECONDS", default_value = "180", value_parser = seconds, help_heading = "Server")]
     timeout: Duration,
 
-    /// How often to try again when the server cannot be reached or is busy
+    /// Retries when the server cannot be reached or is busy
     #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Server")]
     retries: u32,
 
-    /// Seconds between two looks at the files
+    /// Seconds between two checks for files
     #[arg(long, value_name = "SECONDS", default_value = "0.5", value_parser = seconds, help_heading = "Server")]
     poll: Duration,
 
@@ -192,7 +193,7 @@ pub struct CaptureArgs {
     #[command(flatten)]
     profile: ProfileFactsArgs,
 
-    /// Seconds without news of files after which all are there
+    /// The traces are complete when no file changes for this many seconds
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds, help_heading = "Server")]
     settle: Duration,
 }

@@ -12,12 +12,15 @@ use crate::output::OutputArgs;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   rocm-perf convert 4711_results.db --to pftrace                  # writes 4711_results.pftrace
-  rocm-perf convert trace.json.gz --to rocpd --out trace.db       # a torch trace for any rocpd tool
+  rocm-perf convert trace.json.gz --to rocpd --out trace.db       # torch trace for any rocpd tool
   rocm-perf convert ranks/ --to csv,chrome --gzip --out converted/
-  rocm-perf convert -i 4711_results.db -f csv pftrace -d out -o run   # as rocpd spells it
+  rocm-perf convert -i 4711_results.db -f csv pftrace -d out -o run   # rocpd's options
 
-Files are named as rocpd names them: NAME_kernel_trace.csv and so on, NAME_results.pftrace, NAME_results.otf2 (with
-NAME_results.def and NAME_results/), NAME_results.json (chrome), NAME_results.db, NAME_kernels.parquet and so on. Times are exact in every format; what a format cannot hold is said.")]
+Files have rocpd's names: NAME_kernel_trace.csv and so on,
+NAME_results.pftrace, NAME_results.otf2 (with NAME_results.def and
+NAME_results/), NAME_results.json (chrome), NAME_results.db,
+NAME_kernels.parquet and so on. Times are exact in every format; convert
+reports what a format cannot hold.")]
 pub struct ConvertArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -32,11 +35,11 @@ pub struct ConvertArgs {
     )]
     to: Vec<Target>,
 
-    /// The same, as rocpd's own tools spell it
+    /// rocpd's spelling of `--to`
     #[arg(short = 'f', long = "output-format", id = "also_to", value_enum, value_name = "FORMAT", num_args = 1.., hide = true)]
     also_to: Vec<Target>,
 
-    /// File for one format, or folder for all of them; with `-d` the name that files begin with [default: this folder]
+    /// File for one format, or folder for several; with `-d`, the prefix of the file names [default: current folder]
     #[arg(short, long, value_name = "PATH")]
     out: Option<PathBuf>,
 
@@ -44,7 +47,7 @@ pub struct ConvertArgs {
     #[arg(short = 'd', long, value_name = "DIR")]
     output_path: Option<PathBuf>,
 
-    /// Name that files begin with [default: the input's]
+    /// Prefix of the file names [default: the input's name]
     #[arg(long, value_name = "NAME", conflicts_with = "out")]
     output_file: Option<String>,
 
@@ -52,19 +55,19 @@ pub struct ConvertArgs {
     #[arg(long)]
     gzip: bool,
 
-    /// In pftrace, tracks of HSA queues instead of HIP streams
+    /// In pftrace, show HSA queues instead of HIP streams as tracks
     #[arg(long)]
     group_by_queue: bool,
 
-    /// Name kernels after the region that they were launched in, where the program named one
+    /// Name kernels after the marker region they were launched in, if there is one
     #[arg(long)]
     kernel_rename: bool,
 
-    /// In csv, number agents as all of them together, as those that the process sees, or by kind (`GPU 0`)
+    /// How csv numbers agents: among all agents, among those the process sees, or by kind (`GPU 0`)
     #[arg(long, value_enum, value_name = "HOW", default_value_t)]
     agent_index_value: AgentIndex,
 
-    /// Replace files that are already there
+    /// Overwrite existing files
     #[arg(long)]
     force: bool,
 }

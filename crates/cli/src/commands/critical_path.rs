@@ -17,13 +17,16 @@ use crate::output::OutputArgs;
   rocm-perf critical-path ranks/ --table path --format csv
   rocm-perf critical-path trace.json.gz --out path.pftrace
 
-The path goes from the last event back to whatever made each event as late as it was; its segments add up to the span.
-`slack` is how much later a kernel may start (the least of its dispatches) without the run ending later. `--what-if`
-scales a kind of time (compute, copy, communication, launch, queueing, host, sync), a category (gemm, attention …)
-or kernels and copies by name (`kernel:copy=0.5` is always a name), propagates that through all dependencies and
-predicts the span. `op:NAME=FACTOR` scales a host op with its host time, its launches and its kernels together; 0
-removes it, which is what a fusion does. A name is a full name, a part of one in any case, or a regular expression
-between slashes. docs/critical-path.md says what follows what.")]
+The path leads from the last event back through whatever each event waited
+for; its segments add up to the span. `slack` is how much later a kernel could
+start without delaying the end of the run (the smallest of its dispatches).
+`--what-if` scales a kind of time (compute, copy, communication, launch,
+queueing, host, sync), a category (gemm, attention …) or kernels and copies by
+name (`kernel:copy=0.5` is always a name), and predicts the span through all
+dependencies. `op:NAME=FACTOR` scales a host op with its launches and kernels;
+0 removes it, as a fusion would. A name is a full name, a part of one in any
+case, or a regular expression between slashes. docs/critical-path.md lists the
+dependencies.")]
 pub struct CriticalPathArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -35,15 +38,15 @@ pub struct CriticalPathArgs {
     #[arg(long, value_name = "NAME=FACTOR")]
     what_if: Vec<String>,
 
-    /// Use dependencies that only times suggest: work follows what ended last before it
+    /// Also infer dependencies from times: work depends on what ended last before it
     #[arg(long)]
     infer: bool,
 
-    /// Give every segment of the path a row of its own, however many there are
+    /// Show every segment of the path in its own row
     #[arg(long)]
     all_segments: bool,
 
-    /// Write the trace with the path as a track of its own, for Perfetto (`.pftrace`, `.pftrace.gz`)
+    /// Write the trace with the path as an extra track, for Perfetto (`.pftrace`, `.pftrace.gz`)
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
 

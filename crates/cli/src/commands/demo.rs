@@ -1,4 +1,4 @@
-//! `demo`: the newcomer's first look, without a GPU and without a trace.
+//! `demo`: a first look for newcomers, without a GPU or a trace.
 
 use std::path::PathBuf;
 
@@ -12,19 +12,19 @@ use crate::output::{Format, OutputArgs, print};
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   rocm-perf demo
-  rocm-perf demo --out my-demo      # keeps the traces there
-  rocm-perf demo --profile          # what `rocm-perf profile` shows, from simulated runs")]
+  rocm-perf demo --out my-demo      # keep the traces there
+  rocm-perf demo --profile          # what `rocm-perf profile` shows, on simulated runs")]
 pub struct DemoArgs {
-    /// Folder for the example's traces, kept afterwards
+    /// Folder for the simulated traces; they are kept
     #[arg(short, long, value_name = "DIR", default_value = "rocm-perf-demo")]
     out: PathBuf,
 
-    /// Show what `profile` reports, from simulated runs of one program
+    /// Show what `profile` reports, on simulated runs of one program
     #[arg(long)]
     profile: bool,
 }
 
-/// Rows that give an impression without filling the screen.
+/// Rows per table: enough for an impression, without filling the screen.
 const ROWS: usize = 8;
 const FINDINGS: usize = 3;
 
@@ -45,7 +45,7 @@ impl DemoArgs {
         say(output, &format!("$ rocm-perf synth --scenario serving --out {folder}"))?;
         say(
             output,
-            "simulated a serving run of one MI300X (SGLang-like prefill and decode), since no GPU is needed for a demo\n",
+            "simulated a serving run on one MI300X (SGLang-like prefill and decode); the demo needs no GPU\n",
         )?;
         say(output, &format!("$ rocm-perf summary {shown}"))?;
         print(&render::terminal(&output.spoken(shortened(summary)), &output.terminal()))?;
@@ -61,14 +61,14 @@ impl DemoArgs {
         )
     }
 
-    /// What `profile` says of simulated runs of one program.
+    /// What `profile` reports on simulated runs of one program.
     fn profile(&self, output: &OutputArgs) -> Result<(), Failure> {
         let mut report = app::synth::demo_profile(&self.out, output)?;
         report
             .notes
             .push("with a GPU: `rocm-perf profile -- ./app`; add `--with-counters` for the roofline".into());
         if output.format() == Format::Table {
-            say(output, "$ rocm-perf profile -- ./app      (simulated: no GPU is needed for a demo)\n")?;
+            say(output, "$ rocm-perf profile -- ./app      (simulated: the demo needs no GPU)\n")?;
         }
         output.show(report)
     }

@@ -11,11 +11,13 @@ use crate::output::OutputArgs;
 #[command(after_help = "Examples:
   rocm-perf doctor
   rocm-perf doctor --format json
-  rocm-perf doctor --out /scratch/traces    # checks the space there
+  rocm-perf doctor --out /scratch/traces    # check the space there
 
-Exit code: 0 when no check failed (warnings included), 1 when one did")]
+Checks the driver, the permissions, the profiler, the environment and the
+disk, and prints how to fix each problem. Exit code: 0 if no check failed
+(warnings are fine), 1 if one did.")]
 pub struct DoctorArgs {
-    /// Folder that traces would go to
+    /// Folder where you want to write traces
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
 
@@ -26,7 +28,7 @@ pub struct DoctorArgs {
 
 impl DoctorArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
-        // A checklist is of use only as a whole.
+        // A checklist is only useful as a whole.
         let output = &OutputArgs { limit: output.limit.or(Some(0)), ..output.clone() };
         output.answer(app::doctor(&self.out, self.root.as_ref()))
     }

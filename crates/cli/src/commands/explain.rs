@@ -15,15 +15,17 @@ use crate::output::OutputArgs;
   rocm-perf explain ranks/ --rule straggler --rule exposed-communication
   rocm-perf explain 4711_results.db --sql-rules my_rules/ --format json
 
-Findings come by gain ceiling: the most that could be won if the one thing were gone. The table `rules` says of each
-rule whether it found something, is clear, or cannot judge and why; docs/explain.md lists the rules. A rule of your own
-is a file NAME.sql with a header of comments and one SELECT, whose rows are the findings:
+Findings are ranked by gain ceiling: the most you could save by removing the
+cause. The table `rules` shows which rules found something, found nothing, or
+could not judge and why; docs/explain.md lists them. Your own rule is a file
+NAME.sql with a header of comments and one SELECT; each row is a finding:
   -- id: long-kernels
   -- title: kernels above a millisecond
   -- severity: medium
   -- message: {name} takes {total_ns} ns in {calls} calls
   -- gain: total_ns
-  SELECT name, count(*) AS calls, sum(duration) AS total_ns FROM kernels GROUP BY name HAVING max(duration) > 1000000")]
+  SELECT name, count(*) AS calls, sum(duration) AS total_ns
+  FROM kernels GROUP BY name HAVING max(duration) > 1000000")]
 pub struct ExplainArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -31,11 +33,11 @@ pub struct ExplainArgs {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// Folder of your own rules, one `*.sql` file each
+    /// Folder with your own rules, one `*.sql` file each
     #[arg(long, alias = "rules", value_name = "DIR")]
     sql_rules: Option<PathBuf>,
 
-    /// Ask this rule only; may be repeated
+    /// Run only this rule; may be repeated
     #[arg(long, value_name = "ID")]
     rule: Vec<String>,
 

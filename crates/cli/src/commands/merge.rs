@@ -13,16 +13,18 @@ use crate::output::OutputArgs;
 #[command(after_help = "Examples:
   rocm-perf merge ranks/ --out merged.db
   rocm-perf merge node0/*.db node1/*.db -o run.db && rocm-perf summary run.db --by-rank
-  rocm-perf merge ranks/ --package run.rpdb              # a folder with an index, as newer rocpd tools read it
+  rocm-perf merge ranks/ --package run.rpdb              # a folder with an index, for newer rocpd tools
 
-Every table of every database is copied whole: unknown tables and columns, ids and guids stay as they are. The inputs are
-not changed. Databases hold the whole environment of their processes: only variables that steer ROCm, its libraries and
-the job are kept, values of options such as `--api-key` are removed from command lines, and the report says how many.")]
+Copies every table whole: unknown tables and columns, ids and guids stay as
+they are. The inputs are not changed. Databases hold the whole environment of
+their processes, so merge drops all variables except those of ROCm, its
+libraries and the job, removes values of options such as `--api-key` from
+command lines, and reports how many.")]
 pub struct MergeArgs {
     #[command(flatten)]
     input: PathArgs,
 
-    /// Database to write; in a folder, `merged.db`
+    /// Database to write; for a folder, `merged.db` in it
     #[arg(short, long, value_name = "FILE", required_unless_present = "package", conflicts_with = "package")]
     out: Option<PathBuf>,
 
@@ -34,11 +36,11 @@ pub struct MergeArgs {
     #[arg(long = "move", requires = "package")]
     move_files: bool,
 
-    /// Keep environments and command lines as they are, secrets included
+    /// Keep environments and command lines, secrets included
     #[arg(long)]
     keep_environment: bool,
 
-    /// Replace what is already there
+    /// Overwrite existing output
     #[arg(long)]
     force: bool,
 }

@@ -21,18 +21,21 @@ const KERNEL: &str = "What the kernel uses";
   rocm-perf occupancy --arch gfx942 --vgpr 137 --workgroup 256 --lds 16384
   rocm-perf occupancy run.db --code-object ./app
 
-An input is a trace, a code object (.co, .hsaco), an offload bundle, or a program or library that carries GPU code; without
-one, give --arch and --vgpr. Occupancy is the share of the wave slots of a compute unit that can be filled. A trace has
-the workgroups and the LDS of each launch; of a code object they are what the source bounds, unless given.")]
+An input is a trace, a code object (.co, .hsaco), an offload bundle, or a
+program or library with GPU code; without one, give --arch and --vgpr.
+Occupancy is the share of a compute unit's wave slots that can be filled. A
+trace has the workgroup size and LDS of each launch; for a code object, give
+them with --workgroup and --lds, otherwise the limits in its metadata are
+used.")]
 pub struct OccupancyArgs {
     #[command(flatten)]
     input: InputArgs,
 
-    /// GPU: `gfx942`, or a product such as MI300X; picks among the code objects of a file
+    /// GPU: `gfx942`, or a product such as MI300X; also selects among the code objects of a file
     #[arg(long, value_name = "GPU")]
     arch: Option<String>,
 
-    /// Code objects of a trace: their register counts win over the profiler's
+    /// Code objects of a trace; their register counts replace the profiler's
     #[arg(long, value_name = "FILE")]
     code_object: Vec<PathBuf>,
 
@@ -48,15 +51,15 @@ pub struct OccupancyArgs {
     #[arg(help_heading = KERNEL, long, value_name = "N")]
     sgpr: Option<u32>,
 
-    /// LDS per workgroup; of a code object, the dynamic part
+    /// LDS per workgroup; for a code object, only the dynamic part
     #[arg(help_heading = KERNEL, long, value_name = "BYTES")]
     lds: Option<u32>,
 
-    /// Threads per workgroup, where the input does not tell [default without an input: 256]
+    /// Threads per workgroup, if the input does not have it [default without an input: 256]
     #[arg(help_heading = KERNEL, long, value_name = "N")]
     workgroup: Option<u32>,
 
-    /// Lanes per wave, where the GPU has a choice
+    /// Lanes per wave, on GPUs that support both
     #[arg(help_heading = KERNEL, long, value_name = "32|64")]
     wave_size: Option<u32>,
 

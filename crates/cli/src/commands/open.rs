@@ -16,16 +16,17 @@ use crate::output::{Format, OutputArgs, print};
 #[command(after_help = "Examples:
   rocm-perf open 4711_results.db
   rocm-perf open trace.json.gz --start 40% --end 60%
-  ssh -L 9001:127.0.0.1:9001 gpu-node rocm-perf open run.db    # then click the link that it prints
+  ssh -L 9001:127.0.0.1:9001 gpu-node rocm-perf open run.db    # then click the printed link
   rocm-perf open ranks/ --ui http://perfetto.local:10000       # a UI of your own
 
-The trace stays on this machine: the page of the UI fetches it over loopback, and nobody else can. It is served until it
-was fetched once. Safari does not let a page fetch from loopback; use Chrome, Edge or Firefox.")]
+The trace stays on this machine: only the Perfetto page in your browser can
+fetch it, over loopback, and it is served once. Safari blocks such fetches;
+use Chrome, Edge or Firefox.")]
 pub struct OpenArgs {
     #[command(flatten)]
     input: InputArgs,
 
-    /// Only print the link
+    /// Print the link and do not start a browser
     #[arg(long)]
     no_browser: bool,
 
@@ -33,19 +34,19 @@ pub struct OpenArgs {
     #[arg(long, value_name = "URL", default_value = PUBLIC_UI)]
     ui: String,
 
-    /// Port of this machine to serve on; the public UI fetches from 9001 only
+    /// Port to serve on; the public UI only fetches from 9001
     #[arg(long, value_name = "N", default_value_t = PORT)]
     port: u16,
 
-    /// End when nobody has fetched the trace after so many seconds
+    /// Give up after this many seconds if nobody fetches the trace
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     timeout: u64,
 
-    /// Go on serving until the timeout or Ctrl-C, so that the page can be loaded again
+    /// Keep serving until the timeout or Ctrl-C, so that you can reload the page
     #[arg(long)]
     keep: bool,
 
-    /// Tracks of HSA queues instead of HIP streams
+    /// Show HSA queues instead of HIP streams as tracks
     #[arg(long)]
     group_by_queue: bool,
 }
@@ -54,13 +55,13 @@ impl OpenArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         let input = self.input.request()?;
         let Some(origin) = origin(&self.ui) else {
-            return Err(Failure::input(format!("`--ui {}` is no address of a web page", self.ui))
-                .with_help("one begins with `https://` or `http://`"));
+            return Err(Failure::input(format!("`--ui {}` is not a web address", self.ui))
+                .with_help("it must start with `https://` or `http://`"));
         };
         if origin == PUBLIC_UI && self.port != PORT {
             let message =
                 format!("{PUBLIC_UI} fetches from port {PORT} only, not from `--port {}`", self.port);
-            return Err(Failure::input(message).with_help("other ports are for a UI of your own: `--ui URL`"));
+            return Err(Failure::input(message).with_help("other ports work with your own UI: `--ui URL`"));
         }
         let file = app::perfetto_file(&input, self.group_by_queue, output)?;
         let offer = Offer::new(&file.path, &file.name, &self.ui, self.port).map_err(|error| {
@@ -68,7 +69,7 @@ impl OpenArgs {
             let failure = Failure::input(message);
             match error.kind() {
                 std::io::ErrorKind::AddrInUse => failure.with_help(
-                    "end the program that listens there, such as another `open` or `trace_processor --httpd`",
+                    "stop the program that uses this port, such as another `open` or `trace_processor --httpd`",
                 ),
                 _ => failure,
             }
@@ -80,7 +81,7 @@ impl OpenArgs {
                 Column::text("ui_origin"),
                 Column::int("bytes", Unit::Bytes),
             ];
-            let mut table = Table::new("offers", "Waits to be fetched", columns);
+            let mut table = Table::new("offers", "Traces to fetch", columns);
             let texts = [offer.link(), offer.url(), origin].map(Value::Text);
             table.push(texts.into_iter().chain([Value::Int(file.bytes as i64)]).collect());
             output.show(Report { tables: vec![table], ..file.report.clone() })?;
@@ -103,7 +104,7 @@ impl OpenArgs {
 
     /// What to do with the link.
     fn hint(&self, opened: bool) -> String {
-        let until = if self.keep { "Ctrl-C ends it" } else { "it ends when the trace was fetched" };
+        let until = if self.keep { "Ctrl-C stops it" } else { "it stops once the trace is fetched" };
         match (opened, std::env::var_os("SSH_CONNECTION").is_some()) {
             (true, _) => format!("opening the browser; {until}"),
             (false, false) => format!("click the link in a browser on this machine; {until}"),
@@ -115,13 +116,13 @@ impl OpenArgs {
     }
 }
 
-/// Opens a link in the user's browser; false where there is none to be seen.
+/// Opens a link in the user's browser; false when there is none.
 fn browse(link: &str) -> bool {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let has_screen =
         cfg!(any(target_os = "macos", windows)) || set("DISPLAY").or(set("WAYLAND_DISPLAY")).is_some();
     let (program, arguments): (PathBuf, &[&str]) = match set("BROWSER") {
-        // A list of choices, of which the first is taken.
+        // It may hold a list; take the first.
         Some(browsers) => match std::env::split_paths(&browsers).next() {
             Some(first) => (first, &[]),
             None => return false,

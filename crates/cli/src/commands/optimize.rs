@@ -17,11 +17,12 @@ use crate::values::{at_least_one, positive, share};
   rocm-perf optimize ./gemm --build make --check ./verify.sh --proposer llm --llm-url http://localhost:8000/v1
   rocm-perf optimize ./gemm --build make --check ./verify.sh --proposer patch --patch faster.diff
 
-Everything is built and run in copies of the source tree; only `--apply` changes it, at once and with a backup. A
-change is kept when guards, build, checks and measurements all agree; exit code 1 says that none was. The whole
-session is in DIR/session.json.")]
+Builds and runs in copies of the source tree; only `--apply` changes the
+source, after writing a backup. A change is kept only if it passes the guards,
+the build, the checks and the measurements; exit code 1 means that no change
+was kept. The session is recorded in DIR/session.json.")]
 pub struct OptimizeArgs {
-    /// The program, with its arguments in the same word or after `--`
+    /// The program, with its arguments in the same quotes or after `--`
     #[arg(value_name = "BINARY")]
     binary: String,
 
@@ -29,49 +30,49 @@ pub struct OptimizeArgs {
     #[arg(value_name = "ARG", last = true)]
     arguments: Vec<String>,
 
-    /// The file with the kernel [default: the one below the tree that has it]
+    /// Source file with the kernel [default: found in the tree]
     #[arg(long, value_name = "FILE")]
     source: Option<PathBuf>,
 
-    /// The source tree to copy [default: the current folder]
+    /// Source tree to copy
     #[arg(long, value_name = "DIR", default_value = ".")]
     tree: PathBuf,
 
-    /// Makes the program; split into words, no shell [default: hipcc -O3 SOURCE -o BINARY]
+    /// Command that builds the program; split into words, no shell [default: hipcc -O3 SOURCE -o BINARY]
     #[arg(long, value_name = "COMMAND")]
     build: Option<String>,
 
-    /// The command to measure [default: BINARY and its arguments]
+    /// Command to measure [default: BINARY and its arguments]
     #[arg(long, value_name = "COMMAND")]
     run: Option<String>,
 
-    /// Exits with 0 when the result is right; may be repeated for several inputs; ROCM_PERF_STDOUT names a file with
-    /// the run's output
+    /// Command that exits with 0 if the result is correct; may be repeated; ROCM_PERF_STDOUT names a file with the run's
+    /// output
     #[arg(long, value_name = "COMMAND")]
     check: Vec<String>,
 
-    /// An output that must stay as it is, or be as EXPECTED is: a file the program writes, or `-` for what it prints; TYPE
-    /// is text, bytes, f16, bf16, f32, f64, i8 to i64 or u8 to u64 [default: text]; may be repeated
+    /// Output that must not change, or must equal the file EXPECTED: a file the program writes, or `-` for what it prints;
+    /// TYPE is text, bytes, f16, bf16, f32, f64, i8 to i64 or u8 to u64 [default: text]; may be repeated
     #[arg(long, value_name = "OUTPUT[:TYPE][=EXPECTED]", allow_hyphen_values = true)]
     golden: Vec<String>,
 
-    /// How much floating-point numbers may differ [default: by their type]
+    /// Absolute tolerance of floating-point outputs [default: depends on the type]
     #[arg(long, value_name = "X")]
     atol: Option<f64>,
 
-    /// How much they may differ for their size [default: by their type]
+    /// Relative tolerance of floating-point outputs [default: depends on the type]
     #[arg(long, value_name = "X")]
     rtol: Option<f64>,
 
-    /// Refuse NaN in golden outputs even where it is expected
+    /// Reject NaN in golden outputs even where it is expected
     #[arg(long)]
     refuse_nan: bool,
 
-    /// More arguments for the program, as one word; it is run and checked with each besides; may be repeated
+    /// Another set of arguments, in one pair of quotes, to also run and check the program with; may be repeated
     #[arg(long, alias = "input", value_name = "ARGS", allow_hyphen_values = true)]
     program_input: Vec<String>,
 
-    /// Accept changes without a checker; recorded
+    /// Accept changes without a check; the session records it
     #[arg(long)]
     unchecked: bool,
 
@@ -79,7 +80,7 @@ pub struct OptimizeArgs {
     #[arg(long)]
     shell: bool,
 
-    /// The kernel [default: those with most of the critical path]
+    /// Kernel to change [default: those with the largest share of the critical path]
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
 
@@ -87,25 +88,25 @@ pub struct OptimizeArgs {
     #[arg(long, value_enum, default_value_t = ProposerName::Rules, value_name = "NAME")]
     proposer: ProposerName,
 
-    /// Rules to try, of the library; may be repeated [default: all]
+    /// Rule to try; may be repeated [default: all]
     #[arg(long, value_name = "NAME")]
     rule: Vec<String>,
 
-    /// Let rules build with other compiler options: at the end of a compiler's own command, where the build command says
-    /// `{flags}`, or through HIPCC_COMPILE_FLAGS_APPEND
+    /// Let rules add compiler options: at `{flags}` in the build command, after a direct compiler call, or through
+    /// HIPCC_COMPILE_FLAGS_APPEND
     #[arg(long)]
     flags: bool,
 
-    /// Let rules change results in the last digits: approximate functions, with `--flags` also -ffast-math
+    /// Let rules change the last digits of results: approximate functions, with `--flags` also -ffast-math
     #[arg(long)]
     allow_fast_math: bool,
 
-    /// OpenAI-compatible endpoint, such as http://localhost:8000/v1; for https, SSL_CERT_FILE names authorities to trust
-    /// [default: the system's]
+    /// OpenAI-compatible endpoint, such as http://localhost:8000/v1; for https, SSL_CERT_FILE names the certificates to
+    /// trust [default: the system's]
     #[arg(long, value_name = "URL", required_if_eq("proposer", "llm"))]
     llm_url: Option<String>,
 
-    /// The model's name
+    /// Model name
     #[arg(long, value_name = "NAME", default_value = "default")]
     llm_model: String,
 
@@ -113,91 +114,91 @@ pub struct OptimizeArgs {
     #[arg(long, value_name = "NAME", default_value = "OPENAI_API_KEY")]
     llm_key_env: String,
 
-    /// Longest wait for an answer, in seconds
+    /// Time limit of a response, in seconds
     #[arg(long, value_name = "S", default_value_t = 120.0, value_parser = positive)]
     llm_timeout: f64,
 
-    /// Answers to ask for
+    /// Number of responses to ask for
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = at_least_one)]
     llm_attempts: usize,
 
-    /// Prints proposals as JSON; ROCM_PERF_CONTEXT names a file with the evidence
+    /// Command that prints proposals as JSON; ROCM_PERF_CONTEXT names a file with the evidence
     #[arg(long, value_name = "COMMAND", required_if_eq("proposer", "command"))]
     proposer_cmd: Option<String>,
 
-    /// A unified diff of the source
+    /// Unified diff of the source to try
     #[arg(long, value_name = "FILE", required_if_eq("proposer", "patch"))]
     patch: Option<PathBuf>,
 
-    /// Least speed-up to accept, in percent
+    /// Smallest speed-up to accept, in percent
     #[arg(long, value_name = "PCT", default_value_t = 2.0, value_parser = share)]
     min_improvement: f64,
 
-    /// Pairs of runs at most, for each candidate
+    /// Most pairs of runs per candidate
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = at_least_one)]
     pairs: usize,
 
-    /// Candidates to try at most
+    /// Most candidates to try
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = at_least_one)]
     candidates: usize,
 
-    /// Kernels to look at, at most
+    /// Most kernels to work on
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
     kernels: usize,
 
-    /// More spilled registers than before that are allowed
+    /// Additional spilled registers to allow
     #[arg(long, value_name = "N", default_value_t = 0)]
     max_spills: u32,
 
-    /// Bytes of scratch for each lane more than before that are allowed
+    /// Additional scratch bytes per lane to allow
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     max_scratch: u32,
 
-    /// Least theoretical occupancy, unless it was lower before, in percent
+    /// Smallest theoretical occupancy in percent, unless it was lower before
     #[arg(long, value_name = "PCT", default_value_t = 0.0, value_parser = share)]
     min_occupancy: f64,
 
-    /// Code objects that the build leaves, for guards on ABI and registers: `*`, `?`, `**`; may be repeated [default: the
+    /// Code objects of the build, to guard ABI and registers; a pattern with `*`, `?`, `**`; may be repeated [default: the
     /// program itself]
     #[arg(long, value_name = "GLOB")]
     code_object: Vec<String>,
 
-    /// What is known of the kernels, for proposers: the JSON of `rocm-perf profile --with-counters --json`
+    /// Profile to show to proposers: the JSON of `rocm-perf profile --with-counters --json`
     #[arg(long, value_name = "FILE")]
     evidence: Option<PathBuf>,
 
-    /// Longest run or check, in seconds
+    /// Time limit of a run or check, in seconds
     #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = positive)]
     timeout: f64,
 
-    /// Longest build, in seconds
+    /// Time limit of a build, in seconds
     #[arg(long, value_name = "S", default_value_t = 600.0, value_parser = positive)]
     build_timeout: f64,
 
-    /// Measure the process from start to end, without the profiler
+    /// Time the whole process, without the profiler
     #[arg(long)]
     no_rocprof: bool,
 
-    /// Measure a number that the program prints: the expression's first group, in its last match; less is better
+    /// Measure a number that the program prints: the first group of the last match; smaller is better
     #[arg(long, value_name = "REGEX", conflicts_with = "no_rocprof")]
     metric: Option<String>,
 
-    /// Change the source when something was accepted
+    /// Apply accepted changes to the source
     #[arg(long)]
     apply: bool,
 
-    /// Seed of the order of runs
+    /// Seed of the run order
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 
-    /// Folder of the session
+    /// Session folder
     #[arg(short, long, value_name = "DIR", default_value = "rocm-perf-optimize")]
     out: PathBuf,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ProposerName {
-    /// The library of safe rules
+    /// Built-in rules that preserve results
     Rules,
     /// A language model
     Llm,

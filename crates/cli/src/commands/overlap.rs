@@ -13,11 +13,13 @@ use crate::output::OutputArgs;
   rocm-perf overlap decode.json.gz --mapping capture.json.gz
   rocm-perf overlap 4711_results.db --min-share 0.5 --format json
 
-`exclusive` is time with nothing on another stream, `exposed` is critical time: communication without computation,
-copies without either, computation alone. `gain ceiling` is the most that could be won if the order may be changed:
-step by step the lesser of the exposed time and the computation it could hide beside, on the GPU where that is most.
-`free gain` is the part that the recorded order (streams, events, blocking calls) allows as it is. `dependency risk`
-says how likely the order is needed.")]
+`exclusive` is time with nothing on another stream. `exposed` is the part of
+it that costs time: communication without compute, copies without either,
+compute alone. `gain ceiling` is the most you could save if the order may
+change: per step, the smaller of the exposed time and the compute it could
+hide behind, on the GPU where that is largest. `free gain` is the part that
+the recorded order (streams, events, blocking calls) already allows.
+`dependency risk` is how likely the order is required.")]
 pub struct OverlapArgs {
     #[command(flatten)]
     input: InputArgs,

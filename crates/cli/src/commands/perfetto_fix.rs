@@ -15,9 +15,11 @@ use crate::output::OutputArgs;
   rocm-perf perfetto-fix trace.json --out fixed.json.gz --snap 1us
   rocm-perf perfetto-fix trace.json.gz --gpu-only --format json
 
-Perfetto drops or cuts a slice that starts inside another of its lane and ends after it. Such slices go to a
-new lane beside theirs, with their flows; a crossing of at most `--snap` is trimmed off the earlier slice,
-whose measured duration stays in `args.orig_dur`. Everything else is kept as it is; a second run changes nothing.")]
+Perfetto drops or cuts a slice that starts inside another slice of its lane
+and ends after it. perfetto-fix moves such slices and their flows to a new
+lane next to theirs. If the two cross by at most `--snap`, it shortens the
+earlier slice instead and keeps the measured duration in `args.orig_dur`.
+Everything else stays as it is; a second run changes nothing.")]
 pub struct PerfettoFixArgs {
     #[command(flatten)]
     input: PathArgs,
@@ -26,11 +28,11 @@ pub struct PerfettoFixArgs {
     #[arg(short, long, visible_alias = "output", value_name = "PATH")]
     out: Option<PathBuf>,
 
-    /// Crossings up to this long are trimmed away instead of moved; 0 moves all
+    /// Shorten the earlier slice when slices cross by at most this; 0 moves them all
     #[arg(long, value_name = "TIME", default_value = "0.5us", value_parser = duration)]
     snap: i64,
 
-    /// Leave the lanes of host threads as they are
+    /// Do not change the lanes of host threads
     #[arg(long)]
     gpu_only: bool,
 }
@@ -56,7 +58,7 @@ fn duration(text: &str) -> Result<i64, String> {
     let scale = scale.or((unit.is_empty() && number.parse() == Ok(0.0)).then_some(1.0));
     match (number.parse::<f64>(), scale) {
         (Ok(number), Some(scale)) if number * scale < 1e15 => Ok((number * scale).round() as i64),
-        _ => Err("a time such as `0.5us`, `300ns` or `0` is needed".into()),
+        _ => Err("expected a time such as `0.5us`, `300ns` or `0`".into()),
     }
 }
 

@@ -13,10 +13,12 @@ use crate::output::OutputArgs;
   rocm-perf presets list
   rocm-perf presets show compute --arch gfx942
   rocm-perf presets show memory-bound --arch gfx950 --format json
-  rocm-perf presets copy memory my-memory.toml     # change it, then: rocm-perf collect --preset my-memory.toml -- ./app
+  rocm-perf presets copy memory my-memory.toml     # edit it, then:
+  rocm-perf collect --preset my-memory.toml -- ./app
 
-A preset says what to record; the passes, counters and options that the GPU and the profiler at hand need are worked out
-from it. `show` prints them for one architecture without running anything.")]
+A preset says what to record. rocm-perf derives the passes, counters and
+options for your GPU and profiler from it; `show` prints them without running
+anything.")]
 pub struct PresetsArgs {
     #[command(subcommand)]
     action: Option<Action>,
@@ -27,21 +29,21 @@ enum Action {
     /// List all presets
     #[command(after_help = "Example:\n  rocm-perf presets list")]
     List,
-    /// Show what a preset runs: commands, passes, counters with replacements, cost, files
+    /// Show what a preset runs: commands, passes, counters, cost, files
     #[command(after_help = "Example:\n  rocm-perf presets show compute --arch gfx942")]
     Show(ShowArgs),
-    /// Write a preset's file, to be changed
+    /// Copy a preset to a file that you can edit
     #[command(after_help = "Example:\n  rocm-perf presets copy memory my-memory.toml")]
     Copy(CopyArgs),
 }
 
 #[derive(Args, Debug)]
 struct ShowArgs {
-    /// Name of a preset, or a TOML file
+    /// Preset name or TOML file
     #[arg(value_name = "PRESET")]
     preset: String,
 
-    /// Architecture [default: that of the first GPU here]
+    /// Architecture [default: the first GPU of this machine]
     #[arg(long, value_name = "GFX")]
     arch: Option<String>,
 
@@ -49,22 +51,22 @@ struct ShowArgs {
     #[arg(short, long, value_name = "BLOCK", value_delimiter = ',')]
     block: Vec<String>,
 
-    /// ROCm release whose options are shown [default: that of the profiler here, else 7.0]
+    /// ROCm release to show options for [default: the installed profiler's, else 7.0]
     #[arg(long, value_name = "VERSION")]
     rocm: Option<String>,
 
-    /// A run of its own without counters, for true timings
+    /// Add a run without counters, for undisturbed timings
     #[arg(long)]
     timing: bool,
 }
 
 #[derive(Args, Debug)]
 struct CopyArgs {
-    /// Name of a preset
+    /// Preset name
     #[arg(value_name = "PRESET")]
     preset: String,
 
-    /// The file [default: PRESET.toml]
+    /// File to write [default: PRESET.toml]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 }

@@ -19,41 +19,45 @@ use crate::output::OutputArgs;
   rocm-perf profile --code-object kernels.hsaco -- python serve.py
   rocm-perf profile --no-rocprof -- ./app
 
-Runs the program under rocprofv3 (once to warm up, then `--runs` times), and reports kernel times with their stability,
-resources and occupancy, the critical path and what bounds each kernel; `--with-counters` adds the roofline from a run of its
-own, `--with-thread-trace` what waves wait for. Registers are those of the code objects that are found: in the program, in files that
-the profiler names or leaves, or given. `runtime_ms` is the sum of dispatch times, the median over runs. The databases are
-kept in `.rocpd_profile` (or `--out`), replaced by the next profile there. docs/profile.md describes the JSON.")]
+Runs the program under rocprofv3, once to warm up and then `--runs` times.
+Reports kernel times and their stability, registers and occupancy, the
+critical path, and what bounds each kernel. `--with-counters` adds the
+roofline and `--with-thread-trace` what waves wait for, each in a separate
+run. Register counts come from the code objects in the program, in files the
+profiler names or writes, or in `--code-object`. `runtime_ms` is the sum of
+dispatch times, median over runs. The databases stay in `.rocpd_profile` (or
+`--out`) until the next profile replaces them. docs/profile.md describes the
+JSON.")]
 pub struct ProfileArgs {
-    /// Timing runs
+    /// Timed runs
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
 
-    /// Warm-up runs before those, which do not count
+    /// Warm-up runs before them
     #[arg(long, value_name = "N", default_value_t = 1)]
     warm_up: u32,
 
-    /// Collect the counters of the roofline and of the bottleneck rules, in runs of their own
+    /// Collect the counters for the roofline and the bottleneck rules, in extra runs
     #[arg(long, alias = "counters", visible_alias = "roofline")]
     with_counters: bool,
 
-    /// Trace the instructions of waves, in a run of its own
+    /// Trace the instructions of waves, in an extra run
     #[arg(long, alias = "att", visible_alias = "deep-analysis")]
     with_thread_trace: bool,
 
-    /// The critical path is always in the report; for scripts that ask for it
+    /// Accepted for scripts; the critical path is always in the report
     #[arg(long, hide = true)]
     focus_critical: bool,
 
-    /// File with the program's GPU code, where it is not in the program itself
+    /// File with the program's GPU code, if it is not in the program itself
     #[arg(long, value_name = "FILE")]
     code_object: Vec<PathBuf>,
 
-    /// Time the process only, without a profiler
+    /// Only time the process, without a profiler
     #[arg(long, conflicts_with_all = ["with_counters", "with_thread_trace", "code_object"])]
     no_rocprof: bool,
 
-    /// Show the profiler's commands and all that it and the program print
+    /// Show the profiler's commands and all output of it and the program
     #[arg(long)]
     debug: bool,
 
@@ -61,14 +65,14 @@ pub struct ProfileArgs {
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Stop a run that takes longer
+    /// Stop a run after this many seconds
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
 
     #[command(flatten)]
     target: TargetArgs,
 
-    /// The program, when it has no arguments
+    /// The program, if it takes no arguments
     #[arg(value_name = "BINARY", conflicts_with = "application")]
     binary: Option<String>,
 

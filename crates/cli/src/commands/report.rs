@@ -17,11 +17,13 @@ use crate::values::choices;
   rocm-perf report trace.json.gz --to html,pdf,xlsx -o results/
   rocm-perf report ranks/ -o ranks.pdf
   rocm-perf report trace.json.gz --to png,svg --theme dark --scale 3 -o figures/
-  rocm-perf report run/ --to md,svg -o notes/                  # Markdown with its pictures beside it
+  rocm-perf report run/ --to md,svg -o notes/                  # Markdown with charts beside it
 
-A report holds the run's main figures, what `explain` found, `summary` and `breakdown`, charts, and for traces of a
-serving framework what `triage` says. The page works from disk, without a network: its tables sort and filter, its
-charts tell numbers under the pointer. Charts are NAME_CHART.svg, .png or .jpeg; the rest is NAME_report.*.")]
+A report has the run's main figures, the findings of `explain`, `summary` and
+`breakdown`, charts, and for serving traces the tables of `triage`. The html
+page works offline: you can sort and filter its tables and hover over its
+charts. Charts are written to NAME_CHART.svg, .png or .jpeg, the rest to
+NAME_report.*.")]
 pub struct ReportArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -29,11 +31,11 @@ pub struct ReportArgs {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// What to write, separated by commas [default: what `--out` ends in, else html]
+    /// Formats, separated by commas [default: the extension of `--out`, else html]
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', value_parser = targets())]
     to: Vec<Target>,
 
-    /// File for one format, or folder for all of them [default: this folder]
+    /// File for one format, or folder for several [default: current folder]
     #[arg(short, long, value_name = "PATH")]
     out: Option<PathBuf>,
 
@@ -41,18 +43,18 @@ pub struct ReportArgs {
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
 
-    /// Colours of svg, png and jpeg; the page follows its reader's
+    /// Colours of svg, png and jpeg; html follows the browser's
     #[arg(long, value_enum, default_value_t, value_name = "THEME")]
     theme: ThemeName,
 
-    /// Pixels of png and jpeg for each of svg
+    /// Scale of png and jpeg relative to svg
     #[arg(long, value_name = "N", default_value_t = 2.0, value_parser = scale)]
     scale: f32,
 
     #[command(flatten)]
     mapping: MappingArgs,
 
-    /// Replace files that are already there
+    /// Overwrite existing files
     #[arg(long)]
     force: bool,
 }
@@ -95,8 +97,8 @@ fn targets() -> impl TypedValueParser<Value = Target> {
     )
 }
 
-/// How much larger than life an image is.
+/// The scale of an image.
 fn scale(text: &str) -> Result<f32, String> {
     let number = text.parse::<f32>().ok().filter(|scale| (0.25..=8.0).contains(scale));
-    number.ok_or_else(|| "a number from 0.25 to 8 is needed".into())
+    number.ok_or_else(|| "expected a number from 0.25 to 8".into())
 }

@@ -11,7 +11,7 @@ use crate::input::{InputArgs, MappingArgs};
 use crate::output::OutputArgs;
 
 /// Heading of the options that describe the GPU.
-const GPU: &str = "The GPU, where the input does not tell";
+const GPU: &str = "The GPU, if the input does not name it";
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -20,15 +20,17 @@ const GPU: &str = "The GPU, where the input does not tell";
   rocm-perf roofline workloads/vcopy/MI200 --measured --format json
   rocm-perf roofline trace.json.gz --product MI300X
   rocm-perf roofline decode.json.gz --mapping capture.json.gz
-  rocm-perf roofline trace.json.gz counters.db      (both in one row)
+  rocm-perf roofline trace.json.gz counters.db       # both in one row
   rocm-perf roofline run.db --peaks peaks.json -o roofline.svg
   rocm-perf roofline --list-counters --arch gfx942
 
-Intensity is operations per byte of memory traffic; `peak` is the share of the nearest ceiling: the time that the bytes
-of a level or the operations take at their peaks, over the kernel's time. From 60 % on a kernel is bound by it, below 30 %
-of all by latency. Operations and bytes need counters; what was not collected is absent and named. Ops of torch traces
-with shapes are modelled without counters (table `ops`); with counters of the same program as a second input, what was
-measured stands beside what they must do.")]
+`intensity` is operations per byte of memory traffic. `peak` is the share of
+the nearest ceiling: the time its bytes or operations would take at peak, over
+the kernel's time. At 60 % or more that ceiling bounds the kernel; below 30 %
+of every ceiling, latency does. Operations and bytes need counters; missing
+ones are named. Ops of torch traces with shapes are modelled without counters
+(table `ops`); add counters of the same program as a second input to compare
+measured with modelled values.")]
 pub struct RooflineArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -43,15 +45,15 @@ pub struct RooflineArgs {
     #[arg(long, conflicts_with = "peaks")]
     measured: bool,
 
-    /// Peaks of your own as JSON, such as `{"hbm_gbps": 4300, "bf16_matrix_gflops": 708000}`
+    /// JSON file with your own peaks, such as `{"hbm_gbps": 4300, "bf16_matrix_gflops": 708000}`
     #[arg(long, value_name = "FILE")]
     peaks: Option<PathBuf>,
 
-    /// Draw the kernels under the roofs into this file (.svg or .png)
+    /// Draw the roofline chart to this file (.svg or .png)
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
 
-    /// List the counters that a roofline needs on `--arch`, and the passes they take
+    /// List the counters that the roofline needs on `--arch`, and their passes
     #[arg(long, alias = "counters", requires = "arch")]
     list_counters: bool,
 
@@ -59,7 +61,7 @@ pub struct RooflineArgs {
     #[arg(help_heading = GPU, long, value_name = "GPU")]
     arch: Option<String>,
 
-    /// Product, which has clock, compute units and bandwidth
+    /// Product, which sets clock, compute units and bandwidth
     #[arg(help_heading = GPU, long, value_name = "NAME")]
     product: Option<String>,
 

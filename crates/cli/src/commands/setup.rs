@@ -14,7 +14,7 @@ use crate::output::print;
   rocm-perf completions bash > ~/.local/share/bash-completion/completions/rocm-perf
   rocm-perf completions zsh > ~/.zfunc/_rocm-perf")]
 pub struct CompletionsArgs {
-    /// The shell
+    /// Shell to print completions for
     #[arg(value_enum)]
     shell: Shell,
 }
@@ -32,7 +32,7 @@ impl CompletionsArgs {
   rocm-perf man ~/.local/share/man/man1
   rocm-perf man . && man ./rocm-perf-summary.1")]
 pub struct ManArgs {
-    /// Folder for the pages
+    /// Folder for the man pages
     folder: PathBuf,
 }
 

@@ -12,10 +12,12 @@ use crate::output::OutputArgs;
   rocm-perf stability runs/*/ --table kernels --format csv
   rocm-perf stability run*.json.gz --kernel gemm
 
-Each input (a file, or a folder of one run's ranks) is one run, in the order they were made. The label comes from the
-coefficient of variation: stable up to 5 %, noisy up to 10 %, else unstable. Slow first runs are warm-up and left out;
-drift with the order of runs, two modes (clock states) and outliers are named. The interval of the median is a
-bootstrap's 95 %. docs/stability.md has the thresholds.")]
+Each input (a file, or a folder with the ranks of one run) is one run; give
+them in the order they ran. The label follows from the coefficient of
+variation: stable up to 5 %, noisy up to 10 %, else unstable. Slow first runs
+count as warm-up and are left out; drift over the runs, two modes (clock
+states) and outliers are reported. The median has a bootstrap interval of 95
+%. docs/stability.md lists the thresholds.")]
 pub struct StabilityArgs {
     #[command(flatten)]
     input: InputArgs,

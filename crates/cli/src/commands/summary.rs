@@ -13,8 +13,8 @@ use crate::output::OutputArgs;
   rocm-perf summary trace.json.gz --limit 50 --sort calls
   rocm-perf summary ranks/ --by-rank --table kernels --format csv
 
-Times: `share` is of the kernels' time, for regions of their category's time; `self` is a region's time
-without the regions inside it on its thread.")]
+`share` is of all kernel time; for regions, of the time of their category.
+`self` is a region's time without the regions nested in it on its thread.")]
 pub struct SummaryArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -26,15 +26,15 @@ pub struct SummaryArgs {
     #[arg(long, visible_alias = "summary-by-rank")]
     by_rank: bool,
 
-    /// Host regions of these categories only: HIP, HSA, MARKER, RCCL …; NONE leaves the regions out
+    /// Only host regions of these categories: HIP, HSA, MARKER, RCCL …; NONE hides all regions
     #[arg(long, value_name = "NAME", num_args = 1.., value_delimiter = ',')]
     region_categories: Option<Vec<String>>,
 
-    /// As rocpd spells it; the table of domains is always there
+    /// Accepted for rocpd's scripts; the table of domains is always shown
     #[arg(long, hide = true)]
     domain_summary: bool,
 
-    /// Read Python frames too (slower, more memory)
+    /// Include Python frames (slower, more memory)
     #[arg(long)]
     python: bool,
 }

@@ -16,7 +16,8 @@ use crate::output::OutputArgs;
   rocm-perf synth --scenario my.toml --scale 'gemm=0.5' --out faster
   rocm-perf synth --list
 
-The same seed gives the same bytes. `truth.json` beside the traces says what was put into the run.")]
+The same seed gives the same bytes. `truth.json` beside the traces lists what
+the run contains, as the correct answer for tests.")]
 pub struct SynthArgs {
     /// Built-in scenario or scenario file (docs/synth.md)
     #[arg(long, value_name = "NAME|FILE", default_value = "serving")]
@@ -30,27 +31,27 @@ pub struct SynthArgs {
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "torch", value_parser = format_of)]
     to: Vec<OutputFormat>,
 
-    /// Number that all randomness follows from
+    /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Kernels of each rank, at least; the run ends with a whole step
+    /// At least this many kernels per rank; the run ends with a whole step
     #[arg(long, value_name = "N")]
     kernels: Option<u64>,
 
-    /// Steps of the run
+    /// Number of steps
     #[arg(long, value_name = "N", conflicts_with = "kernels")]
     steps: Option<u64>,
 
-    /// Ranks of the run
+    /// Number of ranks
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
 
-    /// Size of a rank's file, such as 500MB or 1GB
+    /// Size of each rank's file, such as 500MB or 1GB
     #[arg(long, value_name = "SIZE", value_parser = size_of, conflicts_with_all = ["kernels", "steps"])]
     size: Option<u64>,
 
-    /// Run again with the kernels that contain NAME taking FACTOR times as long
+    /// Multiply the time of kernels whose name contains NAME by FACTOR
     #[arg(long, value_name = "NAME=FACTOR", value_parser = scale_of)]
     scale: Vec<(String, f64)>,
 
@@ -62,7 +63,7 @@ pub struct SynthArgs {
     #[arg(long)]
     no_graphs: bool,
 
-    /// Replace a run that is already there
+    /// Overwrite an existing run
     #[arg(long)]
     force: bool,
 
@@ -78,7 +79,7 @@ impl SynthArgs {
                 &Scenario::builtin_names().map(|n| format!("{n}\n")).collect::<String>(),
             );
         }
-        let Some(out) = &self.out else { return Err(Failure::input("no folder given (--out DIR)")) };
+        let Some(out) = &self.out else { return Err(Failure::input("no output folder: give `--out DIR`")) };
         let options = GenerateOptions {
             scenario: scenario(&self.scenario)?,
             out: out.clone(),
@@ -103,14 +104,14 @@ impl SynthArgs {
 
 fn format_of(name: &str) -> Result<OutputFormat, String> {
     let names: Vec<&str> = OutputFormat::ALL.iter().map(|(name, _)| *name).collect();
-    OutputFormat::from_name(name).ok_or_else(|| format!("there are {}", names.join(", ")))
+    OutputFormat::from_name(name).ok_or_else(|| format!("expected one of {}", names.join(", ")))
 }
 
 fn scale_of(text: &str) -> Result<(String, f64), String> {
     let (name, factor) = text.split_once('=').ok_or("write it as NAME=FACTOR, such as gemm=0.5")?;
     let factor: f64 = factor.trim().parse().map_err(|_| format!("`{factor}` is not a number"))?;
     if !factor.is_finite() || factor < 0.0 {
-        return Err(format!("`{factor}` is not a factor"));
+        return Err(format!("`{factor}` is not a factor: it must be at least 0"));
     }
     Ok((name.trim().to_string(), factor))
 }
@@ -133,7 +134,7 @@ fn size_of(text: &str) -> Result<u64, String> {
     let number: f64 =
         number.trim().parse().map_err(|_| "write it as a number with a unit, such as 500MB or 1GB")?;
     if !(number > 0.0 && number * bytes as f64 <= 1e15) {
-        return Err("it must be more than nothing and at most 1 PB".into());
+        return Err("it must be above 0 and at most 1 PB".into());
     }
     Ok((number * bytes as f64) as u64)
 }

@@ -14,43 +14,45 @@ use crate::profile_facts::ProfileFactsArgs;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   rocm-perf triage trace.json.gz
-  rocm-perf triage run/                                        # finds run/capture_traces by itself
+  rocm-perf triage run/                                        # also reads run/capture_traces
   rocm-perf triage decode.json.gz --mapping capture.json.gz --format json
   rocm-perf triage run/ --stage decode --skip-warm-up --min-share 0.5
   rocm-perf triage run/ --out artifacts --experiment-id e1 --perfetto-fix
   rocm-perf triage 4711_results.db
 
-Times are of kernels, copies and fills; `time share` is of the stage's GPU time. Replayed graphs are located by the
-capture trace, or a graph-off trace of the same model, given with `--mapping`. One rank of one run is looked at.
-`--out` writes profile_summary.md, profile_metadata.json, kernel_table.json, overlap_opportunities.json,
-fuse_opportunities.json and kernel_map.json; what is not known of the profile is null there, with the reason.")]
+Covers kernels, copies and fills of one rank of one run; `time share` is of
+the stage's GPU time. To locate kernels of replayed graphs, give the capture
+trace, or a graph-off trace of the same model, with `--mapping`. `--out`
+writes profile_summary.md, profile_metadata.json, kernel_table.json,
+overlap_opportunities.json, fuse_opportunities.json and kernel_map.json;
+unknown metadata is null there, with the reason.")]
 pub struct TriageArgs {
     #[command(flatten)]
     input: InputArgs,
 
-    /// The same as INPUT, for people who come from the pair of `--mapping-input` and `--formal-input`
+    /// Same as INPUT, for scripts that use `--mapping-input` and `--formal-input`
     #[arg(long, value_name = "PATH", hide = true, num_args = 1..)]
     formal_input: Vec<PathBuf>,
 
-    /// Capture trace or graph-off trace of the same model (file or folder): tells where replayed kernels come from
+    /// Capture trace or graph-off trace of the same model (file or folder), to locate replayed kernels
     #[arg(long, visible_alias = "mapping-input", value_name = "PATH", num_args = 1..)]
     mapping: Vec<PathBuf>,
 
     #[command(flatten)]
     min_share: MinShareArgs,
 
-    /// Leave out the warm-up: the steps before the run settled
+    /// Skip the warm-up steps
     #[arg(long)]
     skip_warm_up: bool,
 
     #[command(flatten)]
     rules: RulesArgs,
 
-    /// The serving framework: sglang, vllm …; `auto` is what the trace shows
+    /// Serving framework: sglang, vllm …; `auto` detects it from the trace
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = framework)]
     framework: Framework,
 
-    /// Folder for the artifacts; they replace those of an earlier run as a set
+    /// Folder for the artifacts; replaces those of an earlier run
     #[arg(short, long, visible_alias = "output-dir", value_name = "DIR")]
     out: Option<PathBuf>,
 
@@ -96,5 +98,5 @@ fn framework(name: &str) -> Result<Framework, String> {
         other => other,
     };
     let known = framework_named(name).map(|name| Framework(Some(name)));
-    known.ok_or_else(|| "it is not known; `auto` takes what the trace shows".into())
+    known.ok_or_else(|| "unknown framework; `auto` detects it from the trace".into())
 }

@@ -1,4 +1,4 @@
-//! Whether a trace file is whole: a server shows its files before it has written them.
+//! Whether a trace file is complete: a server's files appear before they are fully written.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -19,7 +19,7 @@ pub(super) fn check(path: &Path) -> Result<(), String> {
     };
     let (reader, any) = open().map_err(|e| e.to_string().to_lowercase())?;
     if !any {
-        return Err("it is empty".into());
+        return Err("the file is empty".into());
     }
     brackets(reader)
 }
@@ -35,7 +35,7 @@ fn brackets(mut reader: impl Read) -> Result<(), String> {
             Ok(count) => count,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
             Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
-                return Err("its compressed data ends too early".into());
+                return Err("the compressed data is cut off".into());
             }
             Err(e) => return Err(e.to_string().to_lowercase()),
         };
@@ -64,8 +64,8 @@ fn brackets(mut reader: impl Read) -> Result<(), String> {
         }
     }
     match (opened, depth == 0 && !in_string) {
-        (false, _) => Err("it holds no JSON".into()),
-        (true, false) => Err("its JSON ends in the middle".into()),
+        (false, _) => Err("no JSON in it".into()),
+        (true, false) => Err("the JSON is cut off".into()),
         (true, true) => Ok(()),
     }
 }

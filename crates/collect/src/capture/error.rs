@@ -29,7 +29,7 @@ pub enum Error {
         seconds: u64,
     },
     /// It answered before and is gone.
-    #[error("the server at `{url}` died while it was asked for `{path}`: {why}")]
+    #[error("the server at `{url}` died during a request to `{path}`: {why}")]
     Died {
         /// The server.
         url: String,
@@ -39,7 +39,7 @@ pub enum Error {
         why: String,
     },
     /// It wants a key, or another one.
-    #[error("the server at `{url}` refuses the key (HTTP {status} on `{path}`)")]
+    #[error("the server at `{url}` rejected the key (HTTP {status} on `{path}`)")]
     Forbidden {
         /// The server.
         url: String,
@@ -67,7 +67,7 @@ pub enum Error {
         help: String,
     },
     /// Somebody profiles already.
-    #[error("the server at `{url}` is being profiled already")]
+    #[error("the server at `{url}` is already being profiled")]
     AlreadyRunning {
         /// The server.
         url: String,
@@ -85,7 +85,7 @@ pub enum Error {
         message: String,
     },
     /// It answered something else than it should.
-    #[error("the server at `{url}` answers `{path}` with something unexpected: {why}")]
+    #[error("unexpected response from the server at `{url}` to `{path}`: {why}")]
     Unexpected {
         /// The server.
         url: String,
@@ -105,7 +105,7 @@ pub enum Error {
         elsewhere: Option<PathBuf>,
     },
     /// A file came and was never whole.
-    #[error("`{}` is not whole after {seconds} s: {why}", path.display())]
+    #[error("`{}` is still incomplete after {seconds} s: {why}", path.display())]
     Truncated {
         /// The file.
         path: PathBuf,
@@ -141,7 +141,7 @@ impl Error {
             Error::Died { .. } => return Some(Remedy::FewerSteps),
             Error::Forbidden { key_sent: false, .. } => return Some(Remedy::ServerKey),
             Error::Forbidden { .. } => {
-                "profile routes may want the admin key (SGLang: `--admin-api-key` of the server)"
+                "the profile routes may need the admin key (SGLang: the server's `--admin-api-key`)"
             }
             Error::Unknown { .. } => return Some(Remedy::ServerFramework),
             Error::ProfilingOff { help, .. } => help,
@@ -156,7 +156,7 @@ impl Error {
             Error::Failed { path, .. } if path == "/start_profile" => {
                 return Some(Remedy::StopFirst);
             }
-            Error::Failed { .. } => "the server's own log says more",
+            Error::Failed { .. } => "see the server's log",
             Error::Truncated { .. } => return Some(Remedy::UnfinishedFile),
             Error::Usage(_) | Error::Unexpected { .. } | Error::Folder { .. } => return None,
         };

@@ -62,8 +62,7 @@ impl Watch {
     pub fn begin(site: &Site) -> Result<Self, Error> {
         let folder = site.watched().to_path_buf();
         if !folder.is_dir() {
-            let why =
-                "there is no such folder on this machine: the server's trace folder must be mounted here";
+            let why = "no such folder on this machine: mount the server's trace folder here";
             return Err(Error::Folder { path: folder, why: why.into() });
         }
         let before = list(&folder, DEPTH);
@@ -132,8 +131,8 @@ impl Watch {
 
     fn died(&self, server: &Server, broken: &BTreeMap<PathBuf, (Look, String)>) -> Error {
         let why = match broken.keys().next() {
-            Some(path) => format!("it left `{}` unfinished", path.display()),
-            None => "it has written no trace".into(),
+            Some(path) => format!("the server left `{}` unfinished", path.display()),
+            None => "the server has written no trace".into(),
         };
         Error::Died { url: server.facts().url.clone(), path: "/stop_profile".into(), why }
     }

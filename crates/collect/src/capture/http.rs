@@ -125,7 +125,7 @@ impl Client {
         self.send(path, Some(body), timeout)
     }
 
-    /// Whether nobody listens any more.
+    /// Whether the server no longer accepts connections.
     pub fn is_gone(&self) -> bool {
         matches!(self.send("/health", None, CONNECT_TIMEOUT), Err(Error::Died { .. }))
     }
@@ -218,7 +218,7 @@ impl Client {
                 | io::ErrorKind::UnexpectedEof => "the connection broke".into(),
                 _ => error.to_string().to_lowercase(),
             },
-            ureq::Error::HostNotFound => "there is no such host".into(),
+            ureq::Error::HostNotFound => "no such host".into(),
             ureq::Error::ConnectionFailed => "connection refused".into(),
             ureq::Error::BadUri(why) => return Error::Usage(format!("`{url}` is not an address: {why}")),
             ureq::Error::Protocol(why) => return Error::Unexpected { url, path, why: why.to_string() },

@@ -68,7 +68,7 @@ pub fn capture(options: &Options, events: &dyn Events) -> Result<Captured, Error
     let servers: Vec<(&Site, Server)> = sites
         .into_iter()
         .map(|site| {
-            events.step(&format!("asking the {} server at {}", site.role.name(), site.url));
+            events.step(&format!("detecting the {} server at {}", site.role.name(), site.url));
             Ok((site, Server::find(site, options)?))
         })
         .collect::<Result<_, Error>>()?;
@@ -96,7 +96,7 @@ impl Capture<'_> {
         files::write_server_args(&self.site.output_dir, self.server.facts())?;
         files::write_doctor(&self.site.output_dir, &self.site.url)?;
         if self.options.stop_first {
-            self.events.step("stopping the profile that runs");
+            self.events.step("stopping the running profile");
             self.server.stop(self.options.timeout)?;
         }
         let prompts = Prompts::new();

@@ -1,4 +1,4 @@
-//! What a capture is told.
+//! The options of a capture.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -220,7 +220,7 @@ impl Options {
             return usage("a profile needs at least one step");
         }
         if self.probe_requests == 0 {
-            return usage("a profile needs at least one request, or nothing runs while it is taken");
+            return usage("a profile needs at least one request, otherwise the server does nothing");
         }
         if let Some(mapping) = &self.mapping
             && mapping.url.trim_end_matches('/') == self.formal.url.trim_end_matches('/')

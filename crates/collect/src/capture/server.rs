@@ -1,4 +1,4 @@
-//! A server: what it is, and the few things that are asked of it.
+//! A serving server: which framework it runs, and the requests that control its profiler.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -61,7 +61,7 @@ impl Server {
         {
             let name = facts.framework.name();
             return Err(Error::Usage(format!(
-                "{option} is for SGLang only, the server at `{}` is {name}",
+                "{option} only works with SGLang, but the server at `{}` is {name}",
                 facts.url
             )));
         }
@@ -78,7 +78,7 @@ impl Server {
         self.facts.framework
     }
 
-    /// Whether nobody listens any more.
+    /// Whether the server no longer accepts connections.
     pub fn is_gone(&self) -> bool {
         self.client.is_gone()
     }

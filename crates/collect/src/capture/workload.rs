@@ -1,4 +1,4 @@
-//! What a server is given to do, before a profile and during it.
+//! The requests to send to a server, before and during a profile.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -1,4 +1,4 @@
-//! Building the command of one pass for the profiler that is there.
+//! Builds the command of one pass for the installed profiler.
 
 use std::path::{Path, PathBuf};
 
@@ -157,7 +157,7 @@ fn formats(asked: &[String], version: Version, notes: &mut Vec<String>) -> Vec<S
     for format in asked {
         let instead = if format == "rocpd" && !databases { "json" } else { format };
         if instead != format {
-            notes.push(format!("json in place of rocpd, which ROCm {version} does not write"));
+            notes.push(format!("wrote json instead of rocpd, which ROCm {version} does not support"));
         }
         if !formats.iter().any(|known| known == instead) {
             formats.push(instead.to_string());
@@ -167,7 +167,7 @@ fn formats(asked: &[String], version: Version, notes: &mut Vec<String>) -> Vec<S
     if !formats.iter().any(|format| readable.contains(&format.as_str())) {
         let added = if databases { "rocpd" } else { "json" };
         if !formats.is_empty() {
-            notes.push(format!("{added} is written too, so that what was recorded can be checked"));
+            notes.push(format!("also writes {added}, to check what was recorded"));
         }
         formats.push(added.into());
     }
@@ -190,7 +190,7 @@ fn too_new(
         }
         let trace = option.name.strip_suffix("-trace");
         if trace.is_some_and(|trace| wanted.trace.len() > 1 && trace != "kernel") {
-            notes.push(format!("`--{}` is left out: it came with ROCm {first}", option.name));
+            notes.push(format!("left out `--{}`: it needs ROCm {first}", option.name));
             return false;
         }
         missing.get_or_insert((format!("--{}", option.name), first));
@@ -216,7 +216,7 @@ fn rocprof(profiler: &Profiler, wanted: &Wanted, output: &Output) -> Result<Buil
         return Err(CollectError::TooOld {
             program: profiler.path.clone(),
             version: profiler.version,
-            what: "sampling of the program counter".into(),
+            what: "PC sampling".into(),
             since: Version::new(6, 4),
         });
     }
@@ -247,7 +247,7 @@ fn rocprof(profiler: &Profiler, wanted: &Wanted, output: &Output) -> Result<Buil
         .filter(|trace| !known.contains(trace) && !["marker", "sys", "kernel"].contains(trace))
         .collect();
     if !foreign.is_empty() {
-        built.notes.push(format!("the legacy rocprof records no {}", foreign.join(", ")));
+        built.notes.push(format!("the legacy rocprof cannot record {}", foreign.join(", ")));
     }
     built.notes.push("the legacy rocprof writes csv and Chrome JSON only".into());
     Ok(built)
@@ -336,7 +336,7 @@ mod tests {
         let only = Wanted { formats: vec!["pftrace".into()], ..wanted() };
         let (words, built) = command(&profiler(Kind::Rocprofv3, "7.0"), &only);
         assert!(words.contains("--output-format pftrace rocpd"), "{words}");
-        assert!(built.notes[0].contains("checked"));
+        assert!(built.notes[0].contains("also writes rocpd, to check what was recorded"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What rocprofv3 understands, and reading options that somebody wrote for it.
+//! rocprofv3's options, and a parser for options that users write for it.
 
 use std::sync::LazyLock;
 
@@ -88,7 +88,7 @@ pub enum OptionError {
         value: String,
     },
     /// Something that belongs to no option.
-    #[error("`{word}` belongs to no option")]
+    #[error("unexpected word `{word}`")]
     Stray {
         /// The word.
         word: String,

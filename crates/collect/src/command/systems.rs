@@ -69,7 +69,7 @@ pub(super) fn build(
     output: &Output,
 ) -> Result<Built, CollectError> {
     if wanted.pc_sampling.is_some() {
-        return Err(CollectError::Usage("rocprof-sys does not sample the GPU's program counter".into()));
+        return Err(CollectError::Usage("rocprof-sys does not support PC sampling".into()));
     }
     let databases = profiler.version >= Version::new(7, 0);
     let mut built = Built::default();

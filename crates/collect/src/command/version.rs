@@ -1,4 +1,4 @@
-//! Versions of ROCm, which decide what a profiler understands.
+//! ROCm versions, which determine what the profiler supports.
 
 use std::fmt;
 

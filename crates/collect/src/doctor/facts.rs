@@ -1,4 +1,4 @@
-//! What the doctor knows that a profile has to declare: preflight, clocks, image.
+//! What the doctor contributes to a profile's metadata: preflight, clocks, image.
 
 use serde_json::{Map, Value, json};
 

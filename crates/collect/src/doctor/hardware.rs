@@ -5,7 +5,7 @@ use crate::gpus::{Card, hwmon};
 
 pub(super) fn driver(machine: &Machine) -> Found {
     if !machine.exists("sys/module/amdgpu") && !machine.topology.readable {
-        return Found::fail("the module amdgpu is not loaded");
+        return Found::fail("module amdgpu is not loaded");
     }
     let version = machine.text("sys/module/amdgpu/version");
     let kernel = machine.text("proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".into());
@@ -18,14 +18,14 @@ pub(super) fn driver(machine: &Machine) -> Found {
 pub(super) fn gpus(machine: &Machine) -> Found {
     let topology = &machine.topology;
     if !topology.readable {
-        return Found::fail("there is no KFD topology");
+        return Found::fail("no KFD topology in sysfs");
     }
     let hidden = match topology.masked.len() {
         0 => String::new(),
         count => format!(", {count} hidden from this container"),
     };
     let Some(first) = topology.gpus.first() else {
-        return Found::fail(format!("KFD lists none{hidden}"));
+        return Found::fail(format!("none found{hidden}"));
     };
     let name = first.product.as_deref().unwrap_or("unknown product");
     let count = topology.gpus.len();
@@ -34,7 +34,7 @@ pub(super) fn gpus(machine: &Machine) -> Found {
 
 pub(super) fn kfd(machine: &Machine) -> Found {
     match machine.may_open("dev/kfd") {
-        Ok(()) => Found::pass("can be opened"),
+        Ok(()) => Found::pass("accessible"),
         Err(why) => Found::fail(why),
     }
 }
@@ -42,27 +42,27 @@ pub(super) fn kfd(machine: &Machine) -> Found {
 pub(super) fn render(machine: &Machine) -> Found {
     let minors: Vec<u32> = machine.topology.gpus.iter().filter_map(|gpu| gpu.render_minor).collect();
     if minors.is_empty() {
-        return Found::fail("no render node belongs to a GPU");
+        return Found::fail("no GPU has a render node");
     }
     let closed = minors.iter().find_map(|minor| {
         let why = machine.may_open(&format!("dev/dri/renderD{minor}")).err()?;
         Some(format!("renderD{minor}: {why}"))
     });
-    closed.map_or_else(|| Found::pass(format!("{} can be opened", minors.len())), Found::fail)
+    closed.map_or_else(|| Found::pass(format!("{} accessible", minors.len())), Found::fail)
 }
 
 pub(super) fn pc_sampling(machine: &Machine) -> Found {
     let Some(gpu) = machine.topology.gpus.first() else {
-        return Found::warn("no GPU to ask about");
+        return Found::warn("no GPU found");
     };
     let known = ["gfx90a", "gfx94", "gfx95"].iter().any(|start| gpu.arch.starts_with(start));
     match (known, machine.kfd_interface) {
-        (false, _) => Found::warn(format!("{} has none", gpu.arch)),
+        (false, _) => Found::warn(format!("{} does not support it", gpu.arch)),
         (true, Some((major, minor))) if (major, minor) < (1, 16) => {
-            Found::warn(format!("KFD's interface is {major}.{minor}"))
+            Found::warn(format!("KFD interface {major}.{minor} is older than 1.16"))
         }
-        (true, Some((major, minor))) => Found::pass(format!("KFD's interface is {major}.{minor}")),
-        (true, None) => Found::warn("the driver does not say its version"),
+        (true, Some((major, minor))) => Found::pass(format!("KFD interface {major}.{minor}")),
+        (true, None) => Found::warn("KFD interface version unknown"),
     }
 }
 
@@ -74,7 +74,7 @@ pub(super) fn clocks(machine: &Machine) -> Found {
     let cards = cards(machine);
     let levels: Vec<&str> = cards.iter().filter_map(|card| card.performance_level.as_deref()).collect();
     let Some(level) = levels.first() else {
-        return Found::warn("sysfs does not say the performance level");
+        return Found::warn("performance level not in sysfs");
     };
     let mut facts = vec![format!("level {level}")];
     facts.extend(cards[0].power_cap_watts.map(|watts| format!("cap {watts} W")));
@@ -92,7 +92,7 @@ pub(super) fn clocks(machine: &Machine) -> Found {
 pub(super) fn idle(machine: &Machine) -> Found {
     let cards = cards(machine);
     if cards.iter().all(|card| card.busy_percent.is_none() && card.memory_used_bytes.is_none()) {
-        return Found::warn("sysfs does not say how busy the GPUs are");
+        return Found::warn("GPU utilisation not in sysfs");
     }
     let busy: Vec<String> = machine
         .topology
@@ -126,10 +126,10 @@ pub(super) fn telemetry(machine: &Machine) -> Found {
         return Found::pass("power, clocks and temperature in sysfs");
     }
     let Some(tool) = machine.program("amd-smi") else {
-        return Found::warn("no sensors in sysfs and no amd-smi");
+        return Found::warn("no sensors in sysfs, and amd-smi is not installed");
     };
     match machine.output(&tool, &["metric", "--json"]).and_then(|text| crate::monitor::gpus_in(&text)) {
-        Some(count) => Found::pass(format!("amd-smi gives metrics of {count}")),
-        None => Found::warn("no sensors in sysfs, and amd-smi gives no JSON"),
+        Some(count) => Found::pass(format!("amd-smi reports metrics of {count} GPUs")),
+        None => Found::warn("no sensors in sysfs, and `amd-smi metric --json` prints no JSON"),
     }
 }

@@ -1,4 +1,4 @@
-//! The machine that is examined: this one, or a copy of another's files below a root folder.
+//! The machine to examine: this one, or a copy of another machine's files below a root folder.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -36,7 +36,7 @@ pub struct Machine {
     pub open_files: u64,
     /// Version of KFD's interface, where it can be asked.
     pub kfd_interface: Option<(u32, u32)>,
-    /// Whether the clock is kept in step with others, where it can be asked.
+    /// Whether the clock is synchronised, where it can be asked.
     pub synchronised: Option<bool>,
     /// What KFD says.
     pub topology: Topology,
@@ -146,7 +146,7 @@ impl Machine {
             mode => mode,
         };
         if *uid != 0 && bits & 6 != 6 {
-            return Err(format!("no permission (mode {:o})", facts.mode() & 0o777));
+            return Err(format!("permission denied (mode {:o})", facts.mode() & 0o777));
         }
         // The mode is not everything: a container may forbid the device.
         if self.root == Path::new("/") {
@@ -198,7 +198,7 @@ fn ask_kfd(path: &Path) -> Option<(u32, u32)> {
     (answer == 0).then_some((version[0], version[1]))
 }
 
-/// Whether the kernel says that the clock is kept in step.
+/// Whether the kernel says that the clock is synchronised.
 fn clock_is_synchronised() -> Option<bool> {
     // SAFETY: all zeros asks for nothing to change, and the pointer is to a live value.
     unsafe {

@@ -1,5 +1,5 @@
-//! The doctor: is this machine fit to profile on? Each check says what it found, why that matters and the
-//! command that mends it.
+//! The doctor: can this machine profile? Each check reports what it found, why it matters and the command that
+//! fixes it.
 //!
 //! ```no_run
 //! use rocm_perf_collect::doctor::{Machine, examine};
@@ -37,7 +37,7 @@ pub struct Check {
     pub found: String,
     /// Why it matters.
     pub why: &'static str,
-    /// The command that mends it.
+    /// The command that fixes it.
     pub fix: &'static str,
 }
 

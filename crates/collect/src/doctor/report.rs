@@ -18,7 +18,7 @@ pub fn report(checks: &[Check]) -> Report {
     for check in checks {
         let text = |text: &str| Value::Text(text.into());
         let fix = match check.status {
-            HealthStatus::Pass => Value::absent("nothing to mend"),
+            HealthStatus::Pass => Value::absent("nothing to fix"),
             _ => text(check.fix),
         };
         table.push(vec![
@@ -60,7 +60,7 @@ fn verdict(checks: &[Check]) -> String {
     let (failed, warned) = (count(HealthStatus::Fail), count(HealthStatus::Warn));
     match (failed, warned) {
         (0, 0) => format!("all {} checks passed", checks.len()),
-        (0, warned) => format!("ready to profile, with {warned} to look at"),
+        (0, warned) => format!("ready to profile, with {warned} warnings"),
         (failed, _) => format!("not ready to profile: {failed} of {} checks failed", checks.len()),
     }
 }

@@ -38,7 +38,7 @@ pub(super) fn profiler(machine: &Machine) -> Found {
     }
     match machine.program("rocprof") {
         Some(path) => Found::warn(format!("only the older rocprof at {}", shown(machine, &path))),
-        None => Found::fail("neither rocprofv3 nor rocprof is there"),
+        None => Found::fail("neither rocprofv3 nor rocprof is installed"),
     }
 }
 
@@ -55,25 +55,25 @@ pub(super) fn features(machine: &Machine) -> Found {
         return Found::warn("no rocprofv3");
     }
     let Some(version) = profiler_version(machine).or_else(|| rocm_version(machine)) else {
-        return Found::warn("rocprofv3 does not say its version: it is older than 7.0");
+        return Found::warn("rocprofv3 does not report a version, so it is older than 7.0");
     };
     match numbers(&version) {
         Some(numbers) if numbers >= (7, 0) => Found::pass(format!("ROCm {version}")),
         Some(_) => Found::warn(format!("ROCm {version} is older than 7.0")),
-        None => Found::warn(format!("`{version}` is no version")),
+        None => Found::warn(format!("cannot parse the version `{version}`")),
     }
 }
 
 pub(super) fn python(machine: &Machine) -> Found {
     match machine.program("python3") {
-        Some(_) => Found::pass("python3 is there"),
-        None => Found::warn("no python3 on PATH"),
+        Some(_) => Found::pass("python3 found"),
+        None => Found::warn("python3 is not on PATH"),
     }
 }
 
 pub(super) fn counters(machine: &Machine) -> Found {
     let Some(tool) = machine.program("rocprofv3-avail") else {
-        return Found::warn("no rocprofv3-avail");
+        return Found::warn("rocprofv3-avail is not installed");
     };
     let Some(text) = machine.output(&tool, &["list", "--pmc"]) else {
         return Found::warn("rocprofv3-avail does not run");
@@ -84,7 +84,7 @@ pub(super) fn counters(machine: &Machine) -> Found {
     };
     let names: std::collections::BTreeSet<&str> = text.split_whitespace().filter(is_name).collect();
     match names.len() {
-        0 => Found::warn("rocprofv3-avail lists none"),
+        0 => Found::warn("rocprofv3-avail lists no counters"),
         count => Found::pass(format!("{count} listed")),
     }
 }
@@ -97,7 +97,7 @@ pub(super) fn decoder(machine: &Machine) -> Found {
     let rocm = machine.rocm_folders().into_iter().map(|folder| folder.join("lib"));
     match own.chain(rocm).find(|folder| folder.join(LIBRARY).exists()) {
         Some(folder) => Found::pass(format!("in {}", shown(machine, &folder))),
-        None => Found::warn("not installed (only thread traces need it)"),
+        None => Found::warn("not installed; only thread traces need it"),
     }
 }
 
@@ -105,8 +105,8 @@ pub(super) fn slurm(machine: &Machine) -> Found {
     let programs = ["sbatch", "srun", "squeue", "scontrol"];
     let missing: Vec<&str> = programs.into_iter().filter(|name| machine.program(name).is_none()).collect();
     match missing.len() {
-        0 => Found::pass("sbatch, srun, squeue and scontrol are there"),
-        4 => Found::pass("not used here"),
-        _ => Found::warn(format!("without {}", missing.join(", "))),
+        0 => Found::pass("sbatch, srun, squeue and scontrol found"),
+        4 => Found::pass("not installed"),
+        _ => Found::warn(format!("missing {}", missing.join(", "))),
     }
 }

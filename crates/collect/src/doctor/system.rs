@@ -18,7 +18,7 @@ pub(super) fn perf_events(machine: &Machine) -> Found {
     match machine.text("proc/sys/kernel/perf_event_paranoid").and_then(|text| text.parse::<i64>().ok()) {
         Some(level) if level <= 2 => Found::pass(format!("perf_event_paranoid is {level}")),
         Some(level) => Found::warn(format!("perf_event_paranoid is {level}")),
-        None => Found::warn("the kernel does not say perf_event_paranoid"),
+        None => Found::warn("perf_event_paranoid unknown"),
     }
 }
 
@@ -27,7 +27,7 @@ pub(super) fn ptrace(machine: &Machine) -> Found {
         return Found::pass("allowed by capability");
     }
     match machine.text("proc/sys/kernel/yama/ptrace_scope").as_deref() {
-        None | Some("0") => Found::pass("own processes"),
+        None | Some("0") => Found::pass("allowed for own processes"),
         Some(scope) => Found::warn(format!("ptrace_scope is {scope}")),
     }
 }
@@ -41,9 +41,9 @@ pub(super) fn container(machine: &Machine) -> Found {
     let shm = shm_bytes(machine).filter(|bytes| *bytes < 1 << 30);
     let mut faults = Vec::new();
     faults.extend(shm.map(|bytes| format!("/dev/shm has {} MiB", bytes >> 20)));
-    faults.extend(filtered.then(|| "a seccomp filter is on".to_string()));
+    faults.extend(filtered.then(|| "a seccomp filter is active".to_string()));
     if faults.is_empty() {
-        Found::pass("with room and without a filter")
+        Found::pass("enough shared memory, no seccomp filter")
     } else {
         Found::warn(faults.join(", "))
     }
@@ -70,7 +70,7 @@ pub(super) fn other_profiler(machine: &Machine) -> Found {
     let preloaded = machine.variable("LD_PRELOAD").filter(|list| list.contains("rocprof"));
     match (set, preloaded) {
         (Some(name), _) => Found::warn(format!("{name} is set")),
-        (None, Some(_)) => Found::warn("LD_PRELOAD names a profiler"),
+        (None, Some(_)) => Found::warn("LD_PRELOAD loads a profiler"),
         (None, None) => Found::pass("none"),
     }
 }
@@ -87,7 +87,7 @@ pub(super) fn visibility(machine: &Machine) -> Found {
             Err(_) => !entry.starts_with("GPU-"),
         });
         if let Some(entry) = unknown.filter(|_| count > 0) {
-            return Found::fail(format!("no GPU `{entry}` among {count}: {name}={list}"));
+            return Found::fail(format!("{name}={list}, but there is no GPU `{entry}` among {count}"));
         }
         if name == "ROCR_VISIBLE_DEVICES" {
             count = count.min(entries.len());
@@ -97,7 +97,7 @@ pub(super) fn visibility(machine: &Machine) -> Found {
     let (hip, cuda) = (machine.variable("HIP_VISIBLE_DEVICES"), machine.variable("CUDA_VISIBLE_DEVICES"));
     match (said.is_empty(), hip.zip(cuda)) {
         (_, Some((hip, cuda))) if hip != cuda => {
-            Found::warn(format!("HIP and CUDA differ: {hip} and {cuda}"))
+            Found::warn(format!("HIP_VISIBLE_DEVICES={hip} differs from CUDA_VISIBLE_DEVICES={cuda}"))
         }
         (true, _) => Found::pass("all"),
         (false, _) => Found::pass(said.join(", ")),
@@ -111,14 +111,16 @@ pub(super) fn output(machine: &Machine) -> Found {
     }
     let nearest = folder.ancestors().find(|folder| folder.is_dir()).unwrap_or(std::path::Path::new("."));
     let Some((free, network)) = space(nearest) else {
-        return Found::warn(format!("cannot tell the space of {}", nearest.display()));
+        return Found::warn(format!("cannot read the free space of {}", nearest.display()));
     };
     let free = machine.free_bytes.unwrap_or(free);
     let text = format!("{:.1} GB free", free as f64 / 1e9);
     match free {
         free if free < TOO_LITTLE => Found::fail(text),
         free if free < LITTLE => Found::warn(text),
-        _ if network => Found::warn(format!("{text}, on a network share: record locally, then gather")),
+        _ if network => {
+            Found::warn(format!("{text}, but on a network share: record to a local disk, then copy"))
+        }
         _ => Found::pass(text),
     }
 }
@@ -153,8 +155,8 @@ pub(super) fn open_files(machine: &Machine) -> Found {
 
 pub(super) fn time(machine: &Machine) -> Found {
     match machine.synchronised {
-        Some(true) => Found::pass("the clock is kept in step"),
-        Some(false) => Found::warn("the clock is not kept in step with others"),
-        None => Found::warn("the kernel does not say if the clock is in step"),
+        Some(true) => Found::pass("the clock is synchronised"),
+        Some(false) => Found::warn("the clock is not synchronised"),
+        None => Found::warn("clock synchronisation unknown"),
     }
 }

@@ -1,6 +1,6 @@
 //! The GPUs of this machine, from the kernel's own description of them: KFD's topology and sysfs.
 //!
-//! Everything is read below a root folder, so a copy of another machine's files does as well as `/`.
+//! Everything is read below a root folder, so a copy of another machine's files works as well as `/`.
 //!
 //! ```no_run
 //! let topology = rocm_perf_collect::gpus::detect(std::path::Path::new("/"));

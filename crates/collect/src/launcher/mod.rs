@@ -1,5 +1,5 @@
-//! Launchers of ranks: torchrun, mpirun and srun. The profiler goes inside, once per rank, under names that never collide;
-//! passes are driven from outside, so that ranks never drift apart.
+//! Launchers of ranks: torchrun, mpirun and srun. Each rank runs its own profiler with unique file names; passes are
+//! driven from outside, so that all ranks are always in the same pass.
 
 mod script;
 
@@ -95,7 +95,7 @@ impl Launched {
         if application.is_empty() {
             return Err(CollectError::NoApplication {
                 word: command.join(" "),
-                why: format!("{} is given none", launcher.name),
+                why: format!("{} starts no application", launcher.name),
             });
         }
         let mut launched = Self { launcher, head: command[..at].to_vec(), application };

@@ -1,5 +1,5 @@
-//! What each rank runs: a small script that sets its variables, profiles the application under a name of its own, and notes
-//! how it ended, so that a rank that fails is known and loses nothing.
+//! The script of each rank: sets its variables, profiles the application under its own name, and records the exit code,
+//! so that a failed rank is reported and its data kept.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Calls of libraries and the kernels they launched: by time where lines were seen coming, else by order.
+//! Joins library calls with the kernels they launched: by time if the log lines have one, else by order.
 
 use report::{Column, Report, Table, Unit, Value};
 use trace::{RowRef, Trace};
@@ -115,7 +115,7 @@ pub fn report(calls: &LibraryCalls, trace: &Trace) -> Report {
         let time: i64 =
             rows.map(|row| trace.kernels.end[*row as usize] - trace.kernels.start[*row as usize]).sum();
         let kernels: usize = found.iter().map(|join| join.kernels.len()).sum();
-        let absent = "no kernel could be told to be this call's";
+        let absent = "no kernel could be matched to this call";
         let how = found.first().map(|join| join.how.name());
         table.push(vec![
             Value::from(library.name()),

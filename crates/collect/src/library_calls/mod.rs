@@ -6,8 +6,8 @@
 //!                                                 └─ join(trace) ──► which kernels, how long
 //! ```
 //!
-//! A log line comes just before its kernels are launched. Lines that were seen as they came (MIOpen's, on stderr)
-//! carry a time and are joined by it; lines of a file do not, and are joined by order where the counts agree.
+//! A library logs a call just before it launches the kernels. Lines read live (MIOpen's, on stderr) have a time and are
+//! joined by it; lines of a file do not, and are joined by order if the counts agree.
 
 mod join;
 mod lines;

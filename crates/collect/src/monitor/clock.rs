@@ -1,4 +1,4 @@
-//! Clocks: a moment on all those that traces use.
+//! A moment on all the clocks that traces use.
 
 /// A clock that timestamps of a trace are on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -33,10 +33,10 @@ const SLOWEST: Duration = Duration::from_secs(1);
 #[derive(Debug, thiserror::Error)]
 pub enum MonitorError {
     /// A word that is no kind.
-    #[error("there is no monitor `{0}`")]
+    #[error("no monitor `{0}`")]
     UnknownKind(String),
     /// Nothing to read from.
-    #[error("no GPU to watch: sysfs has no card of AMD, and amd-smi gives no metrics")]
+    #[error("no GPU to monitor: sysfs has no AMD card, and amd-smi reports no metrics")]
     NoSource,
     /// A file could not be written.
     #[error("cannot write `{path}`: {why}", path = path.display())]
@@ -138,7 +138,7 @@ fn watch(
         let values = source.read(metrics);
         recorded.add(&moment, metrics, &values);
         if let Err(why) = files.append(&moment, metrics, &values) {
-            recorded.notes.push(format!("the monitor's files end at {}: {why}", moment.local()));
+            recorded.notes.push(format!("the monitor stopped at {}: {why}", moment.local()));
             files.close();
         }
         let stop = shared.stop.lock().unwrap_or_else(|e| e.into_inner());
@@ -155,7 +155,7 @@ fn watch(
     }
 }
 
-/// How many GPUs a text of `amd-smi metric --json` tells of; none when it is no such text.
+/// The number of GPUs in the output of `amd-smi metric --json`; none if it is not that.
 pub(crate) fn gpus_in(text: &str) -> Option<usize> {
     amd_smi::parse(text).map(|gpus| gpus.len()).filter(|count| *count > 0)
 }

@@ -1,7 +1,7 @@
 //! One trace from the runs of several passes: the kernels of the first, with the counters of all.
 //!
 //! Passes are separate executions, so a dispatch is found again by what it is, not by its number: the same rank, GPU,
-//! kernel, grid and workgroup, and the same place among its like. Where both passes counted waves, those must be equal.
+//! kernel, grid and workgroup, and the same occurrence of them. If both passes counted waves, the counts must be equal.
 
 use std::collections::{HashMap, HashSet};
 
@@ -73,12 +73,12 @@ pub fn merge(passes: Vec<(usize, Trace)>) -> Option<Merged> {
 
 fn told(agreement: &Agreement) -> String {
     let Agreement { pass, dispatches, matched, extra, disagreeing, .. } = agreement;
-    let mut text = format!("pass {pass} has {matched} of {dispatches} dispatches of the first");
+    let mut text = format!("pass {pass} has {matched} of the {dispatches} dispatches of the first");
     if *extra > 0 {
         text.push_str(&format!(", and {extra} others"));
     }
     if *disagreeing > 0 {
-        text.push_str(&format!("; {disagreeing} did other work (their waves differ) and were left out"));
+        text.push_str(&format!("; {disagreeing} have different wave counts and were left out"));
     }
     text
 }
@@ -293,7 +293,7 @@ mod tests {
         assert!(value(&merged.trace, 1, "Y").is_empty());
         assert_eq!(merged.agreements[0].disagreeing, 1);
         let told = merged.trace.health.problems().find(|check| check.id == "passes").unwrap();
-        assert!(told.message.contains("waves differ"), "{}", told.message);
+        assert!(told.message.contains("different wave counts"), "{}", told.message);
     }
 
     #[test]

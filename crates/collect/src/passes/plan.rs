@@ -1,4 +1,4 @@
-//! From a preset to passes: counters of the GPU at hand in the fewest runs, the profiler's words for each.
+//! From a preset to passes: the fewest runs that collect its counters on this GPU, with the profiler's options for each.
 
 use crate::command::{self, Built, Definition, Output, Wanted};
 use crate::presets::{PcSampling, Preset, one_of};
@@ -118,7 +118,7 @@ pub fn plan(request: &PlanRequest<'_>) -> Result<Plan, CollectError> {
     Ok(plan)
 }
 
-/// Formats that are read back: a picture of a pass for itself helps nobody.
+/// Formats that rocm-perf reads back; a Perfetto file of a single pass is of no use.
 fn readable(formats: &[String]) -> Vec<String> {
     let pictures = ["pftrace", "otf2"];
     formats.iter().filter(|format| !pictures.contains(&format.as_str())).cloned().collect()
@@ -157,9 +157,8 @@ fn counters(request: &PlanRequest<'_>, plan: &mut Plan) -> Result<Vec<String>, C
             match &counter.kind {
                 hw::counters::Kind::Derived { extra: true, .. } if !takes_definitions(request.profiler) => {
                     let since = command::definitions_since();
-                    let why = format!(
-                        "it must be defined for the profiler, which rocprofv3 of ROCm {since} is the first to take"
-                    );
+                    let why =
+                        format!("it is a derived counter that rocprofv3 only accepts since ROCm {since}");
                     plan.left_out.push(LeftOut { counter: name.clone(), why });
                 }
                 _ => add(name),

@@ -38,7 +38,7 @@ pub fn counters(given: &[String]) -> Result<CounterRequest, Mistake> {
             _ if path.is_file() => {
                 let document = Document { name: word, text: "" };
                 return Err(document
-                    .mistake_at(None, "the ending does not tell what it holds")
+                    .mistake_at(None, "unknown file extension")
                     .expecting("expected .txt, .json, .yaml or .yml"));
             }
             _ => word.split([',', ' ']).filter(|name| !name.is_empty()).for_each(|name| request.add(name)),
@@ -64,11 +64,11 @@ fn text(document: &Document<'_>, request: &mut CounterRequest) -> Result<(), Mis
                 names.split([' ', '\t', ',']).filter(|name| !name.is_empty()).for_each(|n| request.add(n));
             }
             key @ ("range" | "gpu" | "kernel") => {
-                request.notes.push(format!("`{}` line {}: `{key}:` is not used", document.name, number + 1));
+                request.notes.push(format!("`{}` line {}: `{key}:` is ignored", document.name, number + 1));
             }
             key => {
                 return Err(document
-                    .mistake_in(number + 1, format!("`{key}:` is no key of a counter file"))
+                    .mistake_in(number + 1, format!("a counter file has no key `{key}:`"))
                     .expecting("expected a line such as `pmc: SQ_WAVES SQ_INSTS_VALU`"));
             }
         }
@@ -92,7 +92,7 @@ fn yaml(document: &Document<'_>, request: &mut CounterRequest) -> Result<(), Mis
     let value = yaml::parse(document.text).map_err(|error| Mistake {
         file: document.name.into(),
         line: Some(error.line),
-        what: format!("it is no YAML: {}", error.why),
+        what: format!("not valid YAML: {}", error.why),
         help: None,
     })?;
     jobs(document, &value, request)
@@ -104,19 +104,19 @@ fn jobs(document: &Document<'_>, value: &Value, request: &mut CounterRequest) ->
     let single = [value.clone()];
     let jobs = match value.get("jobs") {
         Some(Value::Array(jobs)) => jobs.as_slice(),
-        Some(_) => return Err(document.mistake("jobs", "`jobs` is no list").expecting(expected)),
+        Some(_) => return Err(document.mistake("jobs", "`jobs` is not a list").expecting(expected)),
         None if value.get("pmc").is_some() || value.get("pmc_groups").is_some() => &single,
-        None => return Err(document.mistake_at(Some(0), "there are no `jobs`").expecting(expected)),
+        None => return Err(document.mistake_at(Some(0), "`jobs` is missing").expecting(expected)),
     };
     for job in jobs {
         let Value::Object(job) = job else {
-            return Err(document.mistake("jobs", "a job is no object").expecting(expected));
+            return Err(document.mistake("jobs", "a job is not an object").expecting(expected));
         };
         for (key, value) in job {
             match key.as_str() {
                 "pmc" | "pmc_groups" => names(document, key, value, request)?,
                 other => {
-                    let note = format!("`{}`: `{other}` is not used: only counters are", document.name);
+                    let note = format!("`{}`: ignored `{other}`: only counters are used", document.name);
                     if !request.notes.contains(&note) {
                         request.notes.push(note);
                     }
@@ -140,7 +140,7 @@ fn names(
         }
         Value::Array(list) => list.iter().try_for_each(|value| names(document, key, value, request)),
         _ => {
-            let mistake = document.mistake(key, format!("`{key}` is no list of counters"));
+            let mistake = document.mistake(key, format!("`{key}` is not a list of counters"));
             Err(mistake.expecting("expected a list such as [\"SQ_WAVES\", \"SQ_INSTS_VALU\"]"))
         }
     }

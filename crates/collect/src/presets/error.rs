@@ -26,7 +26,7 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// Text of the user's with its name, which mistakes are told by.
+/// A text of the user and its name, for error messages.
 #[derive(Clone, Copy, Debug)]
 pub struct Document<'a> {
     /// The file, or the option that held the text.
@@ -39,7 +39,7 @@ impl Document<'_> {
     /// The text as JSON.
     pub fn json(&self) -> Result<serde_json::Value, Mistake> {
         serde_json::from_str(self.text)
-            .map_err(|error| self.mistake_in(error.line(), format!("it is no JSON: {error}")))
+            .map_err(|error| self.mistake_in(error.line(), format!("not valid JSON: {error}")))
     }
 
     /// A mistake at a byte of the text.

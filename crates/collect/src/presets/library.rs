@@ -57,9 +57,9 @@ pub fn find(name: &str) -> Result<Preset, Mistake> {
         }
         None => {
             let known = builtin().iter().map(|preset| preset.name.as_str());
-            let what = "there is no such preset";
+            let what = "no such preset";
             let mistake = Mistake { file: name.into(), line: None, what: what.into(), help: None };
-            return Err(mistake.expecting(format!("give a TOML file, or {}", one_of(known))));
+            return Err(mistake.expecting(format!("give a TOML file, or one of {}", one_of(known))));
         }
     };
     expand(preset)
@@ -103,7 +103,7 @@ fn check(preset: &Preset, document: &Document<'_>) -> Result<(), Mistake> {
         .find(|word| !list.contains(&word.as_str()))
     {
         Some(word) => Err(document
-            .mistake(word, format!("there is no {what} `{word}`"))
+            .mistake(word, format!("no {what} `{word}`"))
             .expecting(format!("expected {}", one_of(list.iter().copied())))),
         None => Ok(()),
     };
@@ -114,7 +114,7 @@ fn check(preset: &Preset, document: &Document<'_>) -> Result<(), Mistake> {
     if let Some(word) = preset.uses.iter().find(|used| !FILES.iter().any(|(name, _)| name == used)) {
         let names = FILES.iter().map(|(name, _)| *name);
         return Err(document
-            .mistake(word, format!("there is no preset `{word}`"))
+            .mistake(word, format!("no preset `{word}`"))
             .expecting(format!("expected {}", one_of(names))));
     }
     if preset.monitor_interval.is_some_and(|seconds| !(0.001..=3600.0).contains(&seconds)) {
@@ -173,7 +173,7 @@ mod tests {
     fn mistakes_have_a_line_and_say_what_was_expected() {
         let wrong = |text: &str| parse(&Document { name: "my.toml", text }).unwrap_err();
         let mistake = wrong("name = \"x\"\ntrace = [\n  \"kernel\",\n  \"kernels\",\n]\n");
-        assert_eq!(mistake.to_string(), "`my.toml` line 4: there is no trace `kernels`");
+        assert_eq!(mistake.to_string(), "`my.toml` line 4: no trace `kernels`");
         assert!(mistake.help.unwrap().contains("`kernel`"));
         let mistake = wrong("name = \"x\"\ncounter = []\n");
         assert_eq!((mistake.line, mistake.what.contains("`counter`, expected one of")), (Some(2), true));

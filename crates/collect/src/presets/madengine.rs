@@ -57,7 +57,7 @@ pub fn from_json_file(path: &Path) -> Result<Config, Mistake> {
 /// Reads a configuration.
 pub fn from_json(document: &Document<'_>) -> Result<Config, Mistake> {
     let Value::Object(object) = document.json()? else {
-        return Err(document.mistake_at(Some(0), "it is no object").expecting("expected {\"tools\": […]}"));
+        return Err(document.mistake_at(Some(0), "not a JSON object").expecting("expected {\"tools\": […]}"));
     };
     let mut config = Config::default();
     config.preset.name = Path::new(document.name)
@@ -69,7 +69,7 @@ pub fn from_json(document: &Document<'_>) -> Result<Config, Mistake> {
     }
     if read.config.preset.trace.is_empty() && read.config.preset.counters.is_empty() {
         let help = "expected \"tools\": [{\"name\": \"rocprofv3_compute\"}]";
-        return Err(document.mistake("tools", "no tool in it profiles anything").expecting(help));
+        return Err(document.mistake("tools", "none of its tools profiles anything").expecting(help));
     }
     Ok(read.config)
 }
@@ -82,7 +82,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn key(&mut self, key: &str, value: &Value) -> Result<(), Mistake> {
         let document = self.document;
-        let wrong = |what: &str| document.mistake(key, format!("`{key}` is no {what}"));
+        let wrong = |what: &str| document.mistake(key, format!("`{key}` is not {what}"));
         match key {
             _ if key.starts_with('_') => {}
             "gpu_vendor" => {
@@ -93,12 +93,12 @@ impl Reader<'_> {
                 }
             }
             "tools" => {
-                for tool in value.as_array().ok_or_else(|| wrong("list"))? {
+                for tool in value.as_array().ok_or_else(|| wrong("a list"))? {
                     self.tool(tool)?;
                 }
             }
             "env_vars" | "docker_env_vars" => {
-                let variables = value.as_object().ok_or_else(|| wrong("object"))?;
+                let variables = value.as_object().ok_or_else(|| wrong("an object"))?;
                 self.variables(key, variables)?;
             }
             "slurm" => {
@@ -108,7 +108,7 @@ impl Reader<'_> {
                 self.config.preset.slurm = slurm;
             }
             "distributed" => {
-                let object = value.as_object().ok_or_else(|| wrong("object"))?;
+                let object = value.as_object().ok_or_else(|| wrong("an object"))?;
                 let number = |key: &str| object.get(key).and_then(Value::as_u64);
                 self.config.preset.launcher =
                     object.get("launcher").and_then(Value::as_str).map(String::from);
@@ -116,7 +116,7 @@ impl Reader<'_> {
                 self.config.preset.ranks = ranks.and_then(|ranks| ranks.try_into().ok());
             }
             "guest_os" | "docker_gpus" | "debug" => {}
-            other => self.note(format!("`{}`: `{other}` is not used", document.name)),
+            other => self.note(format!("`{}`: ignored `{other}`", document.name)),
         }
         Ok(())
     }
@@ -136,13 +136,13 @@ impl Reader<'_> {
         let mut seconds = None;
         if let Some(variables) = tool.get("env_vars") {
             let Some(variables) = variables.as_object() else {
-                return Err(document.mistake("env_vars", "`env_vars` is no object"));
+                return Err(document.mistake("env_vars", "`env_vars` is not an object"));
             };
             seconds = self.variables("env_vars", variables)?;
         }
         if let Some(command) = tool.get("cmd") {
             let Some(command) = command.as_str() else {
-                return Err(document.mistake("cmd", "`cmd` is no text"));
+                return Err(document.mistake("cmd", "`cmd` is not a string"));
             };
             return self.command(command);
         }
@@ -162,11 +162,11 @@ impl Reader<'_> {
                 .map(String::as_str)
                 .filter(|name| name.starts_with("rocprofv3_"))
                 .chain(tools().iter().filter(|tool| tool.refused.is_empty()).map(|tool| tool.name.as_str()));
-            let mistake = document.mistake(name, format!("there is no tool `{name}`"));
+            let mistake = document.mistake(name, format!("no tool `{name}`"));
             return Err(mistake.expecting(format!("expected {}", one_of(names))));
         };
         if !known.refused.is_empty() {
-            let mistake = document.mistake(name, format!("the tool `{name}` cannot be used here"));
+            let mistake = document.mistake(name, format!("the tool `{name}` is not supported here"));
             return Err(mistake.expecting(known.refused.clone()));
         }
         self.config.preset.take(&Preset {
@@ -191,8 +191,8 @@ impl Reader<'_> {
                 Value::String(text) => text.clone(),
                 Value::Number(_) | Value::Bool(_) => value.to_string(),
                 _ => {
-                    let mistake = self.document.mistake(name, format!("`{key}`: `{name}` is no text"));
-                    return Err(mistake.expecting("expected a text in quotes"));
+                    let mistake = self.document.mistake(name, format!("`{key}`: `{name}` is not a string"));
+                    return Err(mistake.expecting("expected a string in quotes"));
                 }
             };
             match name.as_str() {
@@ -229,7 +229,7 @@ impl Reader<'_> {
             matches!(name, "rocprof_wrapper.sh" | "rocprofv3" | "rocprof")
         });
         let Some(program) = program else {
-            let mistake = document.mistake("cmd", format!("`{command}` runs no profiler that is known"));
+            let mistake = document.mistake("cmd", format!("`{command}` runs no known profiler"));
             return Err(mistake.expecting("expected `bash …/rocprof_wrapper.sh OPTIONS --`"));
         };
         let mut given = &words[program + 1..];
@@ -237,21 +237,22 @@ impl Reader<'_> {
             Some(end) if end + 1 == given.len() => given = &given[..end],
             Some(end) => {
                 let extra = given[end + 1..].join(" ");
-                let mistake = document.mistake("cmd", format!("`{extra}` stands behind the `--` of `cmd`"));
+                let mistake = document.mistake("cmd", format!("`{extra}` follows the `--` of `cmd`"));
                 return Err(mistake.expecting("expected `--` at the end; the application is appended"));
             }
             None => {
                 let line = document.mistake("cmd", "").line.unwrap_or(1);
-                let note = format!("`{}` line {line}: `cmd` does not end with `--`: added", document.name);
+                let note =
+                    format!("`{}` line {line}: added the `--` missing at the end of `cmd`", document.name);
                 self.note(note);
             }
         }
         let options = options::parse(given).map_err(|error| {
             let help = match &error {
-                OptionError::Unknown { nearest: Some(nearest), .. } => Some(format!("there is `{nearest}`")),
-                OptionError::NoTruth { .. } => {
-                    Some("an option with a value is written `--name=value`".into())
+                OptionError::Unknown { nearest: Some(nearest), .. } => {
+                    Some(format!("did you mean `{nearest}`?"))
                 }
+                OptionError::NoTruth { .. } => Some("write an option with a value as `--name=value`".into()),
                 OptionError::Unknown { .. } => Some(
                     "expected options of rocprofv3, such as `--kernel-trace --output-format rocpd`".into(),
                 ),
@@ -268,7 +269,7 @@ impl Reader<'_> {
                     for format in option.values.iter().flat_map(|value| value.split(',')) {
                         let format = format.to_ascii_lowercase();
                         if !super::library::FORMATS.contains(&format.as_str()) {
-                            let what = format!("`cmd`: there is no format `{format}`");
+                            let what = format!("`cmd`: no format `{format}`");
                             let expected = one_of(super::library::FORMATS.iter().copied());
                             return Err(document
                                 .mistake("cmd", what)
@@ -301,7 +302,7 @@ impl Reader<'_> {
         }
         if let Some(folder) = folder {
             self.note(format!(
-                "`{}`: `{folder}` is not used: the folder of the run is where everything goes",
+                "`{}`: ignored `{folder}`: everything goes to the run's folder",
                 document.name
             ));
         }
@@ -368,17 +369,17 @@ mod tests {
             "{\"tools\": [\n {\"name\": \"rocprof\", \"cmd\": \"bash x/rocprof_wrapper.sh --sys-trace\"}]}";
         let Config { preset, notes } = config(text).unwrap();
         assert_eq!(preset.trace, ["sys"]);
-        assert_eq!(notes, ["`c.json` line 2: `cmd` does not end with `--`: added"]);
+        assert_eq!(notes, ["`c.json` line 2: added the `--` missing at the end of `cmd`"]);
     }
 
     #[test]
     fn mistakes_are_named_with_their_line() {
         let wrong = |text: &str| config(text).unwrap_err();
         let mistake = wrong("{\"tools\": [\n{\"name\": \"rocprofv3_cmpute\"}]}");
-        assert_eq!(mistake.to_string(), "`c.json` line 2: there is no tool `rocprofv3_cmpute`");
+        assert_eq!(mistake.to_string(), "`c.json` line 2: no tool `rocprofv3_cmpute`");
         assert!(mistake.help.unwrap().contains("`rocprofv3_compute`"));
         assert_eq!(wrong("{\"tools\": [\n{\"name\": }]}").line, Some(2));
-        assert_eq!(wrong("{\n\"tools\": {}}").to_string(), "`c.json` line 2: `tools` is no list");
+        assert_eq!(wrong("{\n\"tools\": {}}").to_string(), "`c.json` line 2: `tools` is not a list");
         assert!(wrong("{\"gpu_vendor\": \"NVIDIA\"}").help.unwrap().contains("AMD"));
         let cmd = |options: &str| {
             wrong(&format!(
@@ -389,7 +390,7 @@ mod tests {
         assert_eq!(mistake.line, Some(3));
         assert!(mistake.what.contains("has no option `--perfetto-trace-filename`"));
         assert!(cmd("--kernel-trace ./app").what.contains("takes yes or no"));
-        assert!(cmd("--kernel-trace -- ./app").what.contains("`./app` stands behind"));
+        assert!(cmd("--kernel-trace -- ./app").what.contains("`./app` follows"));
         assert!(wrong("{}").what.contains("profiles anything"));
     }
 }

@@ -1,4 +1,4 @@
-//! A preset: what to record, in words that hold for every GPU and every version of the profiler.
+//! A preset: what to record, independent of the GPU and the profiler's version.
 
 use std::collections::BTreeMap;
 

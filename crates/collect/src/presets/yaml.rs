@@ -73,7 +73,7 @@ impl Loader {
 
     fn enter(&mut self, open: Open, anchor: usize, at: &Marker) -> Result<(), YamlError> {
         if self.open.len() >= DEEPEST {
-            return Err(error(at, format!("it is nested more than {DEEPEST} deep")));
+            return Err(error(at, format!("more than {DEEPEST} nested levels")));
         }
         self.open.push((open, anchor));
         Ok(())
@@ -82,7 +82,7 @@ impl Loader {
     fn put(&mut self, value: Value, anchor: usize, at: &Marker) -> Result<(), YamlError> {
         self.values += 1;
         if self.values > MOST_VALUES {
-            return Err(error(at, format!("it has more than {MOST_VALUES} values")));
+            return Err(error(at, format!("more than {MOST_VALUES} values")));
         }
         if anchor > 0 {
             self.anchors.insert(anchor, value.clone());
@@ -95,7 +95,7 @@ impl Loader {
                 Some(None) => {}
                 Some(Some(key)) => {
                     if object.contains_key(&key) {
-                        return Err(error(at, format!("`{key}` is there twice")));
+                        return Err(error(at, format!("`{key}` occurs twice")));
                     }
                     object.insert(key, value);
                 }

@@ -77,7 +77,7 @@ pub fn find(places: &Places) -> Result<Profiler, CollectError> {
     }
     if let Some(path) = places.program("rocprof") {
         let (version, from) = version_beside(&path)
-            .unwrap_or((Version::new(6, 0), "assumed: the legacy rocprof does not tell".into()));
+            .unwrap_or((Version::new(6, 0), "assumed: the legacy rocprof reports no version".into()));
         let version_text = version.to_string();
         return Ok(Profiler { kind: Kind::Rocprof, path, version, version_text, version_from: from });
     }
@@ -93,7 +93,7 @@ pub fn find_systems(places: &Places, mode: Mode) -> Result<Profiler, CollectErro
         return Err(CollectError::NoSystems { name, looked: folders.collect() });
     };
     let (version, version_from) =
-        version_beside(&path).unwrap_or((Version::ASSUMED, "assumed: nothing beside it tells".into()));
+        version_beside(&path).unwrap_or((Version::ASSUMED, "assumed: no version file beside it".into()));
     let version_text = version.to_string();
     Ok(Profiler { kind: Kind::RocprofSys(mode), path, version, version_text, version_from })
 }
@@ -119,7 +119,7 @@ fn rocprofv3(path: PathBuf) -> Result<Profiler, CollectError> {
             Some((version, from)) => (version, version.to_string(), from),
             None => {
                 let version = by_help(&path);
-                (version, version.to_string(), "the options that rocprofv3 has".into())
+                (version, version.to_string(), "rocprofv3's options".into())
             }
         },
     };

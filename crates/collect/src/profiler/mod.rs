@@ -54,7 +54,7 @@ impl Profiler {
             path: "rocprofv3".into(),
             version: Version::ASSUMED,
             version_text: String::new(),
-            version_from: "assumed: no profiler is installed here".into(),
+            version_from: "assumed: no profiler is installed".into(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The application of one pass: what it prints is kept, shown and understood.
+//! Runs the application of one pass; keeps, shows and parses its output.
 
 use std::fs::File;
 use std::io::Write;
@@ -19,7 +19,7 @@ pub(crate) struct Ended {
 /// Runs it to its end. All that it prints is kept in `log`; `show` gets it as it comes, but for noise.
 pub(crate) fn run(job: &Job<'_>, log: &Path, show: &(dyn Fn(&[u8]) + Sync)) -> Result<Ended, CollectError> {
     let Some(program) = job.words.first() else {
-        return Err(CollectError::Usage("there is nothing to run".into()));
+        return Err(CollectError::Usage("no application to run".into()));
     };
     let mut kept =
         File::create(log).map_err(|error| CollectError::Folder { path: log.into(), why: reason(&error) })?;

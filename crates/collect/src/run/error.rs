@@ -20,10 +20,10 @@ pub enum CollectError {
     #[error(transparent)]
     Counters(#[from] hw::passes::PlanError),
     /// Nobody knows which GPU it is for.
-    #[error("counters differ between GPUs, and no GPU was found here")]
+    #[error("cannot choose counters without knowing the GPU, and this machine has none")]
     UnknownArch,
     /// The GPU cannot sample the program counter.
-    #[error("{arch} has no sampling of the program counter that this preset can use")]
+    #[error("{arch} does not support the PC sampling of this preset")]
     NoSampling {
         /// The GPU.
         arch: String,
@@ -31,13 +31,13 @@ pub enum CollectError {
         known: String,
     },
     /// There is no profiler.
-    #[error("neither rocprofv3 nor rocprof is installed here")]
+    #[error("neither rocprofv3 nor rocprof is installed")]
     NoProfiler {
         /// Where they could have been.
         looked: Vec<PathBuf>,
     },
     /// There is no ROCm Systems Profiler.
-    #[error("`{name}` of ROCm Systems Profiler is not installed here")]
+    #[error("`{name}` of ROCm Systems Profiler is not installed")]
     NoSystems {
         /// The program of the mode.
         name: &'static str,
@@ -45,7 +45,7 @@ pub enum CollectError {
         looked: Vec<PathBuf>,
     },
     /// The profiler cannot do what is wanted.
-    #[error("`{}` of ROCm {version} has no {what}, which came with {since}", program.display())]
+    #[error("`{}` of ROCm {version} does not support {what}, which needs ROCm {since}", program.display())]
     TooOld {
         /// The profiler.
         program: PathBuf,
@@ -81,7 +81,7 @@ pub enum CollectError {
         why: String,
     },
     /// No space is left.
-    #[error("the disk of `{}` is full: what was recorded so far is kept", path.display())]
+    #[error("the disk of `{}` is full; what was recorded so far is kept", path.display())]
     Full {
         /// The folder.
         path: PathBuf,
@@ -119,7 +119,7 @@ pub enum CollectError {
         failed: Vec<String>,
     },
     /// All went well and there is nothing.
-    #[error("no kernel was recorded in pass {pass}, although the application ended well")]
+    #[error("no kernel was recorded in pass {pass}, although the application succeeded")]
     NoKernels {
         /// The pass.
         pass: usize,
@@ -127,7 +127,7 @@ pub enum CollectError {
         said: Option<String>,
     },
     /// Files are there and cannot be read.
-    #[error("what the profiler wrote cannot be read: {0}")]
+    #[error("cannot read the profiler's output: {0}")]
     Unreadable(String),
     /// It took too long.
     #[error("pass {pass} was stopped after {seconds} s")]
@@ -185,7 +185,10 @@ impl CollectError {
             CollectError::Profiler { help, .. } => return help.clone(),
             CollectError::UnknownArch => return Some(Remedy::Arch),
             CollectError::NoSampling { known, .. } => {
-                return Some(format!("it is made for {known}; copy the preset to change it").into());
+                return Some(
+                    format!("the preset supports {known}; for another GPU, copy the preset and change it")
+                        .into(),
+                );
             }
             CollectError::NoProfiler { looked } => {
                 let shown: Vec<String> =
@@ -219,11 +222,11 @@ impl CollectError {
                 return Some(format!("the profiler said: {said}").into());
             }
             CollectError::NoKernels { .. } => {
-                "it may not use the GPU, clear LD_PRELOAD or end by `_exit`; `rocm-perf doctor` checks the machine"
+                "does it use the GPU? clearing LD_PRELOAD or exiting with `_exit` also loses the trace; `rocm-perf doctor` checks the machine"
             }
             CollectError::Timeout { .. } => return Some(Remedy::TimeoutOrShorter),
             CollectError::Application { .. } => {
-                "it fails without the profiler too? what was recorded is kept, `run.json` tells more"
+                "check whether it also fails without the profiler; what was recorded is kept, see `run.json`"
             }
             CollectError::Ranks { .. } => "what the ranks wrote is kept; their output is in the run's folder",
             _ => return None,

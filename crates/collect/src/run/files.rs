@@ -1,4 +1,4 @@
-//! The run's folder: made once, never over another, and its files with their checksums.
+//! The run's folder, which never replaces another, and its files with their checksums.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub(crate) fn make_folder(asked: Option<&Path>, now: SystemTime) -> Result<PathB
         std::fs::create_dir_all(path).map_err(|error| failed(path, &error))?;
         let mut entries = std::fs::read_dir(path).map_err(|error| failed(path, &error))?;
         if entries.next().is_some() {
-            let why = "it is not empty, and nothing is overwritten".to_string();
+            let why = "the folder is not empty; choose another".to_string();
             return Err(CollectError::Folder { path: path.into(), why });
         }
         return std::path::absolute(path).map_err(|error| failed(path, &error));
@@ -48,7 +48,7 @@ pub(crate) fn make_folder(asked: Option<&Path>, now: SystemTime) -> Result<PathB
             Err(error) => return Err(failed(&path, &error)),
         }
     }
-    Err(CollectError::Usage("no folder can be made".into()))
+    Err(CollectError::Usage("cannot create a folder".into()))
 }
 
 /// What a folder's trouble is: a full disk has a name of its own.

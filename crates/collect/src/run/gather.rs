@@ -1,4 +1,4 @@
-//! What came of the passes: judged one by one, put together at the end.
+//! The results of the passes: checked one by one, merged at the end.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -139,7 +139,7 @@ impl<'a> Gatherer<'a> {
                 .filter(|name| !recorded.iter().any(|known| known == name))
                 .collect();
             if !missing.is_empty() {
-                self.note(format!("pass {} has no values of {}", pass.number, missing.join(", ")));
+                self.note(format!("pass {} recorded no values of {}", pass.number, missing.join(", ")));
             }
         }
         for text in &found.unreadable {
@@ -267,7 +267,7 @@ impl<'a> Gatherer<'a> {
             // Samples are in order of time already; those of a program counter would need sorting among them.
             match merged.trace.samples.is_empty() {
                 true => recorded.add_to(&mut merged.trace),
-                false => self.note("samples of the monitors are in their own files only".into()),
+                false => self.note("monitor samples are only in their own files".into()),
             }
         }
         let name = match rank {
@@ -293,8 +293,8 @@ impl<'a> Gatherer<'a> {
         for agreement in agreements.iter().filter(|agreement| !agreement.is_whole()) {
             let Agreement { pass, dispatches, matched, extra, disagreeing, .. } = agreement;
             self.note(format!(
-                "pass {pass} agrees with the first in {} of {dispatches} dispatches ({extra} others, {disagreeing} with \
-                 other waves): only those have its counters",
+                "only {} of {dispatches} dispatches have the counters of pass {pass}: the others do not match the first pass \
+                 ({extra} extra, {disagreeing} with different wave counts)",
                 matched - disagreeing
             ));
         }
@@ -307,7 +307,7 @@ impl<'a> Gatherer<'a> {
 
 /// What is said of every run with counters.
 pub const ONE_AT_A_TIME: &str =
-    "kernels ran one at a time while counters were read, so their times are not those of a plain run";
+    "kernels ran one at a time while counters were read, so their times differ from a normal run";
 
 /// The ranks that failed, when some did.
 pub(crate) fn failed_ranks(ranks: &[Status], expected: usize) -> Option<CollectError> {

@@ -1,4 +1,4 @@
-//! What is known of this machine: its GPUs, its ROCm, its kernel.
+//! Facts about this machine: its GPUs, ROCm and kernel.
 
 use std::path::Path;
 

@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(of("E20250616 14:24:55.97 1 x.cpp:1] Opened result file: /x/1_results.db"), None);
         assert_eq!(
             of("[rocprofv3] Fatal error: No application provided"),
-            Some((Level::Error, "it was given no application: `No application provided`".into()))
+            Some((Level::Error, "it got no application: `No application provided`".into()))
         );
         let line = "W20250616 14:24:55.973751 77 tool.cpp:10] Unable to find all counters for agent 2 (gpu-0, gfx942)";
         let (level, text) = of(line).unwrap();

@@ -1,4 +1,4 @@
-//! Running an application under the profiler, pass by pass, and keeping all that came of it in one folder.
+//! Runs an application under the profiler, pass by pass, and keeps all results in one folder.
 //!
 //! ```text
 //! request ─► prepared (profiler, GPU, passes, launcher) ─► each pass ─► recordings ─► merged trace
@@ -168,7 +168,7 @@ fn described(pass: &Pass) -> String {
         parts.push(format!("{} counters", pass.wanted.counters.len()));
     }
     if pass.wanted.pc_sampling.is_some() {
-        parts.push("samples of the program counter".into());
+        parts.push("PC samples".into());
     }
     parts.join(", ").replace("1 traces", "1 trace").replace("1 counters", "1 counter")
 }
@@ -182,7 +182,7 @@ pub(crate) struct Watched {
     pub notes: Vec<String>,
 }
 
-/// Seconds between two samples where nobody says.
+/// Default seconds between two samples.
 const INTERVAL: f64 = 0.1;
 
 /// Runs one pass.
@@ -221,7 +221,7 @@ fn one(
                 profiler: prepared.profiler.kind.name(),
                 pass: pass.number,
                 how: ended.process.status_in_words(),
-                message: format!("it cannot rewrite `{}`", command.before.last().map_or("", String::as_str)),
+                message: format!("cannot instrument `{}`", command.before.last().map_or("", String::as_str)),
                 help: Some(report::Remedy::SampleMode),
             });
         }
@@ -260,7 +260,7 @@ fn watch(request: &CollectRequest, folder: &Path, watched: &mut Watched) -> Opti
     match Monitor::start_below(&request.root, &preset.monitors, interval, folder) {
         Ok(monitor) => Some(monitor),
         Err(error) => {
-            watched.notes.push(format!("{} is not watched: {error}", preset.monitors.join(", ")));
+            watched.notes.push(format!("{} is not monitored: {error}", preset.monitors.join(", ")));
             None
         }
     }

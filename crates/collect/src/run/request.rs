@@ -1,4 +1,4 @@
-//! What to collect, and everything that is settled before anything runs.
+//! What to collect, and everything that is decided before anything runs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -158,7 +158,7 @@ impl Prepared {
         let env: BTreeMap<String, String> = preset.env.clone();
         let mut notes = request.notes.clone();
         for left in &plan.left_out {
-            notes.push(format!("`{}` is left out: {}", left.counter, left.why));
+            notes.push(format!("left out `{}`: {}", left.counter, left.why));
         }
         Ok(Self { profiler, arch, plan, application, launched, env: env.into_iter().collect(), notes })
     }
@@ -250,7 +250,7 @@ impl Prepared {
 fn launched(request: &CollectRequest) -> Result<Option<Launched>, CollectError> {
     let by_name = |name: &str, ranks: u32| {
         let launcher = launcher::named(name).ok_or_else(|| {
-            CollectError::Usage(format!("there is no launcher `{name}`: it is torchrun, mpirun or srun"))
+            CollectError::Usage(format!("no launcher `{name}`: choose torchrun, mpirun, srun or none"))
         })?;
         Ok(Some(Launched::with(launcher, ranks, &request.application)))
     };
@@ -278,14 +278,13 @@ fn check_program(word: &str) -> Result<(), CollectError> {
         return match path.metadata() {
             Err(error) => missing(&profiler::reason(&error)),
             Ok(meta) if meta.is_dir() => missing("it is a folder"),
-            Ok(_) if !is_program(path) => missing("it is not executable"),
+            Ok(_) if !is_program(path) => missing("it is not an executable file"),
             Ok(_) => Ok(()),
         };
     }
     if profiler::on_path(word).is_some() {
         return Ok(());
     }
-    let here =
-        if path.is_file() { format!("it is on no folder of PATH; write `./{word}`") } else { String::new() };
-    missing(if here.is_empty() { "it is in no folder of PATH" } else { &here })
+    let here = if path.is_file() { format!("it is not on PATH; write `./{word}`") } else { String::new() };
+    missing(if here.is_empty() { "it is not on PATH" } else { &here })
 }

@@ -78,7 +78,8 @@ fn ranks(slurm: &SlurmOptions) -> usize {
 
 /// Numbers of an array's elements: `0-3`, `1,5,9`, `0-9:3`, with `%2` for how many at a time.
 pub(super) fn elements(text: &str) -> Result<Vec<u32>, CollectError> {
-    let wrong = || CollectError::Usage(format!("`{text}` is no array: write `0-3`, `1,5,9` or `0-9:3`"));
+    let wrong =
+        || CollectError::Usage(format!("`{text}` is not a job array: write `0-3`, `1,5,9` or `0-9:3`"));
     let list = text.split('%').next().unwrap_or_default();
     let mut numbers = Vec::new();
     for part in list.split(',') {
@@ -110,7 +111,7 @@ impl Job {
     }
 }
 
-/// Writes a file that nobody else may read: the command in it has to keep its secrets.
+/// Writes a file that only its owner can read, because the command in it may hold secrets.
 fn write_for_owner(path: &Path, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     // It may have been there before.

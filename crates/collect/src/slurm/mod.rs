@@ -1,4 +1,4 @@
-//! Jobs of SLURM: a script that profiles every rank, its submission, and gathering what all ranks wrote, failed ones too.
+//! SLURM jobs: write a script that profiles every rank, submit it, and gather what all ranks wrote, including failed ones.
 
 mod job;
 mod options;

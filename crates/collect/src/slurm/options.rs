@@ -1,8 +1,8 @@
-//! How a job is asked for.
+//! What to request from SLURM.
 
 use serde::{Deserialize, Serialize};
 
-/// What `sbatch` is told; what is absent is left to the cluster.
+/// Options of `sbatch`; the cluster's defaults apply to those that are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SlurmOptions {

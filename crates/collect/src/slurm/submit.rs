@@ -26,11 +26,7 @@ pub fn run(request: &CollectRequest, prepared: &Prepared, events: &dyn Events) -
     let path = job.write(&folder)?;
     let _guard = Guard::new();
     let id = submit(&path)?;
-    events.step(&format!(
-        "job {id} is submitted: {} ranks, {} passes",
-        job.ranks,
-        prepared.plan.passes.len()
-    ));
+    events.step(&format!("submitted job {id}: {} ranks, {} passes", job.ranks, prepared.plan.passes.len()));
     let failure = wait(&id, events);
     gather(request, prepared, &folder, &job, started, failure)
 }
@@ -55,7 +51,7 @@ fn wait(id: &str, events: &dyn Events) -> Option<CollectError> {
     loop {
         if is_interrupted() && !cancelled {
             cancelled = true;
-            events.warn(&format!("job {id} is cancelled"));
+            events.warn(&format!("cancelled job {id}"));
             let _ = Command::new("scancel").args(["--signal=INT", "--full", id]).output();
             let _ = Command::new("scancel").arg(id).output();
         }
@@ -112,7 +108,7 @@ pub fn gather(
 ) -> Result<Run, CollectError> {
     let mut gatherer = Gatherer::new(request, prepared, folder, started);
     if !request.preset.monitors.is_empty() {
-        gatherer.note(format!("{} is not watched in jobs", request.preset.monitors.join(", ")));
+        gatherer.note(format!("{} is not monitored in jobs", request.preset.monitors.join(", ")));
     }
     job.notes.iter().for_each(|note| gatherer.note(note.clone()));
     if let Some(failure) = failure {
@@ -138,7 +134,7 @@ pub fn gather(
             anchors: pass.anchors.clone(),
             exit_code,
             how: format!(
-                "{} of {} ranks ended well",
+                "{} of {} ranks succeeded",
                 ranks.iter().filter(|r| r.exit_code == 0).count(),
                 job.ranks
             ),

@@ -1,5 +1,4 @@
-//! What of a process's environment and command line may be shared: an environment holds whatever its user had set,
-//! passwords and tokens included.
+//! What a merged file may keep of a process's environment and command line, which can hold passwords and tokens.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

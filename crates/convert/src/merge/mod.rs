@@ -99,7 +99,7 @@ pub enum Error {
         why: String,
     },
     /// An input has no tables of a recording.
-    #[error("`{path}` has no tables of a rocpd recording", path = path.display())]
+    #[error("`{path}` has no rocpd tables", path = path.display())]
     NotRocpd {
         /// The file.
         path: PathBuf,
@@ -353,7 +353,7 @@ impl Writer<'_> {
         let name = self.free_name(&table.name, suffix);
         if name != table.name {
             let message = format!(
-                "table `{}` of `{}` is named `{name}`: its own name is taken",
+                "renamed table `{}` of `{}` to `{name}`: its name is already used",
                 table.name,
                 path.display()
             );
@@ -431,10 +431,8 @@ impl Writer<'_> {
                     own.insert(name, sql);
                 }
                 _ => {
-                    let message = format!(
-                        "`{name}` of `{}` is left out: it does not fit the merged file",
-                        path.display()
-                    );
+                    let message =
+                        format!("left out `{name}` of `{}`: it does not fit the merged file", path.display());
                     self.merged.health.report("left_out", Status::Warn, None, message);
                 }
             }

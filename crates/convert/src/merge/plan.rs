@@ -57,9 +57,8 @@ pub(super) fn plan(
                     return Err(Error::conflict(guid, &first.source.path, &input.path));
                 }
                 let (again, first) = (input.path.display(), first.source.path.display());
-                let message = format!(
-                    "`{again}` holds the same recording as `{first}` (guid {guid}) and is merged once"
-                );
+                let message =
+                    format!("skipped `{again}`: it has the same recording as `{first}` (guid {guid})");
                 health.report("duplicate_input", Status::Warn, None, message);
                 continue;
             }
@@ -123,14 +122,14 @@ fn warn(found: &Contents, path: &Path, health: &mut Health) {
     for group in &found.groups {
         let missing = group.missing();
         if !missing.is_empty() {
-            let message = format!("`{path}` has no {}: nothing of them is merged", missing.join(", "));
+            let message = format!("`{path}` has no {}, so none were merged", missing.join(", "));
             health.report("missing_tables", Status::Warn, Some(missing.len() as f64), message);
         }
     }
     if !found.virtual_tables.is_empty() {
         let names = found.virtual_tables.join("`, `");
         let message =
-            format!("virtual tables `{names}` of `{path}` are left out: their rows are not in the file");
+            format!("left out the virtual tables `{names}` of `{path}`: their rows are not in the file");
         health.report("left_out", Status::Warn, Some(found.virtual_tables.len() as f64), message);
     }
 }

@@ -38,7 +38,7 @@ impl Source {
         }
         if companions.iter().any(|file| file.to_string_lossy().ends_with("-journal")) {
             let message =
-                format!("`{}` was left by an interrupted writer; a repaired copy is merged", path.display());
+                format!("the writer of `{}` was interrupted; merged a repaired copy", path.display());
             health.report("journal", Status::Warn, None, message);
         }
         Ok(Self { path: path.into(), uri: uri(&folder.join(name), "mode=rw"), _copy: Some(copy) })

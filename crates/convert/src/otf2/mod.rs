@@ -42,7 +42,10 @@ pub fn paths(anchor: &Path) -> [PathBuf; 2] {
 /// archive that can be opened is whole.
 pub fn write(trace: &Trace, anchor: &Path) -> io::Result<Written> {
     if anchor.extension().is_none_or(|ending| ending != "otf2") {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the name of an archive ends in `.otf2`"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "the name of an OTF2 archive must end in `.otf2`",
+        ));
     }
     let [definitions_path, folder_path] = paths(anchor);
     let folder = OutputFolder::create(&folder_path)?;

@@ -1,4 +1,4 @@
-//! Makes a torch trace fit for Perfetto: slices that cross others on their lane go to lanes of their own.
+//! Fixes a torch trace for Perfetto: slices that cross others on their lane move to new lanes.
 //!
 //! Works on the file itself and loses nothing: every event and every other member of the file is kept, byte
 //! for byte but for what must change (`tid` of slices and flows that move, `dur` of slices that are trimmed).
@@ -127,7 +127,7 @@ pub enum Error {
     },
 }
 
-/// Fixes `input` into `output`, compressed when its name ends in `.gz`. `advance` hears of bytes read; the
+/// Fixes `input` into `output`, compressed when its name ends in `.gz`. `advance` is called with bytes read; the
 /// input is read twice.
 pub fn fix(input: &Path, output: &Path, options: &Options, advance: &dyn Fn(u64)) -> Result<Fixed, Error> {
     if let (Ok(from), Ok(to)) = (input.canonicalize(), output.canonicalize())
@@ -326,7 +326,7 @@ impl Rewriter {
             let why = ending.damage.as_ref().map_or(String::new(), |why| format!(" ({why})"));
             let lost = ending.lost;
             self.fixed.cut =
-                Some(format!("the file ends too early{why}: {lost} bytes of an unfinished part left out"));
+                Some(format!("the file is cut off{why}: left out {lost} bytes of the unfinished part"));
         }
         self.sink.finish()?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(scan::unquoted(bytes)).into_owned();

@@ -1,4 +1,4 @@
-//! The two ends: bytes out of a file that may be compressed, and into one that appears when it is whole.
+//! Reads a file that may be compressed, and writes one that appears only when it is complete.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -16,7 +16,7 @@ const BLOCK: usize = 256 * 1024;
 /// Between speed and size: level 6 is a tenth smaller and takes twice as long.
 const LEVEL: u32 = 3;
 
-/// Opens a file; compression is told by content, not by name.
+/// Opens a file; compression is detected from content, not from the name.
 pub(super) fn open<'a>(path: &Path, advance: &'a dyn Fn(u64)) -> Result<Box<dyn Read + 'a>, Error> {
     let unreadable = |why: String| Error::Unreadable { path: path.into(), why };
     let failed = |e: io::Error| unreadable(e.to_string().to_lowercase());

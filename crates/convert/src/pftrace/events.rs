@@ -140,7 +140,7 @@ impl<'a, W: Write> Writer<'a, W> {
         let counts = [
             (self.negative, "rows before time zero, which the format cannot hold, were left out"),
             (self.backwards, "rows end before they start and are shown without a length"),
-            (self.in_use.unmatched, "frees of memory whose allocation was not recorded change no total"),
+            (self.in_use.unmatched, "frees without a recorded allocation are not counted in the totals"),
         ];
         counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect()
     }

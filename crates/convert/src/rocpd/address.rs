@@ -1,4 +1,4 @@
-//! How SQLite is told of a database file, so that it is opened as it is meant to be.
+//! The URI under which SQLite opens a database file.
 
 use std::path::{Path, PathBuf};
 

@@ -162,7 +162,7 @@ impl Writer<'_> {
         self.db.string(group, spelt)
     }
 
-    /// Correlation ids of unlinked regions are made up, so that no join on them finds a stranger.
+    /// Unlinked regions get unique correlation ids, so that a join on them never matches another row.
     fn stack(&mut self, group: usize, correlation: i64) -> i64 {
         if correlation != 0 {
             return correlation;

@@ -1,8 +1,8 @@
-//! Definitions and last ids set aside while tables of many recordings are made.
+//! Sets definitions and last ids aside while creating the tables of many recordings.
 //!
-//! For every table that SQLite creates it looks through all definitions of the file, and for every table with
-//! AUTOINCREMENT that it fills through all last ids. A file of a thousand recordings has twenty thousand of both: what is
-//! done with waits here, outside the file, until all tables are made. Their pages stay where they are.
+//! SQLite scans all definitions of the file for each table it creates, and all last ids for each AUTOINCREMENT table it
+//! fills. A file of a thousand recordings has twenty thousand of both, so finished ones wait here, outside the file,
+//! until all tables exist. Their pages stay where they are.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Result, params_from_iter};

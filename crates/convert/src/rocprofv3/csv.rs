@@ -129,10 +129,13 @@ pub fn left_out(trace: &Trace) -> Vec<String> {
     let marks = trace.samples.kind.iter().filter(|kind| trace.strings.get(**kind).starts_with("MARKER_"));
     let sizes = trace.memory_copies.bytes.iter().filter(|bytes| bytes.get().is_some());
     let counts = [
-        (trace.samples.len() - marks.count(), "samples have no file"),
-        (sizes.count(), "sizes of copies have no column"),
-        (trace.args.len(), "arguments of calls have no column"),
-        (trace.syncs.len(), "synchronisations have no file (their calls are in the traces of APIs)"),
+        (trace.samples.len() - marks.count(), "the format has no file for samples"),
+        (sizes.count(), "the format has no column for copy sizes"),
+        (trace.args.len(), "the format has no column for call arguments"),
+        (
+            trace.syncs.len(),
+            "the format has no file for synchronisations (their calls are in the API traces)",
+        ),
     ];
     counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect()
 }

@@ -1,4 +1,4 @@
-//! Look-ups that walk: rows are asked for in nearly the order of what they are looked up in.
+//! Look-ups that walk forward: rows are requested in nearly the order of the table.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What stands before the events: the trace's properties, as far as they are known.
+//! The header before the events: the known properties of the trace.
 
 use trace::{Agent, AgentKind, Trace};
 

@@ -1,6 +1,5 @@
-//! Under which process numbers rows stand in the file. Viewers take equal numbers for one process, and ranks of a job
-//! have equal ones: GPUs count from 0 on every node, pids in every container. The first keeps its own number, the others
-//! get free ones.
+//! The process number of each row. Viewers merge processes with equal numbers, but ranks of a job share them: GPUs count
+//! from 0 on every node, pids in every container. The first keeps its number, the others get free ones.
 
 use std::collections::BTreeSet;
 

@@ -52,7 +52,7 @@ pub fn write(trace: &Trace, target: &Path, options: &Options) -> io::Result<u64>
 /// What a trace has and the JSON does not hold, a line each.
 pub fn left_out(trace: &Trace) -> Vec<String> {
     let counters = trace.counters.len();
-    let line = format!("{counters} values of hardware counters were left out: pftrace holds them");
+    let line = format!("left out {counters} values of hardware counters; pftrace can hold them");
     (counters > 0).then_some(line).into_iter().collect()
 }
 

@@ -4,7 +4,7 @@
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
     /// A chart's drawing was not understood.
-    #[error("the drawing is not understood: {0}")]
+    #[error("cannot read the drawing: {0}")]
     Drawing(String),
     /// The picture would be too large.
     #[error("{0} × {1} pixels are too many")]

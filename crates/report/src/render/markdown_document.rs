@@ -73,7 +73,7 @@ pub fn markdown_document(
 fn finding(text: &mut String, finding: &Finding) {
     let gain =
         finding.gain().map_or(String::new(), |gain| format!(", saves up to {gain}{}", finding.gain_parts()));
-    _ = write!(text, "\n- **{}** ({}{gain})", escaped(&finding.title), finding.severity.name());
+    _ = write!(text, "\n- **{}** ({}){gain}", escaped(&finding.title), finding.severity.name());
     if !finding.recommendation.is_empty() {
         _ = write!(text, "  \n  {}", escaped(&finding.recommendation));
     }

@@ -1,5 +1,4 @@
-//! Whether a side computes what it should: it is run with every input, and each time all checkers and golden outputs
-//! have their say.
+//! Checks the results of a program: runs it with every input, and applies all checkers and golden outputs each time.
 
 use std::path::{Path, PathBuf};
 
@@ -121,7 +120,7 @@ impl<'a> Checks<'a> {
                 None => Ok(ended.stdout.clone()),
                 Some(path) => std::fs::read(&path).map_err(|error| {
                     let name = path.strip_prefix(&folder).unwrap_or(&path).display().to_string();
-                    program(format!("left no `{name}`: {error}"))
+                    program(format!("did not write `{name}`: {error}"))
                 }),
             })
             .collect()
@@ -138,7 +137,7 @@ impl<'a> Checks<'a> {
         let (request, workspace) = (self.runner.request, self.runner.workspace);
         let printed = request.out.canonicalize().unwrap_or_default().join("stdout.txt");
         if let Err(error) = std::fs::write(&printed, stdout) {
-            let why = format!("printed what cannot be kept: {error}");
+            let why = format!("printed output that cannot be saved: {error}");
             return Err(Refused { who: "the program".into(), program: true, why });
         }
         let env = [

@@ -1,4 +1,4 @@
-//! The time of a kernel in a run, such that a dispatch that was interrupted or came first counts as the others do.
+//! The time of a kernel in a run, robust against interrupted dispatches and slow first ones.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! What pairs of runs tell of an effect: the trimmed mean of log(base/candidate), its interval Yuen's, so that a hiccup
-//! of the machine in one run decides nothing.
+//! The effect that pairs of runs show: the trimmed mean of log(base/candidate) with Yuen's interval, so that one
+//! disturbed run does not decide.
 
 use serde_json::{Value as Json, json};
 use stats::student;

@@ -1,7 +1,6 @@
-//! The proof: pairs of runs of both sides in random order, until the interval is tight or the budget ends.
+//! The A/B measurement: pairs of runs of both sides in random order, until the interval is tight or the budget ends.
 //!
-//! Looking at it several times while it grows is paid for: each look gets its
-//! share of the error.
+//! Peeking at a growing sample raises the error rate, so each look gets only its share of the error.
 
 use serde_json::{Value as Json, json};
 
@@ -61,7 +60,7 @@ pub struct Experiment {
     pub pairs: Vec<(Sample, Sample)>,
     /// What is to be made of it.
     pub verdict: Verdict,
-    /// Chance that an effect like this is luck, each look at it counted.
+    /// Probability of such an effect by chance, corrected for the number of looks.
     pub chance: f64,
 }
 
@@ -136,7 +135,7 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Chance that the win is luck, by the runs that decided.
+    /// Probability that the speed-up is chance, from the deciding runs.
     pub fn chance(&self) -> f64 {
         self.fresh.as_ref().unwrap_or(&self.first).chance
     }

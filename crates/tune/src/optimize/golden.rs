@@ -83,9 +83,9 @@ impl Golden {
         let (output, kind) = place.rsplit_once(':').unwrap_or((place, "text"));
         let layout = LAYOUTS.iter().find(|(name, _)| *name == kind).map(|(_, layout)| *layout);
         let names = || LAYOUTS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-        let layout = layout.ok_or_else(|| format!("there is no type `{kind}`; there are {}", names()))?;
+        let layout = layout.ok_or_else(|| format!("no type `{kind}`; choose one of {}", names()))?;
         if output.is_empty() || expected.as_ref().is_some_and(|path| path.as_os_str().is_empty()) {
-            return Err("it names no file".into());
+            return Err("no file name given".into());
         }
         let output = (output != "-").then(|| output.into());
         Ok(Self { output, layout, expected, tolerance })

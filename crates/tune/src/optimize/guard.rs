@@ -18,13 +18,13 @@ pub enum Refusal {
     #[error("it changes nothing")]
     NoChange,
     /// The kernel is gone, or there are two.
-    #[error("kernel `{0}` is not there exactly once afterwards")]
+    #[error("afterwards the source does not have kernel `{0}` exactly once")]
     Kernel(String),
     /// The parser does not understand it.
-    #[error("the kernel is not valid code afterwards")]
+    #[error("the changed kernel is not valid code")]
     Syntax,
     /// Something before or after the kernel differs.
-    #[error("it changes something outside the kernel, at line {line}")]
+    #[error("it changes code outside the kernel, at line {line}")]
     Outside {
         /// From 1, in the original.
         line: usize,
@@ -41,13 +41,13 @@ pub enum Refusal {
     #[error("it changes a preprocessor line: `{0}`")]
     Preprocessor(String),
     /// Code may hide in what looks like a comment.
-    #[error("it has a comment that ends in a backslash or a trigraph, which can hide code")]
+    #[error("a comment ends in a backslash or a trigraph, which can hide code")]
     HiddenCode,
     /// Inline assembly.
     #[error("it adds inline assembly")]
     Assembly,
     /// Fewer barriers, fences or atomics.
-    #[error("it removes a call of `{0}`")]
+    #[error("it removes a call to `{0}`")]
     Synchronisation(String),
 }
 

@@ -60,7 +60,7 @@ impl Trial<'_> {
             }
         }
         if runner.is_same() {
-            return Ok(Judged::new(CandidateStatus::NoEffect, "the built program is the same".into()));
+            return Ok(Judged::new(CandidateStatus::NoEffect, "the build produced the same program".into()));
         }
         let mut judged = self.built(proposal);
         save(&folder.join("metrics.json"), &judged.metadata)?;
@@ -86,7 +86,7 @@ impl Trial<'_> {
         let limits = &self.request.limits;
         let verdict = match (&before, &after) {
             (Ok(before), Ok(after)) => metadata::check(before, after, proposal.header, limits, workgroup),
-            (Ok(_), Err(why)) => Err(format!("the code object cannot be read any more: {why}")),
+            (Ok(_), Err(why)) => Err(format!("cannot read the code object of the changed program: {why}")),
             // Without a code object there is nothing to guard; that is recorded.
             (Err(_), _) => Ok(()),
         };

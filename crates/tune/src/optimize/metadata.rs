@@ -1,4 +1,4 @@
-//! The guard on what was built: the kernel's ABI and resources as the metadata of its code objects tells them.
+//! The guard on the built program: the kernel's ABI and resources, from the metadata of its code objects.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ pub struct Limits {
 /// What built files tell of a kernel; the reason where they tell nothing.
 pub fn read(files: &[PathBuf], kernel: &str) -> Result<Vec<CodeObjectKernel>, String> {
     let named = |one: &CodeObjectKernel| base_name(&model::names::demangle(&one.name)) == kernel;
-    let (mut found, mut why) = (Vec::new(), "the build left no such file".to_string());
+    let (mut found, mut why) = (Vec::new(), "the build did not write this file".to_string());
     for path in files {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let bytes = std::fs::read(path).map_err(|error| error.to_string());
@@ -79,10 +79,10 @@ fn abi(was: &CodeObjectKernel, is: &CodeObjectKernel, header: Header) -> Result<
     }
     // Launch bounds are there to change this.
     if header == Header::Identical && was.max_workgroup != is.max_workgroup {
-        return Err("the largest workgroup is another".into());
+        return Err("the maximum workgroup size changed".into());
     }
     if was.required_workgroup != is.required_workgroup {
-        return Err("the required workgroup is another".into());
+        return Err("the required workgroup size changed".into());
     }
     Ok(())
 }
@@ -96,14 +96,14 @@ fn resources(
     let more = |was: Option<u32>, is: Option<u32>| is.unwrap_or(0).saturating_sub(was.unwrap_or(0));
     let spilled = more(was.vgpr_spills, is.vgpr_spills) + more(was.sgpr_spills, is.sgpr_spills);
     if spilled > limits.spills {
-        return Err(format!("{spilled} more registers are spilled, and {} are allowed", limits.spills));
+        return Err(format!("spills {spilled} more registers; at most {} more are allowed", limits.spills));
     }
     let scratch = is.scratch_bytes.saturating_sub(was.scratch_bytes);
     // Registers that may be spilled need a place, and the compiler rounds up.
     let for_spills = if limits.spills > 0 { 4 * limits.spills + 12 } else { 0 };
     if scratch > limits.scratch_bytes.max(for_spills) {
         return Err(format!(
-            "each lane takes {scratch} bytes more of scratch, and {} are allowed",
+            "needs {scratch} more bytes of scratch per lane; at most {} more are allowed",
             limits.scratch_bytes
         ));
     }
@@ -112,7 +112,7 @@ fn resources(
         && after < limits.least_occupancy_pct
     {
         return Err(format!(
-            "the occupancy is {after:.1} % instead of {before:.1} %, and {} % is the least",
+            "occupancy fell from {before:.1} % to {after:.1} %; the minimum is {} %",
             limits.least_occupancy_pct
         ));
     }
@@ -180,14 +180,14 @@ mod tests {
         for (change, expected) in [
             (&(|k: &mut CodeObjectKernel| k.vgpr += 40) as &dyn Fn(&mut CodeObjectKernel), ""),
             (&|k| k.vgpr_spills = Some(3), ""),
-            (&|k| k.vgpr_spills = Some(4), "3 more registers"),
+            (&|k| k.vgpr_spills = Some(4), "spills 3 more registers"),
             (&|k| k.scratch_bytes = 16, ""),
-            (&|k| k.scratch_bytes = 32, "32 bytes more of scratch"),
-            (&|k| k.vgpr = 256, "the occupancy is 25.0 % instead of"),
+            (&|k| k.scratch_bytes = 32, "needs 32 more bytes of scratch"),
+            (&|k| k.vgpr = 256, " % to 25.0 %; the minimum is"),
             (&|k| k.name = "_Z1kPi".into(), "the symbol is"),
             (&|k| k.arguments[0].size = 4, "laid out differently"),
             (&|k| k.kernarg_bytes = 16, "take 16 bytes instead of 8"),
-            (&|k| k.max_workgroup = Some(256), "the largest workgroup"),
+            (&|k| k.max_workgroup = Some(256), "the maximum workgroup size changed"),
         ] {
             let why = verdict(change, strict);
             assert!(why.contains(expected) && why.is_empty() == expected.is_empty(), "{expected}: {why}");

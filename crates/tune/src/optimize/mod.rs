@@ -116,16 +116,16 @@ pub enum OptimizeError {
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
     /// No checker.
-    #[error("there is no checker, and a faster program that is wrong is worth nothing")]
+    #[error("nothing checks the program's results")]
     Unchecked,
     /// The program as it is does not build.
-    #[error("the program does not build as it is: the build {0}")]
+    #[error("the unchanged program does not build: the build {0}")]
     Build(String),
     /// The program as it is does not run.
-    #[error("the program does not run as it is: it {0}")]
+    #[error("the unchanged program does not run: it {0}")]
     Run(String),
     /// A checker or a golden output refuses the program as it is.
-    #[error("{who} refuses the program as it is: it {why}")]
+    #[error("{who} rejects the unchanged program: it {why}")]
     Check {
         /// Which.
         who: String,
@@ -133,7 +133,7 @@ pub enum OptimizeError {
         why: String,
     },
     /// The files that should hold code objects do not.
-    #[error("no code object of the program as it is can be read: {0}")]
+    #[error("cannot read a code object of the unchanged program: {0}")]
     CodeObject(String),
     /// The kernel is not in the source.
     #[error("`{}` has no kernel `{kernel}`; {there}", path.display())]
@@ -169,7 +169,7 @@ pub enum OptimizeError {
 /// Pairs of the program against itself.
 const FLOOR_PAIRS: usize = 6;
 
-/// Optimises; `watch` hears what goes on.
+/// Optimises; calls `watch` with progress messages.
 pub fn optimize(request: &OptimizeRequest, watch: &mut dyn FnMut(&str)) -> Result<Session, OptimizeError> {
     let checked = !request.checks.is_empty() || !request.goldens.is_empty();
     if !checked && !request.unchecked {
@@ -180,11 +180,11 @@ pub fn optimize(request: &OptimizeRequest, watch: &mut dyn FnMut(&str)) -> Resul
     let runner = Runner { request, workspace: &workspace };
     let mut session = Session { request: asked(request), state: "building", ..Session::default() };
     session.save(request.out)?;
-    watch("building the program as it is");
+    watch("building the unchanged program");
     runner.build(Side::Base, &[]).map_err(|failed| OptimizeError::Build(failed.why))?;
     session.state = "checking";
     session.save(request.out)?;
-    watch("checking the program as it is");
+    watch("checking the unchanged program");
     let (checks, seen) = Checks::learn(&runner).map_err(|refused| match refused.program {
         true => OptimizeError::Run(refused.why),
         false => OptimizeError::Check { who: refused.who, why: refused.why },
@@ -193,11 +193,11 @@ pub fn optimize(request: &OptimizeRequest, watch: &mut dyn FnMut(&str)) -> Resul
     if !checked {
         session
             .notes
-            .push("accepted without a checker, as was asked: nobody knows whether results are right".into());
+            .push("changes were accepted without a check, as requested: the results may be wrong".into());
     }
     session.state = "profiling";
     session.save(request.out)?;
-    watch("profiling the program as it is");
+    watch("profiling the unchanged program");
     session.kernels = runner.profile().map_err(OptimizeError::Run)?;
     let (path, targets) = targets(request, &mut session)?;
     let relative = workspace.relative(&path)?;
@@ -222,7 +222,7 @@ pub fn optimize(request: &OptimizeRequest, watch: &mut dyn FnMut(&str)) -> Resul
     for target in &targets {
         let measure = (request.measure)(&target.name);
         if session.noise_floor.is_none() {
-            watch("measuring the program against itself");
+            watch("measuring the noise: the program against itself");
             let mut run = |side| runner.sample(side, measure.as_ref(), base_name(&target.name));
             let floor = noise_floor(FLOOR_PAIRS, &mut random, &mut run).map_err(OptimizeError::Run)?;
             session.noise_floor = Some(floor);
@@ -340,14 +340,14 @@ fn targets(
     if here.is_empty() {
         let kernel = elsewhere.first().map(|one| base_name(&one.name).to_string()).unwrap_or_default();
         let there = match names.is_empty() {
-            true => "it has none at all".to_string(),
+            true => "it has no kernels".to_string(),
             false => format!("it has `{}`", names.join("`, `")),
         };
         return Err(OptimizeError::NoKernel { path, kernel, there });
     }
     for one in elsewhere {
         let name = base_name(&one.name);
-        session.notes.push(format!("kernel `{name}` is not in `{}` and was left alone", path.display()));
+        session.notes.push(format!("skipped kernel `{name}`: it is not in `{}`", path.display()));
     }
     Ok((path, here))
 }

@@ -12,7 +12,7 @@ use super::session::Ranked;
 use super::source::{Source, base_name};
 use crate::measure::Reading;
 
-/// Kernels by what they contribute to the critical path; by their time where there is no path.
+/// Kernels by their share of the run to the critical path; by their time where there is no path.
 pub(super) fn rank(reading: &Reading, gpu: Option<String>) -> Vec<Ranked> {
     let on_path = reading.trace.as_deref().and_then(on_path);
     let bounds = reading.trace.as_deref().map(bounds);

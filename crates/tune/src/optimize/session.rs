@@ -120,7 +120,7 @@ impl Session {
         self.candidates.iter().filter(|one| one.status == CandidateStatus::Accepted)
     }
 
-    /// The chance that a candidate's win is luck, by Holm's correction over all that were measured.
+    /// The probability that a candidate's speed-up is chance, with Holm's correction over all measured candidates.
     pub fn adjusted(&self) -> Vec<(usize, f64)> {
         let measured: Vec<(usize, f64)> =
             self.candidates.iter().filter_map(|one| Some((one.id, one.proof.as_ref()?.chance()))).collect();

@@ -36,7 +36,7 @@ fn candidates(session: &Session) -> Table {
     let mut table = Table::new("candidates", "Candidates", columns);
     for one in &session.candidates {
         let measured = one.proof.as_ref().map(|proof| proof.fresh.as_ref().unwrap_or(&proof.first));
-        let why = "it was not measured";
+        let why = "not measured";
         let number = |value: Option<f64>| {
             value
                 .filter(|value| value.is_finite())
@@ -67,13 +67,13 @@ fn kernels(session: &Session) -> Table {
         Column::int("dispatches", Unit::None),
         Column::text("ranked_by").detail(),
     ];
-    let mut table = Table::new("kernels", "Kernels by what they contribute", columns);
+    let mut table = Table::new("kernels", "Kernels by their share of the run", columns);
     for one in &session.kernels {
         let share = one.evidence.share_pct;
         table.push(vec![
             Value::from(one.name.as_str()),
-            share.map_or(Value::absent("there is no profile"), Value::Float),
-            Value::int_or(one.evidence.total_ns, "there is no profile"),
+            share.map_or(Value::absent("no profile"), Value::Float),
+            Value::int_or(one.evidence.total_ns, "no profile"),
             Value::from(one.evidence.dispatches),
             Value::from(one.evidence.ranked_by),
         ]);
@@ -84,17 +84,18 @@ fn kernels(session: &Session) -> Table {
 fn notes(session: &Session) -> Vec<String> {
     let mut notes = session.notes.clone();
     if let Some(speedup) = session.speedup {
-        notes.push(format!("what was accepted makes it {speedup:.3} times as fast, by fresh runs"));
+        notes
+            .push(format!("the accepted changes make it {speedup:.3} times as fast, measured in fresh runs"));
     }
     if let Some(floor) = &session.noise_floor {
         notes.push(format!(
-            "the program against itself differs by {:.1} %, as a whole by {:.1} %",
+            "noise: two measurements of the same program differ by {:.1} %, end to end by {:.1} %",
             100.0 * floor.effect.seen(),
             100.0 * floor.end_to_end.seen()
         ));
     }
     if !session.flags.is_empty() {
-        notes.push(format!("build with `{}`: no source change says so", session.flags.join(" ")));
+        notes.push(format!("build with `{}`: this is not in the source", session.flags.join(" ")));
     }
     if let Some(backup) = &session.applied {
         notes.push(format!("the source was changed; the original is in `{}`", backup.display()));

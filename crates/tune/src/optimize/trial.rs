@@ -47,14 +47,14 @@ struct Known<'a> {
 impl Trial<'_> {
     /// The source and the kernel in it, where it is there once and understood.
     pub(super) fn parsed(&self, text: &str) -> Result<(Source, Kernel), String> {
-        let source = Source::parse(text).ok_or("the source cannot be parsed")?;
+        let source = Source::parse(text).ok_or("cannot parse the source")?;
         let kernels: Vec<Kernel> =
             source.kernels().into_iter().filter(|one| one.name == self.kernel).collect();
         match &kernels[..] {
-            [kernel] if kernel.damaged => Err("the parser does not understand the kernel".into()),
+            [kernel] if kernel.damaged => Err("cannot parse the kernel".into()),
             [kernel] => Ok((source, kernel.clone())),
             [] => Err("the kernel is not in the source".into()),
-            _ => Err(format!("the source has {} kernels of that name", kernels.len())),
+            _ => Err(format!("the source has {} kernels with that name", kernels.len())),
         }
     }
 

@@ -23,7 +23,7 @@ pub enum WorkspaceError {
         error: io::Error,
     },
     /// Another session uses the folder.
-    #[error("another session uses `{}`", path.display())]
+    #[error("another session is using `{}`", path.display())]
     Busy {
         /// The folder.
         path: PathBuf,
@@ -43,7 +43,7 @@ pub enum WorkspaceError {
         tree: PathBuf,
     },
     /// The source was edited meanwhile.
-    #[error("`{}` was changed while it was being optimised, and is left alone", path.display())]
+    #[error("`{}` changed during the session, so it was not overwritten", path.display())]
     Changed {
         /// The source.
         path: PathBuf,
@@ -256,7 +256,7 @@ mod tests {
             fs::create_dir_all(out.join(name)).unwrap();
             fs::write(&precious, "years").unwrap();
             let refused = Workspace::make(&tree, &out).and_then(|_| forget(&out)).unwrap_err();
-            assert!(refused.to_string().contains("did not make"), "{refused}");
+            assert!(refused.to_string().contains("did not create it"), "{refused}");
             assert_eq!(fs::read_to_string(&precious).unwrap(), "years");
         }
         let out = folder.path().join("ours");

@@ -1,4 +1,4 @@
-//! A forest of extremely randomised trees: cliffs and interactions, where a polynomial would smear them.
+//! A forest of extremely randomised trees, for cliffs and interactions that a polynomial would smooth over.
 
 use stats::random::Random;
 

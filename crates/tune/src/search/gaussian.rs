@@ -1,5 +1,5 @@
-//! A Gaussian process over configurations: smooth in every parameter alone, in pairs and in all together, rough in
-//! pairs of values, and with luck of each configuration that nothing predicts.
+//! A Gaussian process over configurations. Its kernel has smooth terms for single parameters, pairs and all parameters,
+//! a rough term for pairs of values, and a noise term per configuration.
 
 use super::cholesky::{Cholesky, dot};
 use super::features::{Axis, Features};
@@ -9,7 +9,7 @@ use stats::random::Random;
 /// Bounds of the length scales, in units of the axis.
 const LENGTHS: (f64, f64) = (0.05, 10.0);
 /// What the scales hold after the lengths: shares of the alone, pair and rough parts against that of all together,
-/// luck and noise against the signal; with the logarithm that is expected and how far it is likely off.
+/// per-configuration deviation and noise relative to the signal; with the expected logarithm and its standard deviation.
 const SHARES: [(f64, f64); 5] = [(-1.0, 1.5), (-0.5, 1.5), (-3.5, 1.0), (-4.5, 1.0), (-4.5, 1.5)];
 const ALONE: usize = 0;
 const PAIR: usize = 1;

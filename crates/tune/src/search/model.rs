@@ -1,6 +1,6 @@
 //! The model behind predictions: a quadratic, a forest and Gaussian processes, weighted by how well each predicts
-//! what it has not seen. Its quality is always that of values held out, never that on its own samples: the quadratic
-//! and the processes leave out one at a time (the processes with the scales that fit all), the trees of the forest a fifth each.
+//! held-out values. Quality is always measured on held-out values: leave-one-out for the quadratic and the processes
+//! (with length scales fitted to all samples), a fifth held out per tree for the forest.
 
 use rayon::prelude::*;
 

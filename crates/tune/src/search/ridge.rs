@@ -1,4 +1,4 @@
-//! A quadratic in the plain features, with as much shrinkage as leaving one out says is best.
+//! Ridge regression on quadratic features; leave-one-out error chooses the shrinkage.
 
 use super::cholesky::{Cholesky, dot};
 

@@ -97,7 +97,7 @@ impl Space {
                 return Ok(SpaceError::Contradiction { text: constraint.text.clone() });
             }
         }
-        Ok(SpaceError::Empty { why: "no configuration fulfils all constraints".into() })
+        Ok(SpaceError::Empty { why: "no configuration satisfies all constraints".into() })
     }
 
     fn sample(&self, seed: u64) -> Result<Candidates, SpaceError> {

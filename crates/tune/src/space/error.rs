@@ -20,7 +20,7 @@ pub enum SpaceError {
         /// What is missing.
         why: String,
     },
-    /// A key nobody knows.
+    /// An unknown key.
     #[error("{place} has an unknown key `{key}`")]
     Key {
         /// Where it stands.
@@ -61,19 +61,19 @@ pub enum SpaceError {
         near: Vec<String>,
     },
     /// Conditions that wait for each other.
-    #[error("the conditions of {} depend on each other", names.join(", "))]
+    #[error("the conditions of {} depend on each other in a circle", names.join(", "))]
     Circle {
         /// The parameters, in backticks.
         names: Vec<String>,
     },
     /// A constraint that nothing fulfils.
-    #[error("constraint `{text}` is true for no configuration")]
+    #[error("no configuration satisfies the constraint `{text}`")]
     Never {
         /// The constraint.
         text: String,
     },
     /// Constraints that exclude each other.
-    #[error("constraint `{text}` contradicts the ones before it: no configuration fulfils them all")]
+    #[error("constraint `{text}` contradicts the ones before it: no configuration satisfies them all")]
     Contradiction {
         /// The first one that leaves nothing.
         text: String,
@@ -97,7 +97,7 @@ pub enum SpaceError {
         reason: String,
     },
     /// Too large to be true.
-    #[error("no configuration that fulfils the constraints was found among {tried} tries")]
+    #[error("found no configuration that satisfies the constraints in {tried} tries")]
     NotFound {
         /// How many were tried.
         tried: usize,
@@ -112,7 +112,7 @@ impl SpaceError {
                 let near = expr::names::nearest(key, known, 1);
                 Some(match near.first() {
                     Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("there may be {}", known.join(", ")),
+                    None => format!("choose one of {}", known.join(", ")),
                 })
             }
             SpaceError::Expression { near, .. } if !near.is_empty() => {

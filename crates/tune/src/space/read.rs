@@ -40,7 +40,7 @@ impl Space {
             Json::Array(rows) => Self::of_list(&rows),
             Json::Object(object) if object.contains_key("params") => Self::of_object(&object),
             Json::Object(object) if object.is_empty() => {
-                Err(SpaceError::Empty { why: "there is no parameter".into() })
+                Err(SpaceError::Empty { why: "it has no parameters".into() })
             }
             // Without `params` every value is a parameter; a constraint alone shows that it was forgotten.
             Json::Object(object) if !object.keys().any(|key| key == "constraints") => {
@@ -80,11 +80,11 @@ impl Space {
             }
         }
         if let Some(env) = object.get("env") {
-            let expected = "an object of texts";
+            let expected = "an object of strings";
             let env = env.as_object().ok_or_else(|| kind("the search space", "env", expected))?;
             for (name, value) in env {
                 let setting =
-                    Setting::of_json(value).ok_or_else(|| kind("`env`", name, "a text or a number"))?;
+                    Setting::of_json(value).ok_or_else(|| kind("`env`", name, "a string or a number"))?;
                 space.environment.push((name.clone(), setting.to_string()));
             }
         }
@@ -114,7 +114,7 @@ impl Space {
                     kind(
                         &format!("configuration {}", i + 1),
                         &parameter.name,
-                        "a number, a text or a truth value",
+                        "a number, a string or a boolean",
                     )
                 })?;
                 let known = parameter.values.iter().position(|other| *other == value);
@@ -130,7 +130,7 @@ impl Space {
             }
         }
         if listed.is_empty() || parameters.is_empty() {
-            return Err(SpaceError::Empty { why: "the list has no configuration".into() });
+            return Err(SpaceError::Empty { why: "the list is empty".into() });
         }
         Ok(Self { parameters, listed: Some(listed), ..Self::default() })
     }
@@ -138,7 +138,7 @@ impl Space {
     /// Checks what concerns the whole: that there is a parameter, and no circle of conditions.
     fn sound(self) -> Read<Self> {
         if self.parameters.is_empty() {
-            return Err(SpaceError::Empty { why: "there is no parameter".into() });
+            return Err(SpaceError::Empty { why: "it has no parameters".into() });
         }
         self.order()?;
         Ok(self)
@@ -210,7 +210,10 @@ fn parameters(object: &Map<String, Json>) -> Read<(Vec<Parameter>, Conditions)> 
         let word = name.starts_with(|c: char| c.is_alphabetic() || c == '_')
             && name.chars().all(|c| c.is_alphanumeric() || c == '_');
         if !word {
-            return Err(wrong(name, "has a name that no template or expression can use"));
+            return Err(wrong(
+                name,
+                "needs a name of letters, digits and `_` to be used in templates and expressions",
+            ));
         }
         let (values, fields) = match value {
             Json::Array(list) => (settings(name, list)?, None),
@@ -228,7 +231,7 @@ fn parameters(object: &Map<String, Json>) -> Read<(Vec<Parameter>, Conditions)> 
             let level = Setting::of_json(default)
                 .and_then(|default| parameter.values.iter().position(|value| *value == default));
             let level = level.ok_or_else(|| {
-                wrong(name, format!("has the default {default}, which is none of its values"))
+                wrong(name, format!("has the default {default}, which is not one of its values"))
             })?;
             parameter.default = Some(level);
         }
@@ -236,7 +239,10 @@ fn parameters(object: &Map<String, Json>) -> Read<(Vec<Parameter>, Conditions)> 
             let text =
                 when.as_str().ok_or_else(|| kind(&format!("`{name}`"), "when", "an expression in quotes"))?;
             if parameter.default.is_none() {
-                return Err(wrong(name, "has a condition and needs a `default` for where it does not hold"));
+                return Err(wrong(
+                    name,
+                    "has a condition, so it needs a `default` for when the condition is false",
+                ));
             }
             conditions.push((parameters.len(), text.to_string()));
         }
@@ -248,7 +254,7 @@ fn parameters(object: &Map<String, Json>) -> Read<(Vec<Parameter>, Conditions)> 
 fn settings(name: &str, list: &[Json]) -> Read<Vec<Setting>> {
     let setting = |value| {
         Setting::of_json(value).ok_or_else(|| {
-            wrong(name, format!("has the value {value}, which is no number, text or truth value"))
+            wrong(name, format!("has the value {value}, which is not a number, string or boolean"))
         })
     };
     list.iter().map(setting).collect()
@@ -268,7 +274,7 @@ fn expand(name: &str, fields: &Map<String, Json>) -> Read<Vec<Setting>> {
         ["bool"] => Ok(vec![Setting::Bool(false), Setting::Bool(true)]),
         ["range"] => range(name, fields),
         [] => Err(wrong(name, "has neither `values` nor `range`, `bool` or `categorical`")),
-        _ => Err(wrong(name, format!("has `{}`; one is enough", forms.join("` and `")))),
+        _ => Err(wrong(name, format!("has `{}`; use only one", forms.join("` and `")))),
     }
 }
 
@@ -280,15 +286,15 @@ fn range(name: &str, fields: &Map<String, Json>) -> Read<Vec<Setting>> {
         return Err(kind(&format!("parameter `{name}`"), "range", "a list of two numbers"));
     };
     if first > last {
-        return Err(wrong(name, format!("has a range that ends before it begins ({first} to {last})")));
+        return Err(wrong(name, format!("has a range that ends before it starts ({first} to {last})")));
     }
     let pow2 = fields.get("pow2").is_some_and(|value| value != &Json::Bool(false));
     if pow2 && fields.contains_key("step") {
-        return Err(wrong(name, "has `step` and `pow2`; one is enough"));
+        return Err(wrong(name, "has `step` and `pow2`; use only one"));
     }
     if pow2 {
         if first < 1.0 {
-            return Err(wrong(name, format!("has powers of two from {first}; they begin at 1")));
+            return Err(wrong(name, format!("has powers of two from {first}; they start at 1")));
         }
         let powers = (0..63).map(|n| 1i64 << n).filter(|n| (first..=last).contains(&(*n as f64)));
         let powers: Vec<Setting> = powers.map(Setting::Int).collect();
@@ -298,7 +304,7 @@ fn range(name: &str, fields: &Map<String, Json>) -> Read<Vec<Setting>> {
         };
     }
     let step = fields.get("step").map_or(Some(1.0), Json::as_f64).filter(|step| *step > 0.0);
-    let step = step.ok_or_else(|| wrong(name, "has a step that is no number above zero"))?;
+    let step = step.ok_or_else(|| wrong(name, "has a step that is not a number above zero"))?;
     let count = ((last - first) / step * (1.0 + 1e-12)).floor();
     if count >= MOST_VALUES as f64 {
         return Err(wrong(name, format!("has more than {MOST_VALUES} values")));

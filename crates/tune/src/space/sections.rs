@@ -123,7 +123,7 @@ pub(super) fn objective(object: &Map<String, Json>) -> Read<Objective> {
     };
     let of_dispatches = objective.metric.as_deref().is_none_or(|metric| metric == "dispatch_time");
     if !of_dispatches && (objective.kernel.is_some() || objective.aggregate.is_some()) {
-        return Err(kind(place, "metric", "`dispatch_time` where `kernel` or `agg` is given"));
+        return Err(kind(place, "metric", "`dispatch_time` if `kernel` or `agg` is given"));
     }
     Ok(objective)
 }
@@ -155,7 +155,7 @@ pub(super) fn deciding(object: &Map<String, Json>) -> Read<Deciding> {
             continue;
         }
         let setting = Setting::of_json(value);
-        let setting = setting.ok_or_else(|| kind("`key`", name, "a text, a number or a truth value"))?;
+        let setting = setting.ok_or_else(|| kind("`key`", name, "a string, a number or a boolean"))?;
         values.push((name.clone(), setting.to_string()));
     }
     Ok((values, files))

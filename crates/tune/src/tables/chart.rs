@@ -1,4 +1,4 @@
-//! The picture of a search: every trial in its order, and the best so far.
+//! The chart of a search: every trial in order, and the best so far.
 
 use report::Unit;
 use report::chart::{Axis, Chart, Ink, Join, Mark, Point, Series, Xy, XySeries};
@@ -43,8 +43,7 @@ impl View<'_> {
         let y = if outcome.scale.logarithmic { Axis::log(unit) } else { Axis::of(unit) };
         Chart::new("search", "The search", Mark::Xy(Xy { series, references: Vec::new() }))
             .with_description(
-                "each point is a configuration in the order of trials, those that failed along the top; the line is the \
-                 best so far",
+                "each point is a configuration, in trial order, with failures along the top; the line is the best so far",
             )
             .with_x(Axis::of(Unit::None).labelled("trial").between(0.0, outcome.trials.len() as f64 + 1.0))
             .with_y(y.labelled(&self.metric.name))

@@ -16,7 +16,7 @@ use stats::percent;
 
 pub(super) const RULE: Rule = Rule {
     id: "straggler",
-    finds: "a rank that comes last to most collectives, so that all others wait for it",
+    finds: "a rank that comes last to most collectives, more often than by chance, so that all others wait for it with nothing else to do",
     needs: "several ranks with the same collectives in the same order",
     judge,
 };

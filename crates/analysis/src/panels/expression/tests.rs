@@ -108,17 +108,17 @@ fn totals_are_ratios_of_sums() {
 #[test]
 fn what_cannot_be_read_is_named() {
     for (text, why) in [
-        ("", "it ends where a value is expected"),
-        ("A +", "it ends where a value is expected"),
-        ("(A", "it ends where ) is expected"),
-        ("A B", "an operator is expected at column 3, not `B`"),
-        ("A ? B", "it ends where : is expected"),
+        ("", "expected a value, but it ends there"),
+        ("A +", "expected a value, but it ends there"),
+        ("(A", "expected ), but it ends there"),
+        ("A B", "expected an operator at column 3, not `B`"),
+        ("A ? B", "expected :, but it ends there"),
         ("MAX(A)", "`MAX` takes 2 arguments, not 1"),
-        ("T[x]", "a whole number is expected at column 3, not `x`"),
-        ("1.2.3", "an operator is expected at column 4, not `.3`"),
-        ("CHANNELS(A, 0.5, 1)", "a whole number is expected at column 13, not `0.5`"),
-        ("A @ B", "`@` at column 3 is not understood"),
-        ("A § B", "`§` at column 3 is not understood"),
+        ("T[x]", "expected a whole number at column 3, not `x`"),
+        ("1.2.3", "expected an operator at column 4, not `.3`"),
+        ("CHANNELS(A, 0.5, 1)", "expected a whole number at column 13, not `0.5`"),
+        ("A @ B", "unexpected `@` at column 3"),
+        ("A § B", "unexpected `§` at column 3"),
     ] {
         let error = parse(text).unwrap_err();
         assert!(error.to_string().contains(why), "{text}: {error}");
@@ -126,7 +126,7 @@ fn what_cannot_be_read_is_named() {
     assert!(parse(&"(".repeat(100_000)).is_err());
     assert_eq!(
         parse("A @").unwrap_err().to_string(),
-        "cannot read the formula `A @`: `@` at column 3 is not understood"
+        "cannot read the formula `A @`: unexpected `@` at column 3"
     );
     assert!(parse(&"-".repeat(100_000)).is_err());
 }

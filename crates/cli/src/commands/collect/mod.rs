@@ -23,56 +23,60 @@ use crate::output::OutputArgs;
   rocm-perf collect --preset multi-gpu -- torchrun --nproc_per_node=4 train.py
   rocm-perf collect --preset multi-node --slurm --nodes 2 --ntasks-per-node 4 --dry-run -- python train.py
 
-The application follows `--` and runs once per pass. All that is recorded goes to one folder with a run.json, which
-any command reads: `rocm-perf summary run1`. Passes are merged: counters of all of them on the dispatches of the first.
-Exit code: 0 when all went well; 3 when the application, the profiler or a job failed or nothing was recorded (what there is
-is kept; run.json has the application's own code, `--exit-with-app` exits with it); 2 for mistakes; 130 when interrupted.")]
+Put the application after `--`; it runs once per pass. Everything goes to one
+folder with a run.json that any command reads: `rocm-perf summary run1`.
+Passes are merged: the dispatches of the first get the counters of all of
+them.
+Exit code: 0 on success; 2 for wrong usage; 3 if the application, the profiler
+or a job failed, or nothing was recorded; 130 if interrupted. What was
+recorded is kept. run.json holds the application's own exit code;
+`--exit-with-app` exits with it.")]
 pub struct CollectArgs {
-    /// What to record: a name of `rocm-perf presets`, or a TOML file [default: lightweight]
+    /// What to record: a preset (`rocm-perf presets` lists them) or a TOML file [default: lightweight]
     #[arg(short, long, value_name = "PRESET")]
     preset: Option<String>,
 
-    /// A madengine configuration (JSON)
+    /// madengine configuration (JSON file)
     #[arg(long, value_name = "FILE", conflicts_with = "preset")]
     config: Option<PathBuf>,
 
-    /// The same as text: '{"tools": [{"name": "rocprofv3_compute"}]}'
+    /// madengine configuration as text: '{"tools": [{"name": "rocprofv3_compute"}]}'
     #[arg(long, value_name = "JSON", conflicts_with_all = ["preset", "config"])]
     additional_context: Option<String>,
 
-    /// Counters, or files of them (pmc .txt, .json, .yaml); may be repeated
+    /// Counters, or files that list them (pmc .txt, .json, .yaml); may be repeated
     #[arg(long, value_name = "NAMES|FILE")]
     counters: Vec<String>,
 
-    /// Panels, tables or metrics whose counters `--preset panels` collects: 2, 7.1 [default: all]
+    /// With `--preset panels`: the panels, tables or metrics to collect for, such as 2 or 7.1 [default: all]
     #[arg(short, long, value_name = "BLOCK", value_delimiter = ',')]
     block: Vec<String>,
 
-    /// More traces: kernel, hip, hsa, memory-copy, rccl, marker …
+    /// Traces to record besides the preset's: kernel, hip, hsa, memory-copy, rccl, marker …
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     trace: Vec<String>,
 
-    /// Formats of the files: rocpd, json, csv, pftrace, otf2 [default: as the preset says]
+    /// File formats: rocpd, json, csv, pftrace, otf2 [default: the preset's]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     output_format: Vec<String>,
 
-    /// Watch while it runs: power, vram, clocks, temperature, utilisation
+    /// Sample during the run: power, vram, clocks, temperature, utilisation
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     monitor: Vec<String>,
 
-    /// Seconds between two samples of the monitors [default: 0.1]
+    /// Seconds between two monitor samples [default: 0.1]
     #[arg(long, value_name = "SECONDS", value_parser = interval)]
     monitor_interval: Option<f64>,
 
-    /// Log calls of libraries: rocblas, hipblaslt, miopen
+    /// Log library calls: rocblas, hipblaslt, miopen
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     library_calls: Vec<String>,
 
-    /// Architecture of the GPU [default: that of the first one here]
+    /// GPU architecture [default: the first GPU of this machine]
     #[arg(long, value_name = "GFX")]
     arch: Option<String>,
 
-    /// Who records: rocprofv3, or rocprof-sys (ROCm Systems Profiler: call stacks and the whole process)
+    /// Profiler: rocprofv3, or rocprof-sys (ROCm Systems Profiler: call stacks and the whole process)
     #[arg(long, value_enum, default_value_t, value_name = "TOOL")]
     tool: ToolName,
 
@@ -80,23 +84,23 @@ pub struct CollectArgs {
     #[arg(long, value_enum, default_value_t, value_name = "MODE")]
     mode: ModeName,
 
-    /// Folder of the run [default: rocprof_output/TIME]
+    /// Output folder [default: rocprof_output/TIME]
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// A run of its own without counters, for true timings
+    /// Add a run without counters, for undisturbed timings
     #[arg(long)]
     timing: bool,
 
-    /// Stop a pass that takes longer
+    /// Stop a pass after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
 
-    /// Show what would be run, and run nothing
+    /// Show what would run, without running it
     #[arg(long)]
     dry_run: bool,
 
-    /// Exit with the application's own code when it fails
+    /// If the application fails, exit with its own code
     #[arg(long)]
     exit_with_app: bool,
 
@@ -108,11 +112,11 @@ pub struct CollectArgs {
     #[arg(long, value_name = "NAME")]
     resource_class: Option<String>,
 
-    /// Start ranks with torchrun, mpirun or srun; none takes the command as it is [default: as the command begins]
+    /// Start the ranks with torchrun, mpirun, srun, or `none` to run the command as it is [default: detected from the command]
     #[arg(long, value_name = "NAME", help_heading = "Ranks")]
     launcher: Option<String>,
 
-    /// How many ranks `--launcher` starts
+    /// Number of ranks that `--launcher` starts
     #[arg(long, value_name = "N", requires = "launcher", help_heading = "Ranks")]
     ranks: Option<u32>,
 
@@ -136,9 +140,9 @@ enum ModeName {
     /// Sample call stacks
     #[default]
     Sample,
-    /// Rewrite the program first
+    /// Instrument the binary first
     Instrument,
-    /// Run it as it is
+    /// Run the program as it is
     Run,
 }
 
@@ -190,12 +194,12 @@ impl CollectArgs {
 fn seconds(text: &str) -> Result<Duration, String> {
     let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
     let time = number.and_then(|number| Duration::try_from_secs_f64(number).ok());
-    time.filter(|time| !time.is_zero()).ok_or_else(|| "a number of seconds is needed".into())
+    time.filter(|time| !time.is_zero()).ok_or_else(|| "expected a number of seconds".into())
 }
 
 fn interval(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
     number
         .filter(|n| (0.001..=3600.0).contains(n))
-        .ok_or_else(|| "seconds from 0.001 to 3600 are needed".into())
+        .ok_or_else(|| "expected seconds from 0.001 to 3600".into())
 }

@@ -1,37 +1,37 @@
-//! Options of `collect` that ask for a SLURM job.
+//! Options of `collect` that run it as a SLURM job.
 
 use app::collect::SlurmOptions;
 use clap::Args;
 
-/// How a job is asked for.
+/// What to request from SLURM.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "SLURM")]
 pub struct SlurmArgs {
-    /// Run as a job: write its script, submit it, wait, and gather what all ranks wrote
+    /// Run as a job: write the script, submit it, wait, and gather what all ranks wrote
     #[arg(long)]
     pub slurm: bool,
 
-    /// Nodes
+    /// Number of nodes
     #[arg(long, value_name = "N", requires = "slurm")]
     nodes: Option<u32>,
 
-    /// Ranks in all
+    /// Total number of ranks
     #[arg(long, value_name = "N", requires = "slurm")]
     ntasks: Option<u32>,
 
-    /// Ranks on each node
+    /// Ranks per node
     #[arg(long, value_name = "N", requires = "slurm")]
     ntasks_per_node: Option<u32>,
 
-    /// GPUs of each node
+    /// GPUs per node
     #[arg(long, value_name = "N", requires = "slurm")]
     gpus_per_node: Option<u32>,
 
-    /// Processors of each rank
+    /// CPU cores per rank
     #[arg(long, value_name = "N", requires = "slurm")]
     cpus_per_task: Option<u32>,
 
-    /// Independent runs instead of ranks: 0-3
+    /// Job array of independent runs instead of ranks, such as 0-3
     #[arg(long, value_name = "ELEMENTS", requires = "slurm")]
     array: Option<String>,
 
@@ -47,7 +47,7 @@ pub struct SlurmArgs {
     #[arg(long, value_name = "NAME", requires = "slurm")]
     qos: Option<String>,
 
-    /// Longest time: 02:00:00
+    /// Time limit, such as 02:00:00
     #[arg(long, value_name = "TIME", requires = "slurm")]
     time: Option<String>,
 
@@ -59,7 +59,7 @@ pub struct SlurmArgs {
     #[arg(long, requires = "slurm")]
     exclusive: bool,
 
-    /// More ranks than processors
+    /// Allow more ranks than CPU cores
     #[arg(long, requires = "slurm")]
     overcommit: bool,
 }

@@ -22,14 +22,16 @@ use crate::output::{Format, OutputArgs, print};
   rocm-perf panels workloads/vcopy/MI200                    # top kernels, speed of light, memory chart
   rocm-perf panels workloads/vcopy/MI200 -b 7.2 -b 16,17    # these tables and panels
   rocm-perf panels run.db -k gemm -n per_wave -b all
-  rocm-perf panels -p before/ -p after/ -b 2                # the second beside the first, with changes
+  rocm-perf panels -p before/ -p after/ -b 2                # compare two runs
   rocm-perf panels workloads/vcopy/MI200 --vendor-parity --decimal 10 --format json
   rocm-perf panels --list-metrics gfx942 -b 2
   rocm-perf panels workloads/app/MI300X --tui
 
-Inputs are workload folders of ROCm Compute Profiler of any release, or traces with hardware counters; several inputs
-are ranks of one run. A metric of many dispatches is a ratio of sums, and known slips of the vendor's formulas are
-corrected: `--vendor-parity` gives the values of rocprof-compute 3.3.0 instead. docs/panels.md lists the differences.")]
+Inputs are workload folders of any release of ROCm Compute Profiler, or traces
+with hardware counters; several inputs are ranks of one run. A metric over
+many dispatches is a ratio of sums, and known errors in the vendor's formulas
+are corrected. `--vendor-parity` reproduces rocprof-compute 3.3.0 instead;
+docs/panels.md lists the differences.")]
 pub struct PanelsArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -57,7 +59,7 @@ pub struct PanelsArgs {
     #[arg(long = "gpu-id", value_name = "N", value_delimiter = ',')]
     gpus: Vec<i64>,
 
-    /// What work is counted by
+    /// What to normalise metrics by
     #[arg(short, long, value_enum, value_name = "UNIT", default_value_t)]
     normal_unit: Unit,
 
@@ -65,23 +67,23 @@ pub struct PanelsArgs {
     #[arg(short, long, value_enum, value_name = "UNIT", default_value_t)]
     time_unit: Time,
 
-    /// Digits behind the point [default: 2 in table and md, all in json and csv]
+    /// Digits after the decimal point [default: 2 in table and md, all in json and csv]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=15))]
     decimal: Option<u32>,
 
-    /// The vendor's values: mean of ratios, and its formulas with their slips
+    /// Reproduce the vendor's values: mean of ratios, formulas with their known errors
     #[arg(long)]
     vendor_parity: bool,
 
-    /// A fact about the GPU that the workload has wrong: max_sclk=2100; may be repeated
+    /// Correct a fact about the GPU in the workload: max_sclk=2100; may be repeated
     #[arg(long, alias = "specs-correction", value_name = "FACT=N", value_delimiter = ',', value_parser = fact)]
     specs: Vec<(String, f64)>,
 
-    /// List the metrics and their formulas, of ARCH or of the input's GPU, and stop
+    /// List the metrics and formulas of ARCH (or of the input's GPU) and exit
     #[arg(long, value_name = "ARCH", num_args = 0..=1, default_missing_value = "")]
     list_metrics: Option<String>,
 
-    /// List kernels with their ids and dispatches, and stop
+    /// List kernels with their ids and dispatches and exit
     #[arg(long)]
     list_stats: bool,
 
@@ -126,7 +128,7 @@ impl PanelsArgs {
             return output.show(panel_metrics(wanted, &Input { paths, filters }, &options, output)?);
         }
         let runs = read_panels(&self.inputs()?, self.aggregate.request(), output)?;
-        // All rows were asked for by their block; a chart stands between tables and remarks.
+        // A block was asked for as a whole, so all its rows are shown. A chart stands between tables and notes.
         let output = &OutputArgs { limit: output.limit.or(Some(0)), ..output.clone() };
         if self.tui {
             check_choice(&runs[0], &options)?;
@@ -185,9 +187,8 @@ impl PanelsArgs {
 
 /// `max_sclk=2100`, or with the vendor's colon.
 fn fact(text: &str) -> Result<(String, f64), String> {
-    let (key, value) =
-        text.split_once(['=', ':']).ok_or("a fact and its number are needed: max_sclk=2100")?;
-    let number = value.trim().parse().map_err(|_| format!("`{value}` is no number"))?;
+    let (key, value) = text.split_once(['=', ':']).ok_or("expected a fact and its number: max_sclk=2100")?;
+    let number = value.trim().parse().map_err(|_| format!("`{value}` is not a number"))?;
     Ok((key.trim().to_string(), number))
 }
 

@@ -18,25 +18,27 @@ use crate::output::{Format, OutputArgs, print};
   rocm-perf query 4711_results.db --sql 'SELECT * FROM top_kernels'
   rocm-perf query rank*.db --sql 'SELECT guid, count(*) FROM kernels GROUP BY guid' --format csv
   rocm-perf query trace.json.gz --file report.sql --format json
-  rocm-perf query trace.json.gz            # a prompt; .help explains it
+  rocm-perf query trace.json.gz            # opens a prompt; type .help there
 
-Tables and views have rocpd's names for every input: kernels, regions, memory_copies, top_kernels, busy, top,
-rocpd_kernel_dispatch … (`.tables` at the prompt lists them). Besides SQLite's own functions there are median(x),
-percentile(x, p), stddev(x) and the REGEXP operator. Of columns with one name the second is called NAME_2, the third NAME_3.
-Nothing is ever written to the inputs.")]
+Tables and views have rocpd's names for every input: kernels, regions,
+memory_copies, top_kernels, busy, top, rocpd_kernel_dispatch … (`.tables` at
+the prompt lists them). Besides SQLite's functions you can use median(x),
+percentile(x, p), stddev(x) and the REGEXP operator. If several columns share
+a name, the second is called NAME_2, the third NAME_3. Queries never change
+the inputs.")]
 pub struct QueryArgs {
     #[command(flatten)]
     input: InputArgs,
 
-    /// Statements to run; the result of the last is shown
+    /// SQL to run; shows the result of the last statement
     #[arg(long, value_name = "SQL", visible_alias = "query")]
     sql: Option<String>,
 
-    /// File of statements to run, before those of `--sql`; `-` reads standard input
+    /// File with SQL to run before `--sql`; `-` reads standard input
     #[arg(long, value_name = "FILE", visible_alias = "script")]
     file: Option<PathBuf>,
 
-    /// As rocpd spells it; views of kernels show both names anyway
+    /// Accepted for rocpd's scripts; views of kernels show both names anyway
     #[arg(long, hide = true)]
     kernel_rename: bool,
 }

@@ -13,7 +13,7 @@ use crate::output::{OutputArgs, print};
 
 const HELP: &str = "SQL ends with `;`. Commands:
   .tables          tables and views
-  .schema NAME     columns of one
+  .schema NAME     columns of a table or view
   .help            this text
   .quit            leave (also Ctrl-D)
 ";
@@ -51,7 +51,7 @@ pub fn run(session: &Session, paths: &[PathBuf], output: &OutputArgs) -> Result<
         statement.push('\n');
         if statement.trim_end().ends_with(';') {
             let _ = editor.add_history_entry(statement.trim());
-            // A mistake at the prompt is said and the prompt goes on.
+            // An error does not end the session.
             if let Err(failure) = super::show(session, paths, &statement, output) {
                 crate::failure::show(&failure);
             }
@@ -77,9 +77,9 @@ fn dot_command(session: &Session, line: &str) -> String {
             Some(relation) => {
                 relation.columns.iter().map(|c| format!("{} {}\n", c.name, c.declared)).collect()
             }
-            None => format!("there is no table `{}`; `.tables` lists them\n", argument.trim()),
+            None => format!("no table `{}`; `.tables` lists them\n", argument.trim()),
         },
-        _ => format!("there is no command `{command}`; `.help` lists them\n"),
+        _ => format!("no command `{command}`; `.help` lists them\n"),
     }
 }
 

@@ -109,8 +109,5 @@ fn header(page: &mut String, document: &Document) {
     if !document.subtitle.is_empty() {
         _ = write!(page, "<p>{}</p>", escape(&document.subtitle));
     }
-    _ = writeln!(
-        page,
-        "</div><span class=\"chip {class}\" title=\"health of the trace\">{words}</span></header>"
-    );
+    _ = writeln!(page, "</div><span class=\"chip {class}\" title=\"trace health\">{words}</span></header>");
 }

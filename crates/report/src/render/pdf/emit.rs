@@ -97,7 +97,7 @@ fn font(
     bold: bool,
     used: &BTreeMap<u16, char>,
 ) -> Result<(), RenderError> {
-    let wrong = || RenderError::Encoding("the font is not understood".into());
+    let wrong = || RenderError::Encoding("cannot read the font".into());
     let face = fonts::face(bold).ok_or_else(wrong)?;
     let (data, name): (_, &[u8]) =
         if bold { (fonts::MEDIUM, b"Roboto-Medium") } else { (fonts::REGULAR, b"Roboto-Regular") };

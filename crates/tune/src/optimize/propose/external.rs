@@ -25,16 +25,16 @@ pub fn proposals(
 ) -> Result<Vec<Result<Proposal, NoProposal>>, NoProposal> {
     let file = scratch.join("context.json");
     std::fs::write(&file, format!("{context:#}\n"))
-        .map_err(|error| NoProposal(format!("the context cannot be written: {error}")))?;
+        .map_err(|error| NoProposal(format!("cannot write the context: {error}")))?;
     let env = [(CONTEXT_VARIABLE.to_string(), file.display().to_string())];
     let ended = process::run(&Job { words, env: &env, folder: None, limit: Some(limit) });
     if !ended.is_success() {
         return Err(NoProposal(format!("the proposer {}", ended.explain())));
     }
     let answer: Json = serde_json::from_slice(&ended.stdout)
-        .map_err(|error| NoProposal(format!("what the proposer printed is not JSON: {error}")))?;
+        .map_err(|error| NoProposal(format!("the proposer's output is not JSON: {error}")))?;
     let list = answer["proposals"].as_array();
-    let list = list.ok_or_else(|| NoProposal("the proposer printed no list `proposals`".into()))?;
+    let list = list.ok_or_else(|| NoProposal("the proposer's output has no list `proposals`".into()))?;
     Ok(list.iter().enumerate().map(|(i, one)| read(i, one, source, kernel, flags)).collect())
 }
 

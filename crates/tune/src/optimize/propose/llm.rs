@@ -44,7 +44,7 @@ pub fn proposal(
 ) -> Result<Proposal, NoProposal> {
     let answer = ask(endpoint, &prompt(source, kernel, evidence, attempts))?;
     let code = code_block(&answer, &kernel.name)
-        .ok_or_else(|| NoProposal(format!("the answer has no code block with kernel `{}`", kernel.name)))?;
+        .ok_or_else(|| NoProposal(format!("the response has no code block with kernel `{}`", kernel.name)))?;
     let text = splice(source, kernel, code)?;
     Ok(Proposal::of_source("llm", format!("answer of {}", endpoint.model), text, flags))
 }
@@ -105,18 +105,17 @@ fn ask(endpoint: &Endpoint, prompt: &str) -> Result<String, NoProposal> {
         request = request.header("Authorization", format!("Bearer {key}"));
     }
     let mut response =
-        request.send(body.to_string()).map_err(|error| wrong(format!("gave no answer: {error}")))?;
+        request.send(body.to_string()).map_err(|error| wrong(format!("did not respond: {error}")))?;
     let status = response.status();
     let text = response.body_mut().with_config().limit(LONGEST).read_to_string();
-    let text = text.map_err(|error| wrong(format!("broke off its answer: {error}")))?;
+    let text = text.map_err(|error| wrong(format!("broke off its response: {error}")))?;
     if !status.is_success() {
         let said: String = text.chars().take(200).collect();
-        return Err(wrong(format!("answered with {status}: {said}")));
+        return Err(wrong(format!("responded with {status}: {said}")));
     }
-    let answer: Json =
-        serde_json::from_str(&text).map_err(|_| wrong("answered with something else than JSON".into()))?;
+    let answer: Json = serde_json::from_str(&text).map_err(|_| wrong("did not respond with JSON".into()))?;
     let content = answer["choices"][0]["message"]["content"].as_str();
-    content.map(str::to_string).ok_or_else(|| wrong("answered without `choices[0].message.content`".into()))
+    content.map(str::to_string).ok_or_else(|| wrong("responded without `choices[0].message.content`".into()))
 }
 
 /// The first code block that defines the kernel.
@@ -157,13 +156,13 @@ mod tests {
         let refused = |answer: &str| splice(&source, &kernel, answer).unwrap_err().0;
         assert_eq!(
             refused("__global__ void add(int* x) { x[0]++; }"),
-            "the answer changes the kernel's signature"
+            "the response changes the kernel's signature"
         );
         assert_eq!(
             refused("__global__ void add(float* x) { x[0]++; "),
-            "the kernel in the answer is not valid code"
+            "the kernel in the response is not valid code"
         );
-        assert_eq!(refused("void f() {}"), "the answer has no kernel `add`, or several");
+        assert_eq!(refused("void f() {}"), "the response does not have kernel `add` exactly once");
     }
 
     #[test]

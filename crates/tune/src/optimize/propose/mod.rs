@@ -35,7 +35,7 @@ impl Proposal {
     }
 }
 
-/// What the profile tells of a kernel.
+/// What the profile shows about a kernel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
     /// Dispatches in a run.
@@ -122,20 +122,20 @@ pub struct NoProposal(pub String);
 /// Puts a kernel written anew in place of the old one; only its body is taken, and only when all else is the same.
 pub fn splice(source: &Source, kernel: &Kernel, written: &str) -> Result<String, NoProposal> {
     let refused = |why: &str| Err(NoProposal(why.into()));
-    let Some(answer) = Source::parse(written) else { return refused("the answer is no code") };
+    let Some(answer) = Source::parse(written) else { return refused("the response is not code") };
     let found: Vec<Kernel> = answer.kernels().into_iter().filter(|other| other.name == kernel.name).collect();
     let [new] = &found[..] else {
-        return Err(NoProposal(format!("the answer has no kernel `{}`, or several", kernel.name)));
+        return Err(NoProposal(format!("the response does not have kernel `{}` exactly once", kernel.name)));
     };
     if new.damaged {
-        return refused("the kernel in the answer is not valid code");
+        return refused("the kernel in the response is not valid code");
     }
     let header = |source: &Source, kernel: &Kernel| {
         let tokens = source.tokens(&(kernel.definition.start..kernel.body.start));
         tokens.into_iter().map(|token| token.text).collect::<Vec<_>>()
     };
     if header(source, kernel) != header(&answer, new) {
-        return refused("the answer changes the kernel's signature");
+        return refused("the response changes the kernel's signature");
     }
     let mut text = source.text.clone();
     text.replace_range(kernel.body.clone(), &answer.text[new.body.clone()]);

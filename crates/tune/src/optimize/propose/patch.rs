@@ -19,7 +19,7 @@ pub fn apply(source: &str, patch: &str) -> Result<String, String> {
     let start = if patch.starts_with("--- ") { Some(0) } else { patch.find("\n--- ").map(|at| at + 1) };
     let patch = &patch[start.ok_or("is not a unified diff")?..];
     let parsed = diffy::Patch::from_str(patch).map_err(|error| format!("is not a unified diff: {error}"))?;
-    diffy::apply(source, &parsed).map_err(|error| format!("does not fit the source: {error}"))
+    diffy::apply(source, &parsed).map_err(|error| format!("does not apply to the source: {error}"))
 }
 
 /// The difference between two texts as a patch.
@@ -43,7 +43,7 @@ mod tests {
             apply(before, &format!("diff --git a/k.cu b/k.cu\nindex 1..2\n{patch}")).as_deref(),
             Ok(after)
         );
-        assert!(apply("other\n", &patch).unwrap_err().starts_with("does not fit"));
+        assert!(apply("other\n", &patch).unwrap_err().starts_with("does not apply"));
         assert!(apply(before, "hello").unwrap_err().starts_with("is not a unified diff"));
     }
 }

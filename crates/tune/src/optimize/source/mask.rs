@@ -1,4 +1,4 @@
-//! HIP and CUDA as C++: words that only they have become words of C++ that take as much room.
+//! Makes HIP and CUDA parse as C++: replaces their keywords by C++ of the same length.
 //!
 //! The grammar of C++ is half as large as that of CUDA, and what kernels add to it is small: qualifiers of
 //! functions and variables, launch bounds, and the brackets of a launch. Every byte stays at its place, so that

@@ -1,4 +1,4 @@
-//! What is chosen and typed; knows nothing about drawing.
+//! The selection and the input line; knows nothing about drawing.
 
 use app::Trace;
 use app::panels::catalogue::Catalogue;
@@ -169,14 +169,14 @@ impl<'t> State<'t> {
         }
     }
 
-    /// Kernels whose name holds the filter; all when none does, for then it is meant for metrics.
+    /// Kernels whose name contains the filter; all if none does, because then the filter is for metrics.
     pub fn shown_kernels(&self) -> Vec<usize> {
         let held: Vec<usize> =
             (0..self.kernels.len()).filter(|&at| holds(&self.kernels[at].0, &self.filter)).collect();
         if held.is_empty() { (0..self.kernels.len()).collect() } else { held }
     }
 
-    /// Metrics whose name holds the filter; all when none does, for then it is meant for kernels.
+    /// Metrics whose name contains the filter; all if none does, because then the filter is for kernels.
     pub fn shown_metrics(&self) -> Vec<usize> {
         let rows = self.shown.as_ref().map_or(0, |values| values.rows.len());
         let name = |at: usize| self.shown.as_ref().map_or("", |values| values.rows[at].metric.as_str());

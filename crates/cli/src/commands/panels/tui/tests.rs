@@ -1,4 +1,4 @@
-//! The browser on a made run, as a terminal of 110 columns shows it.
+//! The browser on a simulated run, in a terminal of 110 columns.
 
 use app::panels::PanelsOptions;
 use ratatui::Terminal;

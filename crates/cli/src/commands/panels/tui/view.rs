@@ -1,4 +1,4 @@
-//! Draws the state: kernels and tables at the left, the table's metrics at the right; in a narrow terminal below each other.
+//! Draws the state: kernels and tables on the left, metrics on the right; stacked in a narrow terminal.
 
 use app::panels::Cell;
 use ratatui::Frame;
@@ -76,7 +76,7 @@ fn draw_tables(frame: &mut Frame<'_>, state: &State<'_>, area: Rect) {
 fn draw_metrics(frame: &mut Frame<'_>, state: &State<'_>, area: Rect) {
     let focused = state.focus == Focus::Metrics;
     let Some(values) = &state.shown else {
-        let text = Paragraph::new("this GPU has no such table, or its architecture no panels");
+        let text = Paragraph::new("no such table for this GPU");
         frame.render_widget(text.block(frame_of(" Metrics ".into(), focused)), area);
         return;
     };

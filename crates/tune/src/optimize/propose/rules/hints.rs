@@ -11,7 +11,7 @@ pub(super) fn launch_bounds(site: &Site) -> Vec<Proposal> {
     };
     let mut text = site.source.text.clone();
     text.insert_str(site.kernel.declarator, &format!("__launch_bounds__({threads}) "));
-    let description = format!("compile for workgroups of {threads}, as all its dispatches have");
+    let description = format!("compile for workgroups of {threads} threads, as in all its dispatches");
     vec![site.proposal("launch_bounds", "", description, text, Header::Hints)]
 }
 
@@ -26,7 +26,7 @@ pub(super) fn restrict(site: &Site) -> Vec<Proposal> {
         text.insert_str(pointer.name_start, "__restrict__ ");
     }
     let names: Vec<&str> = open.iter().map(|pointer| pointer.name.as_str()).collect();
-    let description = format!("assume that {} overlap nothing", names.join(", "));
+    let description = format!("assume that {} do not alias", names.join(", "));
     vec![site.proposal("restrict", "", description, text, Header::Hints)]
 }
 
@@ -39,7 +39,7 @@ pub(super) fn waves_per_eu(site: &Site) -> Vec<Proposal> {
         let mut text = site.source.text.clone();
         let attribute = format!("__attribute__((amdgpu_waves_per_eu({waves}))) ");
         text.insert_str(site.kernel.declarator, &attribute);
-        let description = format!("compile for at least {waves} waves a SIMD");
+        let description = format!("compile for at least {waves} waves per SIMD");
         site.proposal("waves_per_eu", &waves.to_string(), description, text, Header::Hints)
     };
     WAVES.into_iter().map(with).collect()

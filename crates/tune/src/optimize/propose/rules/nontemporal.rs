@@ -1,4 +1,4 @@
-//! Loads and stores that leave the caches to others.
+//! Non-temporal loads and stores, which do not evict other data from the caches.
 
 use std::ops::Range;
 
@@ -86,7 +86,7 @@ pub(super) fn load(site: &Site) -> Vec<Proposal> {
         let read = &site.source.text[range.clone()];
         text.replace_range(range.clone(), &format!("__builtin_nontemporal_load(&{read})"));
     }
-    let description = format!("load past the cache in {}", places(outer.len()));
+    let description = format!("use non-temporal loads in {}", places(outer.len()));
     vec![site.proposal("nontemporal_load", "", description, text, Header::Identical)]
 }
 
@@ -109,7 +109,7 @@ pub(super) fn store(site: &Site) -> Vec<Proposal> {
         let (target, value) = (&site.source.text[target.clone()], &site.source.text[value.clone()]);
         text.replace_range(whole.clone(), &format!("__builtin_nontemporal_store({value}, &{target})"));
     }
-    let description = format!("store past the cache in {}", places(found.len()));
+    let description = format!("use non-temporal stores in {}", places(found.len()));
     vec![site.proposal("nontemporal_store", "", description, text, Header::Identical)]
 }
 

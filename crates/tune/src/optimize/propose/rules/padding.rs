@@ -26,7 +26,7 @@ pub(super) fn lds_padding(site: &Site) -> Vec<Proposal> {
         .map(|(name, row)| {
             let mut text = site.source.text.clone();
             text.insert_str(row.end_byte(), " + 1");
-            let description = format!("make the rows of `{name}` one element longer");
+            let description = format!("pad the rows of `{name}` by one element");
             site.proposal("lds_padding", &name, description, text, Header::Identical)
         })
         .collect()

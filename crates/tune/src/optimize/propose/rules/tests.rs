@@ -1,4 +1,4 @@
-//! What rules write, that compilers take it, and where they keep away.
+//! What the rules write, that it compiles, and where they make no proposal.
 
 use super::*;
 use crate::optimize::guard;

@@ -68,7 +68,7 @@ pub(super) fn vectorised_loads(site: &Site) -> Vec<Proposal> {
         let Some(loads) = widened(site, kernel, &counted) else { continue };
         let names: Vec<String> = loads.iter().map(|load| format!("`{}`", load.pointer.name)).collect();
         let description =
-            format!("read {} by {BYTES} bytes in the loop in line {}", names.join(", "), one.line);
+            format!("read {} in {BYTES}-byte vectors in the loop in line {}", names.join(", "), one.line);
         let mut text = site.source.text.clone();
         let indent = indent(&site.source.text, node.start_byte());
         text.replace_range(node.byte_range(), &rewritten(site.source, &counted, &loads, &indent));

@@ -1,4 +1,4 @@
-//! What a loop's body does, as far as every part of it is understood.
+//! What a loop's body does, if every part of it is understood.
 
 use std::collections::BTreeSet;
 
