@@ -60,7 +60,9 @@ impl<'a> Run<'a> {
         classes.refine(trace, &attribution);
         let (calls, recordings) = (Calls::of(trace), Recordings::of(trace));
         let work = GpuWork::of(trace, &classes, &recordings);
-        let rows = (0..work.len()).map(|place| work.row_ref(place)).collect();
+        // Captures beside a run tell where its kernels come from; their own work is none of the run's.
+        let counts = |place: &usize| recordings.counts(work.process(*place));
+        let rows = (0..work.len()).filter(counts).map(|place| work.row_ref(place)).collect();
         let mut places = [vec![0; trace.kernels.len()], vec![0; trace.memory_copies.len()]];
         for (place, &row) in work.row.iter().enumerate() {
             places[usize::from(work.is_copy_row[place])][row as usize] = place as u32;

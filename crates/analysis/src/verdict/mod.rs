@@ -273,10 +273,11 @@ impl StepTimes {
                 *work = (work.0.min(start), work.1.max(end));
             }
         }
-        // Steps without GPU work tell no process; they follow the step before them.
+        // Steps of captures have no work of the run; where no step has any, the host's own steps count.
+        let counts = |number: u32| process_of.is_empty() || process_of.contains_key(&number);
         let mut process = steps.iter().find_map(|step| process_of.get(&step.number)).copied();
         let mut by_process: Map<Option<ProcessId>, Vec<(u32, i64, i64)>> = Map::default();
-        for step in steps {
+        for step in steps.iter().filter(|step| counts(step.number)) {
             process = process_of.get(&step.number).copied().or(process);
             let own = by_process.entry(process).or_default();
             match own.last_mut() {
