@@ -72,7 +72,7 @@ fn normal(column: Column) -> Column {
 fn scope(one: &OverlapOpportunity) -> Value {
     match &one.python_scope {
         Ok(scope) => Value::from(scope.as_str()),
-        Err(why) => Value::absent(*why),
+        Err(why) => Value::absent(why),
     }
 }
 
