@@ -12,14 +12,14 @@ const US: i64 = 1_000;
 
 /// How much of a collective the trace tells.
 #[derive(Clone, Copy, PartialEq)]
-enum Told {
+enum Evidence {
     Number,
     Group,
     Kernel,
 }
 
 /// Two ranks, of which the second works four times as long before each collective; `extra` more on the first.
-fn straggler(told: Told, extra: i64, drift: i64) -> Trace {
+fn straggler(told: Evidence, extra: i64, drift: i64) -> Trace {
     let mut maker = Maker::new();
     let ranks = [maker.process(0), maker.process(1)];
     for (rank, &process) in ranks.iter().enumerate() {
@@ -37,9 +37,9 @@ fn straggler(told: Told, extra: i64, drift: i64) -> Trace {
             let start = at + 4 * US + work;
             let kernel = maker.kernel(process, 1, "ncclDevKernel_Generic_1", start, end, call);
             match told {
-                Told::Number => maker.collective_of(kernel, Some(step)),
-                Told::Group => maker.collective_of(kernel, None),
-                Told::Kernel => {}
+                Evidence::Number => maker.collective_of(kernel, Some(step)),
+                Evidence::Group => maker.collective_of(kernel, None),
+                Evidence::Kernel => {}
             }
             maker.sync(thread, "hipStreamSynchronize", at + 5 * US, end + US, Some(1), None);
         }
@@ -54,7 +54,7 @@ fn note<'a>(found: &'a Shown, word: &str) -> Option<&'a str> {
 /// Without numbers the path went through the rank that waits.
 #[test]
 fn ranks_are_joined_by_group_and_order_where_no_sequence_is_told() {
-    for told in [Told::Number, Told::Group, Told::Kernel] {
+    for told in [Evidence::Number, Evidence::Group, Evidence::Kernel] {
         let found = path_of(&straggler(told, 0, 0), &["slow=0.5", "quick=0.5", "communication=0"]);
         assert_eq!(of_kernel(&found, "slow", "on_path_ns"), 10 * 80 * US);
         assert_eq!(of_kernel(&found, "quick", "on_path_ns"), 0);
@@ -67,7 +67,7 @@ fn ranks_are_joined_by_group_and_order_where_no_sequence_is_told() {
 
 #[test]
 fn ranks_that_cannot_be_joined_are_said_to_be_so() {
-    for told in [Told::Group, Told::Kernel] {
+    for told in [Evidence::Group, Evidence::Kernel] {
         let found = path_of(&straggler(told, 1, 0), &[]);
         let said = note(&found, "ranks not joined").expect("a note says so");
         assert!(said.contains("rank 0") && said.contains("11 collectives"), "{said}");
@@ -78,7 +78,7 @@ fn ranks_that_cannot_be_joined_are_said_to_be_so() {
 /// As many collectives on both, but of two jobs that do not wait for each other.
 #[test]
 fn ranks_of_two_jobs_are_not_joined_because_they_count_alike() {
-    let found = path_of(&straggler(Told::Kernel, 0, 70 * US), &[]);
+    let found = path_of(&straggler(Evidence::Kernel, 0, 70 * US), &[]);
     assert!(note(&found, "do not end together").is_some(), "{:?}", found.report.notes);
 }
 

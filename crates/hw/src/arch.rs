@@ -58,7 +58,7 @@ pub struct Facts {
     /// Workgroups of more than one wave that a compute unit has barriers for.
     pub barrier_workgroups_per_cu: u32,
     /// Compute units that can share one workgroup (2 on RDNA: a workgroup processor).
-    #[serde(default = "one")]
+    #[serde(default = "one_unit")]
     pub cus_per_wgp: u32,
     /// Facts that were not verified, in words.
     #[serde(default)]
@@ -135,7 +135,7 @@ pub struct Lds {
     pub banks: u32,
 }
 
-fn one() -> u32 {
+fn one_unit() -> u32 {
     1
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn drop_copies(inputs: Vec<Found>, health: &mut Health) -> Vec<Found>
             );
             continue;
         }
-        if pictured(&found, &others) {
+        if is_picture_of_another(&found, &others) {
             let message =
                 "it looks like an export of the other traces in its folder; name the file to read it";
             report(health, format!("skipped `{path_shown}`: {message}"));
@@ -105,7 +105,7 @@ fn others_by_folder(inputs: &[Found]) -> HashSet<PathBuf> {
 }
 
 /// Whether a Perfetto trace was met in a folder with others: they are written beside what holds more.
-fn pictured(found: &Found, others: &HashSet<PathBuf>) -> bool {
+fn is_picture_of_another(found: &Found, others: &HashSet<PathBuf>) -> bool {
     let met = !found.explicit && found.input.format == Format::Perfetto;
     met && found.input.path.parent().is_some_and(|folder| others.contains(folder))
 }

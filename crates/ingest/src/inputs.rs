@@ -33,7 +33,7 @@ pub fn find_inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
 
 /// The inputs behind files and folders, and what looks like a trace in a folder and cannot be used.
 pub fn find_usable_inputs(paths: &[PathBuf]) -> Result<(Vec<Input>, Vec<Error>), Error> {
-    let Finds { inputs, unusable } = find(paths)?;
+    let FoundInputs { inputs, unusable } = find(paths)?;
     Ok((inputs.into_iter().map(|found| found.input).collect(), unusable))
 }
 
@@ -47,15 +47,15 @@ pub(crate) struct Found {
 
 /// All that was found, and what looked like a trace and could not be used.
 #[derive(Debug, Default)]
-pub(crate) struct Finds {
+pub(crate) struct FoundInputs {
     pub inputs: Vec<Found>,
     /// Files of a folder that should be traces and are not readable.
     pub unusable: Vec<Error>,
 }
 
 /// Looks into every path; order is the user's, and by name inside a folder.
-pub(crate) fn find(paths: &[PathBuf]) -> Result<Finds, Error> {
-    let mut finds = Finds::default();
+pub(crate) fn find(paths: &[PathBuf]) -> Result<FoundInputs, Error> {
+    let mut finds = FoundInputs::default();
     for path in paths {
         if path.as_os_str() == "-" {
             let (format, files) = (detect_stdin()?, vec![path.clone()]);

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use trace::{Needs, Status, Trace};
 
 use crate::duplicates::{Recordings, drop_copies};
-use crate::inputs::{Finds, Found, find};
+use crate::inputs::{Found, FoundInputs, find};
 use crate::{Error, Format, Input, Progress, compute, perfetto, rank, rocpd, rocprofv3, torch, xplane};
 
 /// Inputs are read side by side up to this many bytes, which bounds what is held before it is joined.
@@ -16,7 +16,7 @@ const BATCH_INPUTS: usize = 256;
 
 /// Reads files and folders into one finished trace.
 pub(crate) fn read_all(paths: &[PathBuf], needs: &Needs, progress: &Progress) -> Result<Trace, Error> {
-    let Finds { inputs, unusable } = find(paths)?;
+    let FoundInputs { inputs, unusable } = find(paths)?;
     let mut trace = Trace::default();
     for error in unusable {
         trace.health.report("unreadable_input", Status::Warn, None, error.to_string());

@@ -210,7 +210,7 @@ pub struct KernelSpec {
     #[serde(default)]
     pub cv: f64,
     /// Workgroups in x, y, z.
-    #[serde(default = "one")]
+    #[serde(default = "one_workgroup")]
     pub grid: [u32; 3],
     /// Work-items of a workgroup in x, y, z.
     #[serde(default = "wave_groups")]
@@ -247,7 +247,7 @@ pub struct KernelSpec {
     pub truth: Option<Spanned<String>>,
 }
 
-fn one() -> [u32; 3] {
+fn one_workgroup() -> [u32; 3] {
     [304, 1, 1]
 }
 fn wave_groups() -> [u32; 3] {

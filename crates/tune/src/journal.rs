@@ -206,8 +206,8 @@ impl Target for Journalled<'_> {
         run
     }
 
-    fn foresight(&self) -> usize {
-        self.target.foresight()
+    fn lookahead(&self) -> usize {
+        self.target.lookahead()
     }
 
     fn prepare(&mut self, next: &[&[u16]]) {

@@ -147,7 +147,7 @@ impl Target for CommandTarget<'_> {
         Run { status: Status::Ok, value: Some(reading.value), seconds, spent: spent(), detail: String::new() }
     }
 
-    fn foresight(&self) -> usize {
+    fn lookahead(&self) -> usize {
         // Some of those foreseen are built already.
         if self.builds.are_apart() && self.commands.jobs > 1 { 2 * self.commands.jobs } else { 0 }
     }

@@ -75,7 +75,7 @@ pub trait Target {
     fn run(&mut self, levels: &[u16], number: usize, limit: Limit) -> Run;
 
     /// How many configurations it wants to know ahead.
-    fn foresight(&self) -> usize {
+    fn lookahead(&self) -> usize {
         0
     }
 
@@ -311,7 +311,7 @@ impl<'a> Tuner<'a> {
             match strategy.next(&view) {
                 Some((candidate, phase)) => {
                     tried[candidate] = true;
-                    let ahead = target.foresight().min(self.options.budget.trials - self.used - 1);
+                    let ahead = target.lookahead().min(self.options.budget.trials - self.used - 1);
                     if ahead > 0 {
                         let soon = strategy.soon(&self.features, &tried, ahead).into_iter();
                         let next = std::iter::once(candidate).chain(soon);

@@ -53,7 +53,7 @@ pub fn merge(passes: Vec<(usize, Trace)>) -> Option<Merged> {
     let mut passes = passes.into_iter();
     let (first, mut trace) = passes.next()?;
     trace.counters.pass.iter_mut().for_each(|pass| *pass = OptI64::some(first as i64));
-    let own = Alike::of(&trace, |name| name);
+    let own = DispatchesByName::of(&trace, |name| name);
     let mut counted: HashSet<(usize, StrId)> = HashSet::new();
     let mut waves = waves(&trace);
     for row in 0..trace.counters.len() {
@@ -86,7 +86,7 @@ fn told(agreement: &Agreement) -> String {
 /// Adds the counters of a pass to the dispatches they belong to.
 fn add(
     trace: &mut Trace,
-    own: &Alike,
+    own: &DispatchesByName,
     counted: &mut HashSet<(usize, StrId)>,
     waves: &mut HashMap<usize, f64>,
     number: usize,
@@ -96,7 +96,7 @@ fn add(
         let strings = &mut trace.strings;
         other.kernels.name.iter().map(|&name| strings.intern(other.strings.get(name))).collect()
     };
-    let theirs = Alike::of_named(other, &names);
+    let theirs = DispatchesByName::of_named(other, &names);
     let mut agreement = Agreement { pass: number, dispatches: trace.kernels.len(), ..Agreement::default() };
     let other_waves = self::waves(other);
     let mut row_of: HashMap<usize, usize> = HashMap::new();
@@ -169,11 +169,11 @@ fn waves(trace: &Trace) -> HashMap<usize, f64> {
 }
 
 /// Dispatches by what they are, in the order they were dispatched.
-struct Alike {
+struct DispatchesByName {
     rows: HashMap<Likeness, Vec<usize>>,
 }
 
-impl Alike {
+impl DispatchesByName {
     fn of(trace: &Trace, name: impl Fn(StrId) -> StrId) -> Self {
         let names: Vec<StrId> = trace.kernels.name.iter().map(|&id| name(id)).collect();
         Self::of_named(trace, &names)

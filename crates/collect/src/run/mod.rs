@@ -140,7 +140,7 @@ pub fn run(request: &CollectRequest, events: &dyn Events) -> Result<Run, Collect
     for pass in &prepared.plan.passes {
         let what = described(pass);
         events.step(&format!("pass {} of {count}: {what}", pass.number));
-        let (record, ended, watched) = one(request, &prepared, &folder, pass, events)?;
+        let (record, ended, watched) = one_pass(request, &prepared, &folder, pass, events)?;
         let seconds = record.wall.as_secs_f64();
         gatherer.watched(watched);
         let failure = gatherer.add(pass, record, ended, request.timeout);
@@ -186,7 +186,7 @@ pub(crate) struct Watched {
 const INTERVAL: f64 = 0.1;
 
 /// Runs one pass.
-fn one(
+fn one_pass(
     request: &CollectRequest,
     prepared: &Prepared,
     run: &Path,

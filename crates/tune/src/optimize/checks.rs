@@ -62,14 +62,14 @@ impl<'a> Checks<'a> {
     pub fn all(&self, side: Side) -> (Option<Refused>, Json) {
         let mut seen = Vec::new();
         for input in 0..=self.runner.request.inputs.len() {
-            if let Err(refused) = self.one(side, input, &mut seen) {
+            if let Err(refused) = self.check_input(side, input, &mut seen) {
                 return (Some(refused), Json::Array(seen));
             }
         }
         (None, Json::Array(seen))
     }
 
-    fn one(&self, side: Side, input: usize, seen: &mut Vec<Json>) -> Result<(), Refused> {
+    fn check_input(&self, side: Side, input: usize, seen: &mut Vec<Json>) -> Result<(), Refused> {
         let found = self.outputs(side, input, seen)?;
         let on = self.on_input(input);
         let expected = self.expected.get(input).map(Vec::as_slice).unwrap_or_default();

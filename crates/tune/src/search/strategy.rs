@@ -184,7 +184,7 @@ impl ModelBased {
         let measured = view.samples.candidates.iter().map(|&c| model.predict(view.features, c).0);
         let best = measured.fold(f64::INFINITY, f64::min);
         let lowest = view.samples.values.iter().copied().fold(f64::INFINITY, f64::min);
-        let works = Works::learn(view, &mut self.work_scales, &mut self.random);
+        let works = WorkingChance::learn(view, &mut self.work_scales, &mut self.random);
         let slack = if view.logarithmic { self.settings.prune_factor.ln() } else { f64::INFINITY };
         let mut scored: Vec<(f64, usize)> = Vec::new();
         for candidate in self.open(view) {
@@ -267,9 +267,9 @@ fn farthest(features: &Features, is_tried: &[bool], random: &mut Random) -> Opti
 }
 
 /// How likely a configuration works at all, from those that did and did not.
-struct Works(Option<(Forest, Option<Gaussian>)>);
+struct WorkingChance(Option<(Forest, Option<Gaussian>)>);
 
-impl Works {
+impl WorkingChance {
     fn learn(view: &View, scales: &mut Option<Scales>, random: &mut Random) -> Self {
         if view.failed.is_empty() {
             return Self(None);

@@ -5,14 +5,14 @@ use rocm_perf_tune::space::Space;
 use rocm_perf_tune::tuner::{Budget, Limit, Outcome, Run, Status, Target, Tuner, TunerOptions};
 
 /// A surface with a cliff; keeps what it was told.
-struct Told {
-    foresight: usize,
+struct Watched {
+    lookahead: usize,
     next: Vec<Vec<u16>>,
     /// Whether what ran first after each telling was what had been told before it.
     foretold: Vec<bool>,
 }
 
-impl Target for Told {
+impl Target for Watched {
     fn run(&mut self, levels: &[u16], _: usize, _: Limit) -> Run {
         let (a, b) = (f64::from(levels[0]), f64::from(levels[1]));
         let value = (a - 5.0).powi(2) + (b - 7.0).powi(2) + a * b / 4.0 + 20.0;
@@ -21,8 +21,8 @@ impl Target for Told {
         Run { status, value: fits.then_some(value), seconds: 0.1, spent: 0.1, detail: String::new() }
     }
 
-    fn foresight(&self) -> usize {
-        self.foresight
+    fn lookahead(&self) -> usize {
+        self.lookahead
     }
 
     fn prepare(&mut self, next: &[&[u16]]) {
@@ -30,7 +30,7 @@ impl Target for Told {
             self.foretold.push(told == next[0]);
         }
         self.next = next.iter().map(|levels| levels.to_vec()).collect();
-        assert!(next.len() <= self.foresight + 1);
+        assert!(next.len() <= self.lookahead + 1);
         let mut different = self.next.clone();
         different.sort_unstable();
         different.dedup();
@@ -38,13 +38,13 @@ impl Target for Told {
     }
 }
 
-fn searched(strategy: Choice, foresight: usize) -> (Outcome, Vec<bool>) {
+fn searched(strategy: Choice, lookahead: usize) -> (Outcome, Vec<bool>) {
     let space =
         Space::parse(r#"{"params": {"A": {"range": [0, 11]}, "B": {"range": [0, 11]}}}"#).expect("a space");
     let candidates = space.candidates(0).expect("candidates");
     let options =
         TunerOptions { strategy, budget: Budget { trials: 40, time: None }, ..TunerOptions::default() };
-    let mut target = Told { foresight, next: Vec::new(), foretold: Vec::new() };
+    let mut target = Watched { lookahead, next: Vec::new(), foretold: Vec::new() };
     let outcome = Tuner::new(&space, &candidates, options).search(&mut target, &mut |_| {});
     (outcome, target.foretold)
 }
