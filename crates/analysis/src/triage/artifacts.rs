@@ -4,7 +4,7 @@ use report::{Report, Table, render};
 use serde_json::Value as Json;
 
 use super::kernel_table::kernel_rows;
-use super::metadata::{ProfileFacts, SCHEMA_VERSION, WrongField, metadata};
+use super::metadata::{SCHEMA_VERSION, StatedFacts, WrongField, metadata};
 use super::{Triage, kernel_map, summary};
 use model::Run;
 
@@ -32,7 +32,7 @@ pub fn artifacts(
     context: &Run,
     triage: &Triage,
     report: &Report,
-    told: &ProfileFacts,
+    told: &StatedFacts,
 ) -> Result<Vec<Artifact>, WrongField> {
     let metadata = metadata(context, told)?;
     let (all_kernels, _) = kernel_rows(context, 0.0);

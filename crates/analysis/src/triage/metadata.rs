@@ -16,7 +16,7 @@ pub const TARGET_ARCH: &str = "gfx950";
 
 /// What the caller knows of a profile.
 #[derive(Clone, Debug, Default)]
-pub struct ProfileFacts {
+pub struct StatedFacts {
     /// Fields by name, from the command line.
     pub flags: JsonMap<String, Json>,
     /// Fields by name, from a file.
@@ -102,7 +102,7 @@ const FIELDS: &[(&str, Kind, &str)] = &[
 ];
 
 /// The document, fields in the order of the contract.
-pub fn metadata(context: &Run, told: &ProfileFacts) -> Result<Json, WrongField> {
+pub fn metadata(context: &Run, told: &StatedFacts) -> Result<Json, WrongField> {
     let mut known = Known { told, values: JsonMap::new(), sources: JsonMap::new(), absent: JsonMap::new() };
     check(&told.flags)?;
     check(&told.file)?;
@@ -156,7 +156,7 @@ fn check(fields: &JsonMap<String, Json>) -> Result<(), WrongField> {
 type Fact = (&'static str, Json, String, bool);
 
 struct Known<'a> {
-    told: &'a ProfileFacts,
+    told: &'a StatedFacts,
     values: JsonMap<String, Json>,
     sources: JsonMap<String, Json>,
     absent: JsonMap<String, Json>,

@@ -23,7 +23,7 @@ pub use architecture::{ArchMatch, Architecture};
 pub use artifacts::{Artifact, SCHEMAS, artifacts};
 pub use coverage::Coverage;
 pub use kernel_table::{KernelRow, SmallKernels};
-pub use metadata::{ProfileFacts, TARGET_ARCH, WrongField};
+pub use metadata::{StatedFacts, TARGET_ARCH, WrongField};
 pub use present::present;
 pub use run::{OneRun, OneRunError};
 pub use sites::SiteTotals;

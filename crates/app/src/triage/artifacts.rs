@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 
-use analysis::triage::{Artifact, ProfileFacts, framework_named};
+use analysis::triage::{Artifact, StatedFacts, framework_named};
 use convert::perfetto_fix;
 use files::OutputFile;
 use model::KnownProgram;
@@ -99,8 +99,8 @@ impl ProfileFacts {
         traces: &[PathBuf],
         server_args: Option<ServerArgs>,
         stage: Option<Stage>,
-    ) -> Result<ProfileFacts, Failure> {
-        Ok(ProfileFacts {
+    ) -> Result<StatedFacts, Failure> {
+        Ok(StatedFacts {
             flags: self.flags()?,
             file: self.metadata.as_ref().map(|path| object(path)).transpose()?.unwrap_or_default(),
             server_args,
