@@ -94,9 +94,9 @@ struct Group {
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("run.db");
 /// let mut db = BulkWriter::create(&path, &Options::default(), &["0000-01".into()])?;
-/// db.insert(0, table::INFO_NODE, &[("id", 7.into()), ("hash", 7.into()), ("machine_id", "m".into())]);
-/// db.insert(0, table::INFO_PROCESS, &[("id", 42.into()), ("nid", 7.into()), ("pid", 42.into())]);
-/// db.insert(0, table::INFO_THREAD, &[("id", 42.into()), ("nid", 7.into()), ("pid", 42.into()), ("tid", 42.into())]);
+/// db.insert(0, "rocpd_info_node", &[("id", 7.into()), ("hash", 7.into()), ("machine_id", "m".into())]);
+/// db.insert(0, "rocpd_info_process", &[("id", 42.into()), ("nid", 7.into()), ("pid", 42.into())]);
+/// db.insert(0, "rocpd_info_thread", &[("id", 42.into()), ("nid", 7.into()), ("pid", 42.into()), ("tid", 42.into())]);
 /// let (category, name) = (db.string(0, "HIP_RUNTIME_API_EXT"), db.string(0, "hipLaunchKernel"));
 /// let event_id = Some(db.event(0, &EventRow { category: Some(category), stack: Some(1), ..EventRow::default() })?);
 /// db.region(0, &RegionRow { nid: 7, pid: 42, tid: 42, start: 10, end: 25, name, event_id, ..RegionRow::default() })?;
