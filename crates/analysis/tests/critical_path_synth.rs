@@ -72,7 +72,7 @@ fn through_torch(scenario: &Scenario, graphs: GraphMode, scale: &[(&str, f64)]) 
 /// Scenarios that are recorded from their first step on, on one clock: no question can shorten what was not recorded, and a
 /// path over clocks that nothing joins is refused.
 fn whole_runs() -> impl Iterator<Item = &'static str> {
-    Scenario::builtin_names().into_iter().filter(|name| {
+    Scenario::builtin_names().filter(|name| {
         Scenario::builtin(name).unwrap().recording.unrecorded_steps == 0 && *name != "two-boots"
     })
 }
