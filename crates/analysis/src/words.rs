@@ -9,3 +9,8 @@ pub(crate) fn duration(ns: i64) -> String {
     };
     format!("{:.1} {unit}", ns as f64 / scale)
 }
+
+/// `once`, `12 times`
+pub(crate) fn times(count: usize) -> String {
+    if count == 1 { "once".into() } else { format!("{count} times") }
+}

@@ -8,7 +8,7 @@ use report::{Column, Remedy, Table, Unit, Value};
 use super::rows::{ComparedRow, ComparedRows, percent};
 use model::names;
 
-/// SideFigures of whole runs that a gate may name: (word, row of `end_to_end`).
+/// Figures of whole runs that a gate may name: (word, row of `end_to_end`).
 const WHOLE: &[(&str, &str)] = &[
     ("total", "kernels"),
     ("span", "span"),
@@ -50,7 +50,7 @@ pub enum GateError {
     },
 }
 
-/// What came of a gate.
+/// The outcome of a gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GateStatus {
     /// Not beyond its limit.
@@ -113,7 +113,7 @@ impl GateStatus {
     }
 }
 
-/// What came of a gate, and the row that decided it: the nearest to failing, or the one that nobody can judge.
+/// The outcome of a gate and the row that decided it: the one closest to failing, or one that cannot be judged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateOutcome {
     /// As given.

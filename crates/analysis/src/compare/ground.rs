@@ -17,7 +17,7 @@ const MODEL_OPTIONS: [&str; 3] = ["--model", "--model-path", "--model-name-or-pa
 /// What one run tells of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ground {
-    /// Products, or architectures where no product is told.
+    /// Products, or architectures where the product is unknown.
     gpus: BTreeSet<String>,
     frameworks: BTreeSet<String>,
     models: BTreeSet<String>,

@@ -105,7 +105,7 @@ impl MeasuredRun {
     }
 }
 
-/// What became of everything from the base to the candidate.
+/// The change of everything from the base to the candidate.
 pub struct Comparison {
     /// Everything that is compared, with its verdict.
     pub rows: ComparedRows,
@@ -113,7 +113,7 @@ pub struct Comparison {
     pub span_causes: Vec<SpanCause>,
     /// What the traces tell of whether the two sides can be compared.
     pub ground: CommonGround,
-    /// What came of gates; those that cannot be judged first, then those that fail.
+    /// Outcomes of the gates; those that cannot be judged first, then those that fail.
     pub gates: Vec<GateOutcome>,
     /// Whether there is one run on each side, which tells nothing of the noise between runs.
     pub is_of_single_runs: bool,

@@ -32,7 +32,7 @@ pub struct ComparedRow {
     pub beyond: Option<Estimate>,
     /// Corrected for all rows of the table.
     pub p: f64,
-    /// What became of it.
+    /// Its verdict.
     pub verdict: Verdict,
 }
 
@@ -219,7 +219,7 @@ impl Judge<'_> {
         keys.into_iter().map(row).collect()
     }
 
-    /// SideFigures of whole runs; those of GPUs are means over the run's GPUs.
+    /// Figures of whole runs; those of GPUs are means over the run's GPUs.
     fn end_to_end(&self, base: &[Run], candidate: &[Run]) -> Vec<ComparedRow> {
         let row = |(name, figure): &(&str, Figure)| {
             let (b, c): (Vec<_>, Vec<_>) =

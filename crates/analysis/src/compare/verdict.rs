@@ -1,6 +1,6 @@
 //! What is said of a row, and the correction for looking at many.
 
-/// What became of a row.
+/// The verdict on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// Takes less time, beyond noise and the least effect that matters.

@@ -20,7 +20,7 @@ pub struct SpanCause {
     pub base_ns: i64,
     /// What it takes of the candidate's.
     pub candidate_ns: i64,
-    /// What became of it.
+    /// Its verdict.
     pub verdict: Verdict,
 }
 

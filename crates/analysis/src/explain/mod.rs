@@ -24,12 +24,14 @@ use trace::Needs;
 
 use self::facts::Facts;
 use self::rule::Verdict;
+use self::thresholds::Thresholds;
 use crate::base;
 use crate::critical_path::{Engine, Scenario};
 use crate::idle::{self, IdleAccounts};
 use crate::overlap::overlap_needs;
 use crate::verdict::{self, VerdictOptions};
 use model::Run;
+use stats::percent;
 
 pub use rule::Rule;
 pub use rules::RULES;
@@ -87,16 +89,7 @@ pub fn compute_with_graph<'a>(context: &'a Run<'a>, only: &[String]) -> (Explain
         judgements.push(Judgement { rule, cannot, findings: keys, gain });
         findings.extend(found);
     }
-    for finding in findings.iter_mut().filter(|finding| finding.key.is_empty()) {
-        let about = finding.evidence.iter().find_map(|(key, value)| match value {
-            report::Value::Text(text) if ["name", "kernel_name", "pattern"].contains(&key.as_str()) => {
-                Some(text.as_str())
-            }
-            _ => None,
-        });
-        finding.key = facts.key(&finding.id, about.unwrap_or_default());
-    }
-    without_shared_time(&mut findings);
+    without_shared_time(&mut findings, facts.limits);
     rank(&mut findings);
     let (accounts, scenarios, engine) = facts.finish();
     next_steps::add(&mut findings, &scenarios, context.trace);
@@ -104,9 +97,7 @@ pub fn compute_with_graph<'a>(context: &'a Run<'a>, only: &[String]) -> (Explain
 }
 
 /// Fusing kernels saves launches too; where the run is launch bound as a whole, that time is that finding's.
-fn without_shared_time(findings: &mut Vec<Finding>) {
-    // One part in so many of the launch-bound time makes tiny kernels a finding of their own.
-    const TINY_PART: i64 = 3;
+fn without_shared_time(findings: &mut Vec<Finding>, limits: &Thresholds) {
     // What makes a copy slow says more than that nothing runs beside it.
     const SLOW: [&str; 3] = ["pageable-copies", "small-copies", "slow-copies"];
     let name = |finding: &Finding| {
@@ -121,7 +112,10 @@ fn without_shared_time(findings: &mut Vec<Finding>) {
     let Some(launching) = launching.and_then(|finding| finding.gain_ceiling_ns) else { return };
     // Tiny kernels are what makes a run launch bound where much of that time is before them; else the time is not theirs.
     findings.retain(|finding| {
-        finding.id != "tiny-kernels" || finding.gain_host_ns.is_none_or(|host| TINY_PART * host >= launching)
+        finding.id != "tiny-kernels"
+            || finding
+                .gain_host_ns
+                .is_none_or(|host| percent(host, launching) >= limits.tiny_kernels.min_launch_pct)
     });
     for finding in findings.iter_mut().filter(|finding| finding.id == "fusable-chain") {
         if let Some(gpu) = finding.gain_gpu_ns {

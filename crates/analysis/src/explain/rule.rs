@@ -124,8 +124,3 @@ pub(super) fn contributors(facts: &Facts, sums: &[Sum]) -> Value {
 pub(super) fn shown(facts: &Facts, name: trace::StrId) -> String {
     names::display_name(facts.text(name))
 }
-
-/// `once`, `12 times`
-pub(super) fn times(count: usize) -> String {
-    if count == 1 { "once".into() } else { format!("{count} times") }
-}

@@ -28,7 +28,7 @@ sections! {
     }
     Functions { file: String, functions: Vec<String>, }
     ExposedCopies { min_pct: f64, smallest_bytes: i64, }
-    TinyKernels { longest_ns: i64, min_calls: usize, min_pct: f64, }
+    TinyKernels { longest_ns: i64, min_calls: usize, min_pct: f64, min_launch_pct: f64, }
     PageableCopies { reference_gbps: f64, min_pct: f64, }
     SmallCopies { largest_bytes: i64, min_calls: usize, min_pct: f64, }
     SlowCopies { smallest_bytes: i64, reference_gbps: f64, slow_pct: f64, min_pct: f64, }

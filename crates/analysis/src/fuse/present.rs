@@ -3,6 +3,7 @@
 use report::{Column, Finding, Severity, Table, Unit, Value};
 
 use super::{Confidence, Fuse, FuseOpportunity};
+use crate::words::times;
 use model::stages::Stage;
 
 /// A finding whose ceiling is at least this share of its stage is of high, or of medium, severity.
@@ -120,8 +121,7 @@ impl FuseOpportunity {
             Stage::Other => String::new(),
             stage => format!(" in {}", stage.name()),
         };
-        let times = if count == 1 { "once".to_string() } else { format!("{count} times") };
-        let mut title = format!("{} runs as separate kernels{place} ({times})", self.title);
+        let mut title = format!("{} runs as separate kernels{place} ({})", self.title, times(count));
         if self.gain_host_ns > self.gain_gpu_ns {
             title.push_str("; most of the gain is launch time");
         }

@@ -172,11 +172,10 @@ fn stream_number(name: &str) -> Option<i64> {
     rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())].parse().ok()
 }
 
-/// AMD's profiler tells 9.4 for gfx942: which of the family it is, is not there.
+/// The profiler writes an AMD architecture as 9.4 without its stepping; 9.4 and 9.5 each have one product line today.
 fn architecture(is_amd: bool, number: &dyn Fn(&str) -> Option<i64>) -> String {
     match (number("compute_cap_major"), number("compute_cap_minor")) {
         (Some(major), Some(minor)) if !is_amd => format!("sm_{major}{minor}"),
-        // 9.4 with more than 228 compute units or 128 GB is the only product of its family.
         (Some(9), Some(4)) => "gfx942".into(),
         (Some(9), Some(5)) => "gfx950".into(),
         _ => String::new(),

@@ -4,8 +4,9 @@ use report::Value;
 
 use crate::critical_path::Scenario;
 use crate::explain::facts::{Facts, Tally};
-use crate::explain::rule::{Draft, Rule, Verdict, evidence, times};
+use crate::explain::rule::{Draft, Rule, Verdict, evidence};
 use crate::idle::Cause;
+use crate::words::times;
 use stats::percent;
 
 pub(super) const RULE: Rule = Rule {

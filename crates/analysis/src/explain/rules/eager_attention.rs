@@ -1,6 +1,6 @@
 //! Attention computed step by step: product, softmax, product.
 
-use super::fusable_chain::found;
+use super::fusable_chain::judge_fusions;
 use crate::explain::facts::Facts;
 use crate::explain::rule::{Rule, Verdict};
 
@@ -12,8 +12,5 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn judge(facts: &Facts) -> Verdict {
-    if facts.trace().kernels.is_empty() {
-        return Verdict::CannotJudge("no kernel is recorded".into());
-    }
-    Verdict::Judged(found(facts, RULE.id))
+    judge_fusions(facts, RULE.id)
 }

@@ -17,14 +17,19 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn judge(facts: &Facts) -> Verdict {
+    judge_fusions(facts, RULE.id)
+}
+
+/// The fusions of the catalogue that are findings of a rule.
+pub(super) fn judge_fusions(facts: &Facts, id: &str) -> Verdict {
     if facts.trace().kernels.is_empty() {
         return Verdict::CannotJudge("no kernel is recorded".into());
     }
-    Verdict::Judged(found(facts, RULE.id))
+    Verdict::Judged(found(facts, id))
 }
 
 /// The fusions that are findings of a rule and worth their share of the run, with an example each.
-pub(super) fn found(facts: &Facts, id: &str) -> Vec<Finding> {
+fn found(facts: &Facts, id: &str) -> Vec<Finding> {
     let least = facts.limits.fusable_chain.min_pct;
     let of_rule = facts.fusions().opportunities.iter().filter(|one| one.rule == id);
     let worth = of_rule.filter(|one| percent(one.gain_ceiling_ns, facts.total()) >= least);

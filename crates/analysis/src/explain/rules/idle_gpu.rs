@@ -2,9 +2,9 @@
 
 use crate::critical_path::Scenario;
 use crate::explain::facts::{Facts, Tally};
-use crate::explain::rule::{Draft, Rule, Verdict, evidence, times};
+use crate::explain::rule::{Draft, Rule, Verdict, evidence};
 use crate::idle::Cause;
-use crate::words::duration;
+use crate::words::{duration, times};
 use stats::percent;
 
 pub(super) const RULE: Rule = Rule {
