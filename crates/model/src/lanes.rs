@@ -1,10 +1,11 @@
 //! The GPU rows of a trace by rank and agent, with their launches and kinds of work.
 
-use trace::{AgentId, Ns, RowRef, Trace};
+use trace::{AgentId, Ns, RowRef, Table, Trace};
 
 use crate::classify::Classes;
+use crate::launches::launch_rows;
 use crate::recordings::Recordings;
-use crate::work::{Gpu, GpuWork, WorkClass};
+use crate::work::{Gpu, Gpus, KernelClasses, WorkClass, copy_agent, copy_class, in_time_order};
 
 /// The kinds of work that a timeline tells apart, as bits of a combination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,8 +65,20 @@ pub struct GpuRow {
     pub row: RowRef,
     /// When it ran, and its kind.
     pub work: Work,
+    /// Row of `regions` of the call that launched it; `u32::MAX` where that is not known.
+    launch: u32,
+}
+
+impl GpuRow {
+    /// The call that launched it, as a row of `regions`.
+    pub fn launch(&self) -> Option<usize> {
+        (self.launch != u32::MAX).then_some(self.launch as usize)
+    }
+
     /// Whether the call that launched it is known.
-    pub linked: bool,
+    pub fn is_linked(&self) -> bool {
+        self.launch != u32::MAX
+    }
 }
 
 /// One GPU of one rank.
@@ -90,24 +103,104 @@ impl Lane {
     }
 }
 
-/// The GPU rows of a trace by rank and agent, in that order.
+/// The GPU rows of a trace by rank and agent, in that order. What tells streams apart is left out.
 pub fn lanes(trace: &Trace, classes: &Classes) -> Vec<Lane> {
-    lanes_of(&GpuWork::of_ranks(trace, classes, &Recordings::of(trace)))
-}
-
-/// The work of each GPU of a rank.
-pub fn lanes_of(work: &GpuWork) -> Vec<Lane> {
-    let row = |&i: &u32| {
-        let i = i as usize;
-        let times = Work { start: work.start[i], end: work.end[i], bucket: work.class[i].into() };
-        GpuRow { row: work.row_ref(i), work: times, linked: work.launch_of(i).is_some() }
-    };
-    let lane = |gpu: &Gpu| Lane {
+    let recordings = Recordings::of(trace);
+    let (kernels, copies) = (&trace.kernels, &trace.memory_copies);
+    let (kernel_launch, copy_launch) = launch_rows(trace);
+    let mut kernel_classes = KernelClasses::new(trace, classes);
+    let mut gpus = Gpus::new(trace, &recordings);
+    let mut found: Vec<Vec<GpuRow>> = Vec::new();
+    in_time_order(
+        trace,
+        |process| recordings.counts(process),
+        |table, i| {
+            let (gpu, start, end, class, launch) = match table {
+                Table::Kernels => {
+                    let gpu = gpus.number(kernels.process[i], kernels.agent[i]);
+                    let class = kernel_classes.of(kernels.name[i]);
+                    (gpu, kernels.start[i], kernels.end[i], class, kernel_launch[i])
+                }
+                _ => {
+                    let gpu = gpus.number(copies.process[i], copy_agent(trace, i));
+                    (gpu, copies.start[i], copies.end[i], copy_class(copies.kind[i]), copy_launch[i])
+                }
+            };
+            let row = GpuRow {
+                row: RowRef::new(table, i),
+                work: Work { start, end, bucket: class.into() },
+                launch,
+            };
+            match found.get_mut(gpu as usize) {
+                Some(rows) => rows.push(row),
+                None => found.push(vec![row]),
+            }
+        },
+    );
+    let (gpus, numbers) = gpus.finish();
+    let mut rows: Vec<Vec<GpuRow>> = vec![Vec::new(); gpus.len()];
+    for (own, number) in found.into_iter().zip(numbers) {
+        let rows = &mut rows[number as usize];
+        if rows.is_empty() {
+            *rows = own;
+        } else {
+            rows.extend(own);
+            rows.sort_by_key(|row| (row.work.start, row.work.end, row.row));
+        }
+    }
+    let lane = |(gpu, rows): (Gpu, Vec<GpuRow>)| Lane {
         rank: gpu.rank,
         agent: gpu.agent,
-        label: gpu.label.clone(),
+        label: gpu.label,
         recording: gpu.recording,
-        rows: gpu.work.iter().map(row).collect(),
+        rows,
     };
-    work.gpus.iter().filter(|gpu| gpu.is_rank).map(lane).collect()
+    gpus.into_iter().zip(rows).filter(|(gpu, _)| gpu.is_rank).map(lane).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use trace::{Agent, AgentKind, Kernel, MemoryCopy, Process, ProcessId};
+
+    use super::*;
+    use crate::classify::Classifier;
+    use crate::work::GpuWork;
+
+    proptest! {
+        #[test]
+        fn lanes_hold_the_work_of_each_gpu(
+            kernels in prop::collection::vec((0i64..50, 0i64..9, 0u32..3, 0u32..2), 0..30),
+            copies in prop::collection::vec((0i64..50, 0i64..9, 0u32..3, 0u32..2), 0..10),
+        ) {
+            let mut trace = Trace::default();
+            for pid in 0..2 {
+                trace.processes.push(Process { pid, ..Process::default() });
+                trace.agents.push(Agent { kind: AgentKind::Gpu, ..Agent::default() });
+            }
+            let agent = |number: u32| if number == 2 { AgentId::NONE } else { AgentId(number) };
+            for (start, length, gpu, process) in kernels {
+                let (agent, process) = (agent(gpu), ProcessId(process));
+                trace.kernels.push(Kernel { start, end: start + length, agent, process, ..Kernel::default() });
+            }
+            for (start, length, gpu, process) in copies {
+                let (dst, process) = (agent(gpu), ProcessId(process));
+                trace.memory_copies.push(MemoryCopy { start, end: start + length, dst, process, ..MemoryCopy::default() });
+            }
+            trace.finish();
+            let classes = Classes::of(&trace, &Classifier::builtin());
+            let work = GpuWork::of_ranks(&trace, &classes, &Recordings::of(&trace));
+            let expected: Vec<(String, Vec<RowRef>)> = work
+                .gpus
+                .iter()
+                .map(|gpu| (gpu.label.clone(), gpu.work.iter().map(|&i| work.row_ref(i as usize)).collect()))
+                .collect();
+            let lanes = lanes(&trace, &classes);
+            let found: Vec<(String, Vec<RowRef>)> = lanes
+                .iter()
+                .map(|lane| (lane.label.clone(), lane.rows.iter().map(|row| row.row).collect()))
+                .collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
 }

@@ -111,25 +111,11 @@ impl GpuWork {
         recordings: &Recordings,
         wanted: impl Fn(ProcessId) -> bool,
     ) -> Self {
-        let (kernels, copies) = (&trace.kernels, &trace.memory_copies);
         let mut builder = Builder::new(trace, classes, recordings);
-        let (mut k, mut c) = (0, 0);
-        while k < kernels.len() || c < copies.len() {
-            let take_kernel = c == copies.len()
-                || k < kernels.len()
-                    && (kernels.start[k], kernels.end[k]) <= (copies.start[c], copies.end[c]);
-            if take_kernel {
-                if wanted(kernels.process[k]) {
-                    builder.kernel(k);
-                }
-                k += 1;
-            } else {
-                if wanted(copies.process[c]) {
-                    builder.copy(c);
-                }
-                c += 1;
-            }
-        }
+        in_time_order(trace, wanted, |table, row| match table {
+            Table::Kernels => builder.kernel(row),
+            _ => builder.copy(row),
+        });
         builder.finish()
     }
 
@@ -165,6 +151,58 @@ impl GpuWork {
     }
 }
 
+/// Shows the rows of `kernels` and `memory_copies` whose process is wanted, in time order.
+pub(crate) fn in_time_order(
+    trace: &Trace,
+    wanted: impl Fn(ProcessId) -> bool,
+    mut each: impl FnMut(Table, usize),
+) {
+    let (kernels, copies) = (&trace.kernels, &trace.memory_copies);
+    let (mut k, mut c) = (0, 0);
+    while k < kernels.len() || c < copies.len() {
+        let take_kernel = c == copies.len()
+            || k < kernels.len() && (kernels.start[k], kernels.end[k]) <= (copies.start[c], copies.end[c]);
+        if take_kernel {
+            if wanted(kernels.process[k]) {
+                each(Table::Kernels, k);
+            }
+            k += 1;
+        } else {
+            if wanted(copies.process[c]) {
+                each(Table::MemoryCopies, c);
+            }
+            c += 1;
+        }
+    }
+}
+
+/// What kernels of a name do, each name asked once.
+pub(crate) struct KernelClasses<'a> {
+    trace: &'a Trace,
+    classes: &'a Classes,
+    /// By string id, once a kernel of that name was met.
+    of_name: Vec<Option<WorkClass>>,
+}
+
+impl<'a> KernelClasses<'a> {
+    pub fn new(trace: &'a Trace, classes: &'a Classes) -> Self {
+        Self { trace, classes, of_name: Vec::new() }
+    }
+
+    pub fn of(&mut self, name: StrId) -> WorkClass {
+        let place = name.0 as usize;
+        if place >= self.of_name.len() {
+            self.of_name.resize(place + 1, None);
+        }
+        *self.of_name[place].get_or_insert_with(|| kernel_class(self.trace, self.classes, name))
+    }
+}
+
+/// What a row of `memory_copies` does.
+pub(crate) fn copy_class(kind: CopyKind) -> WorkClass {
+    if kind == CopyKind::Fill { WorkClass::Fill } else { WorkClass::Copy }
+}
+
 /// What kernels of a name do.
 pub fn kernel_class(trace: &Trace, classes: &Classes, name: StrId) -> WorkClass {
     let text = names::demangle(trace.strings.get(name));
@@ -185,17 +223,14 @@ type StreamFacts = (ProcessId, AgentId, StreamId, QueueId, u32);
 
 struct Builder<'a> {
     trace: &'a Trace,
-    classes: &'a Classes,
-    recordings: &'a Recordings,
     kernel_launch: Vec<u32>,
     copy_launch: Vec<u32>,
-    class_of: Map<StrId, WorkClass>,
+    kernel_classes: KernelClasses<'a>,
+    gpus: Gpus<'a>,
     /// The GPUs whose kernels name a stream.
     agents_of_stream: Map<StreamId, Vec<AgentId>>,
-    gpu_numbers: Map<(ProcessId, AgentId), u32>,
     stream_numbers: Map<StreamKey, u32>,
-    /// Neighbours are often of one GPU and one stream.
-    last_gpu: Option<((ProcessId, AgentId), u32)>,
+    /// Neighbours are often of one stream.
     last_stream: Option<(StreamFacts, u32)>,
     work: GpuWork,
 }
@@ -217,19 +252,23 @@ impl<'a> Builder<'a> {
         let mut work = GpuWork::default();
         let expected = trace.kernels.len() + trace.memory_copies.len();
         work.row.reserve_exact(expected);
+        work.is_copy_row.reserve_exact(expected);
         work.start.reserve_exact(expected);
         work.end.reserve_exact(expected);
+        work.name.reserve_exact(expected);
+        work.class.reserve_exact(expected);
+        work.gpu.reserve_exact(expected);
+        work.stream.reserve_exact(expected);
+        work.launch.reserve_exact(expected);
+        work.replayed.reserve_exact(expected);
         Self {
             trace,
-            classes,
-            recordings,
             kernel_launch,
             copy_launch,
-            class_of: Map::default(),
+            kernel_classes: KernelClasses::new(trace, classes),
+            gpus: Gpus::new(trace, recordings),
             agents_of_stream,
-            gpu_numbers: Map::default(),
             stream_numbers: Map::default(),
-            last_gpu: None,
             last_stream: None,
             work,
         }
@@ -238,10 +277,9 @@ impl<'a> Builder<'a> {
     fn kernel(&mut self, row: usize) {
         let kernels = &self.trace.kernels;
         let name = kernels.name[row];
-        let (trace, classes) = (self.trace, self.classes);
-        let class = *self.class_of.entry(name).or_insert_with(|| kernel_class(trace, classes, name));
+        let class = self.kernel_classes.of(name);
         let (process, agent) = (kernels.process[row], kernels.agent[row]);
-        let gpu = self.gpu(process, agent);
+        let gpu = self.gpus.number(process, agent);
         let stream = self.stream(process, agent, kernels.stream[row], kernels.queue[row], gpu);
         let (launch, replayed) = (self.kernel_launch[row], kernels.graph[row] == Graph::Replayed);
         self.times(kernels.start[row], kernels.end[row]);
@@ -250,9 +288,9 @@ impl<'a> Builder<'a> {
 
     fn copy(&mut self, row: usize) {
         let copies = &self.trace.memory_copies;
-        let class = if copies.kind[row] == CopyKind::Fill { WorkClass::Fill } else { WorkClass::Copy };
+        let class = copy_class(copies.kind[row]);
         let (process, agent) = (copies.process[row], copy_agent(self.trace, row));
-        let gpu = self.gpu(process, agent);
+        let gpu = self.gpus.number(process, agent);
         // Copies go where the kernels of their stream do, which name only their own GPU.
         let on_stream = match self.agents_of_stream.get(&copies.stream[row]) {
             Some(agents) => {
@@ -285,7 +323,7 @@ impl<'a> Builder<'a> {
     ) {
         let work = &mut self.work;
         let place = work.row.len() as u32;
-        work.gpus[gpu as usize].work.push(place);
+        self.gpus.found[gpu as usize].work.push(place);
         work.streams[stream as usize].work.push(place);
         work.row.push(row as u32);
         work.is_copy_row.push(is_copy_row);
@@ -295,30 +333,6 @@ impl<'a> Builder<'a> {
         work.stream.push(stream);
         work.launch.push(launch);
         work.replayed.push(replayed);
-    }
-
-    fn gpu(&mut self, process: ProcessId, agent: AgentId) -> u32 {
-        // An agent is one recording's view of a device; without an agent the process tells GPUs apart.
-        let apart = if agent.is_some() { ProcessId::NONE } else { process };
-        if let Some((key, gpu)) = self.last_gpu
-            && key == (apart, agent)
-        {
-            return gpu;
-        }
-        let next = self.work.gpus.len() as u32;
-        let number = *self.gpu_numbers.entry((apart, agent)).or_insert(next);
-        self.last_gpu = Some(((apart, agent), number));
-        if number == next {
-            self.work.gpus.push(Gpu {
-                recording: self.recordings.of_process(process),
-                rank: self.trace.rank_of(process),
-                agent,
-                is_rank: self.recordings.counts(process),
-                label: String::new(),
-                work: Vec::new(),
-            });
-        }
-        number
     }
 
     fn stream(
@@ -363,10 +377,67 @@ impl<'a> Builder<'a> {
         number
     }
 
-    /// Gives work that names no GPU to the only GPU of its recording, and puts GPUs in order.
     fn finish(mut self) -> GpuWork {
-        let trace = self.trace;
-        let gpus = std::mem::take(&mut self.work.gpus);
+        let (gpus, number) = self.gpus.finish();
+        self.work.gpus = gpus;
+        for gpu in &mut self.work.gpu {
+            *gpu = number[*gpu as usize];
+        }
+        // Work that another GPU took over is in its list only once all are gone through.
+        if number.len() > self.work.gpus.len() {
+            self.work.gpus.iter_mut().for_each(|gpu| gpu.work.clear());
+            for (place, &gpu) in self.work.gpu.iter().enumerate() {
+                self.work.gpus[gpu as usize].work.push(place as u32);
+            }
+        }
+        self.work
+    }
+}
+
+/// The GPUs of a trace, numbered as they are met.
+pub(crate) struct Gpus<'a> {
+    trace: &'a Trace,
+    recordings: &'a Recordings,
+    numbers: Map<(ProcessId, AgentId), u32>,
+    /// Neighbours are often of one GPU.
+    last: Option<((ProcessId, AgentId), u32)>,
+    found: Vec<Gpu>,
+}
+
+impl<'a> Gpus<'a> {
+    pub fn new(trace: &'a Trace, recordings: &'a Recordings) -> Self {
+        Self { trace, recordings, numbers: Map::default(), last: None, found: Vec::new() }
+    }
+
+    /// The number of the GPU that a process names.
+    pub fn number(&mut self, process: ProcessId, agent: AgentId) -> u32 {
+        // An agent is one recording's view of a device; without an agent the process tells GPUs apart.
+        let apart = if agent.is_some() { ProcessId::NONE } else { process };
+        if let Some((key, gpu)) = self.last
+            && key == (apart, agent)
+        {
+            return gpu;
+        }
+        let next = self.found.len() as u32;
+        let number = *self.numbers.entry((apart, agent)).or_insert(next);
+        self.last = Some(((apart, agent), number));
+        if number == next {
+            self.found.push(Gpu {
+                recording: self.recordings.of_process(process),
+                rank: self.trace.rank_of(process),
+                agent,
+                is_rank: self.recordings.counts(process),
+                label: String::new(),
+                work: Vec::new(),
+            });
+        }
+        number
+    }
+
+    /// The GPUs in order with their labels, and the place of each number among them: work that names no GPU goes to the
+    /// only GPU of its recording.
+    pub fn finish(self) -> (Vec<Gpu>, Vec<u32>) {
+        let Self { trace, recordings, found: gpus, .. } = self;
         let mut home: Vec<usize> = (0..gpus.len()).collect();
         for (place, gpu) in gpus.iter().enumerate().filter(|(_, gpu)| !gpu.agent.is_some()) {
             let fits = |other: &usize| {
@@ -385,29 +456,20 @@ impl<'a> Builder<'a> {
             let gpu = &gpus[place];
             (gpu.rank.is_none(), gpu.rank, gpu.agent.get().is_none(), index(gpu), gpu.agent)
         });
-        let mut number = vec![0u32; gpus.len()];
+        let mut place_of = vec![0u32; gpus.len()];
         for (new, &place) in order.iter().enumerate() {
-            number[place] = new as u32;
+            place_of[place] = new as u32;
         }
-        for gpu in &mut self.work.gpu {
-            *gpu = number[home[*gpu as usize]];
-        }
-        let adopts = home.iter().enumerate().any(|(place, &home)| home != place);
+        let numbers = home.iter().map(|&home| place_of[home]).collect();
         let mut gpus: Vec<Option<Gpu>> = gpus.into_iter().map(Some).collect();
-        self.work.gpus = order.iter().filter_map(|&place| gpus[place].take()).collect();
-        if adopts {
-            self.work.gpus.iter_mut().for_each(|gpu| gpu.work.clear());
-            for (place, &gpu) in self.work.gpu.iter().enumerate() {
-                self.work.gpus[gpu as usize].work.push(place as u32);
-            }
-        }
+        let mut ordered: Vec<Gpu> = order.iter().filter_map(|&place| gpus[place].take()).collect();
         let labels = trace.process_labels();
-        for gpu in &mut self.work.gpus {
-            let recording = gpu.recording.and_then(|recording| self.recordings.all.get(recording));
+        for gpu in &mut ordered {
+            let recording = gpu.recording.and_then(|recording| recordings.all.get(recording));
             let process = recording.and_then(|recording| recording.processes[0].get());
             gpu.label = gpu_label(trace, gpu, process.map_or("", |process| labels[process].as_str()));
         }
-        self.work
+        (ordered, numbers)
     }
 }
 
@@ -432,7 +494,7 @@ fn gpu_label(trace: &Trace, gpu: &Gpu, recording: &str) -> String {
 }
 
 /// The GPU that a copy belongs to: the one it goes to, else the one it comes from.
-fn copy_agent(trace: &Trace, row: usize) -> AgentId {
+pub(crate) fn copy_agent(trace: &Trace, row: usize) -> AgentId {
     let copies = &trace.memory_copies;
     let ends = [copies.dst[row], copies.src[row]];
     let kind =

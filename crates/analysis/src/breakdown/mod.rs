@@ -10,7 +10,7 @@ use report::{Note, Report};
 use trace::{RowRef, Trace};
 
 use model::classify::Classes;
-use model::lanes::{self, Lane};
+use model::lanes::{self, GpuRow, Lane};
 
 use sweep::Timeline;
 
@@ -35,14 +35,14 @@ pub struct BreakdownOptions<'a> {
 pub fn compute(trace: &Trace, classes: &Classes, options: &BreakdownOptions) -> Breakdown {
     let mut lanes = lanes::lanes(trace, classes);
     let mut found = Breakdown { by_rank: options.by_rank, ..Breakdown::default() };
-    let no_launches = lanes.iter().all(|lane| lane.rows.iter().all(|row| !row.linked));
+    let no_launches = lanes.iter().all(|lane| lane.rows.iter().all(|row| !row.is_linked()));
     if !no_launches {
         found.coverage = result::coverage(&lanes);
     }
     if options.linked && no_launches {
         found.notes.push("no launch is recorded, so GPU work without one is not left out".into());
     } else if options.linked {
-        lanes.iter_mut().for_each(|lane| lane.rows.retain(|row| row.linked));
+        lanes.iter_mut().for_each(|lane| lane.rows.retain(GpuRow::is_linked));
         lanes.retain(|lane| !lane.rows.is_empty());
     }
     found.categories = result::categories(trace, classes, &lanes, options);

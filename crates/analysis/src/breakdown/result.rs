@@ -178,9 +178,9 @@ pub(super) fn categories(
 pub(super) fn coverage(lanes: &[Lane]) -> Vec<LaunchCoverage> {
     let mut coverage = Vec::new();
     for lane in lanes {
-        let first_linked = lane.rows.iter().filter(|row| row.linked).map(|row| row.work.start).min();
+        let first_linked = lane.rows.iter().filter(|row| row.is_linked()).map(|row| row.work.start).min();
         let part_of = |row: &GpuRow| match first_linked {
-            _ if row.linked => "linked",
+            _ if row.is_linked() => "linked",
             Some(first) if row.work.start >= first => "unlinked_inside",
             _ => "lead_in",
         };

@@ -15,33 +15,43 @@ pub(crate) struct Timeline {
 impl Timeline {
     /// Sweeps work in any order. Work that ends before it starts takes no time.
     pub fn of(work: &[Work]) -> Self {
-        // The sign of an edge goes into its order: an end before a start at the same instant.
-        let mut edges: Vec<(Ns, bool, usize)> = Vec::with_capacity(2 * work.len());
-        for work in work {
-            edges.push((work.start, true, work.bucket as usize));
-            edges.push((work.end.max(work.start), false, work.bucket as usize));
+        if work.is_sorted_by_key(|work| work.start) {
+            return Self::in_order(work.iter().copied());
         }
-        edges.sort_unstable();
+        let mut work = work.to_vec();
+        work.sort_unstable_by_key(|work| work.start);
+        Self::in_order(work.into_iter())
+    }
+
+    /// Sweeps work in the order of its starts.
+    pub fn in_order(mut work: impl Iterator<Item = Work>) -> Self {
         let mut timeline = Self::default();
-        // A start of no length is closed before it opens; counts may pass below zero for that instant.
-        let mut running = [0i64; 3];
-        let mut last = edges.first().map_or(0, |edge| edge.0);
-        for (time, begins, bucket) in edges {
-            timeline.pass(&running, last, time);
-            running[bucket] += if begins { 1 } else { -1 };
-            last = time;
+        let Some(first) = work.next() else { return timeline };
+        let mut now = first.start;
+        // When the last work of each kind ends.
+        let mut until = [now; 3];
+        until[first.bucket as usize] = first.end.max(now);
+        for work in work {
+            timeline.pass(&until, &mut now, work.start);
+            let until = &mut until[work.bucket as usize];
+            *until = (*until).max(work.end);
         }
+        let last = until.into_iter().max().unwrap_or(now);
+        timeline.pass(&until, &mut now, last);
         timeline
     }
 
-    fn pass(&mut self, running: &[i64; 3], from: Ns, to: Ns) {
-        if to == from {
-            return;
-        }
-        let combination: usize = (0..3).filter(|&b| running[b] > 0).map(|b| 1 << b).sum();
-        self.combinations[combination] += to - from;
-        if combination == 0 && self.longest_gap.is_none_or(|(length, _)| length < to - from) {
-            self.longest_gap = Some((to - from, from));
+    fn pass(&mut self, until: &[Ns; 3], now: &mut Ns, to: Ns) {
+        while *now < to {
+            let running = Bucket::ALL.into_iter().filter(|&bucket| until[bucket as usize] > *now);
+            let combination: usize = running.map(Bucket::bit).sum();
+            let ends = until.iter().copied().filter(|&end| end > *now && end < to);
+            let next = ends.min().unwrap_or(to);
+            self.combinations[combination] += next - *now;
+            if combination == 0 && self.longest_gap.is_none_or(|(length, _)| length < next - *now) {
+                self.longest_gap = Some((next - *now, *now));
+            }
+            *now = next;
         }
     }
 

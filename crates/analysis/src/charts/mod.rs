@@ -13,9 +13,8 @@ use report::Chart;
 use trace::{RowRef, Trace};
 
 use model::classify::Classes;
-use model::lanes::{Lane, lanes_of};
+use model::lanes::{self, Lane};
 use model::recordings::{Recordings, SideBySide};
-use model::work::GpuWork;
 
 use palette::Palette;
 
@@ -38,7 +37,7 @@ pub fn charts(
     stage_of: Option<&dyn Fn(RowRef) -> &'static str>,
 ) -> Vec<Chart> {
     let recordings = Recordings::of(trace);
-    let lanes = lanes_of(&GpuWork::of_ranks(trace, classes, &recordings));
+    let lanes = lanes::lanes(trace, classes);
     let clocks = recordings.side_by_side(trace);
     let palette = Palette::of(trace, classes, &lanes);
     let gpu = Gpu { trace, classes, lanes, palette, clocks, recordings, stage_of };

@@ -62,17 +62,8 @@ const VISION: &[&str] = &[
 
 impl Program {
     pub fn of(context: &Run<'_>) -> Self {
-        let mut votes: Map<&'static str, i64> = Map::default();
-        for &row in &context.rows {
-            if let Some(framework) = framework_of(context, context.site(row)) {
-                *votes.entry(framework).or_default() += context.duration(row);
-            }
-        }
-        let by_time = votes.into_iter().max_by_key(|&(framework, time)| (time, framework));
         Self {
-            framework: (context.program.framework)
-                .or_else(|| by_time.map(|(framework, _)| framework))
-                .or_else(|| by_backend(context)),
+            framework: framework(context),
             model: model_words(context),
             ranks: context.program.ranks.or_else(|| ranks(context.trace)),
             platform: Platform::of(context.trace),
@@ -116,6 +107,27 @@ fn runs(context: &Run<'_>, library: &str) -> bool {
             let op = context.attribution.text(site.cpu_op);
             op.strip_prefix(library).is_some_and(|rest| rest.starts_with("::"))
         })
+}
+
+/// The framework that launched the program: the one told, the one whose files have most of the time, or the one whose
+/// kernels there are.
+pub(crate) fn framework(context: &Run<'_>) -> Option<&'static str> {
+    if context.program.framework.is_some() {
+        return context.program.framework;
+    }
+    let sites = &context.attribution.sites;
+    let mut by_site = vec![0i64; sites.len()];
+    for &row in &context.rows {
+        by_site[context.attribution.site_of(row).0 as usize] += context.duration(row);
+    }
+    let mut votes: Map<&'static str, i64> = Map::default();
+    for (site, time) in sites.iter().zip(by_site).filter(|&(_, time)| time > 0) {
+        if let Some(framework) = framework_of(context, site) {
+            *votes.entry(framework).or_default() += time;
+        }
+    }
+    let by_time = votes.into_iter().max_by_key(|&(framework, time)| (time, framework));
+    by_time.map(|(framework, _)| framework).or_else(|| by_backend(context))
 }
 
 fn framework_of(context: &Run<'_>, site: &Site) -> Option<&'static str> {

@@ -1,9 +1,10 @@
 //! One gap, cut into pieces by what the launching thread did.
 
+use model::calls::CallFacts;
 use model::lanes::GpuRow;
 use trace::{Map, Ns, RowRef, StrId, Table, Trace};
 
-use super::host::{Call, HostThread, HostThreads, Thread, launch_of};
+use super::host::{Call, HostThread, HostThreads, Thread};
 use super::{Cause, GpuAccount, Piece};
 
 /// Loading code that takes less is part of launching.
@@ -55,7 +56,9 @@ pub(super) fn pieces(
     let mut last_launch: Map<u32, Ns> = Map::default();
     for row in &gpu.rows {
         let first_of_name = seen.insert(name_of(trace, row.row), ()).is_none();
-        let launch = launch_of(trace, row.row);
+        let launch = row
+            .launch()
+            .map(|launch| ((trace.regions.process[launch], trace.regions.thread[launch]), launch));
         let stream = stream_of(trace, row.row);
         if row.work.start > reached {
             let (from, to) = (reached, row.work.start);
@@ -136,7 +139,9 @@ impl Gap<'_> {
             .last()
             .filter(|piece| matches!(piece.cause, Cause::BlockingCall | Cause::Allocating))
             .copied();
-        self.cut_launch(calls, call, issued, restarted, found);
+        let facts = host.facts(self.trace, call);
+        let is_blocking_copy = facts.is_some_and(CallFacts::is_blocking_copy);
+        self.cut_launch(calls, (call, is_blocking_copy), issued, restarted, found);
     }
 
     /// Work that was launched before the gap began.
@@ -230,7 +235,7 @@ impl Gap<'_> {
     fn cut_launch(
         &self,
         calls: &HostThread,
-        call: usize,
+        (call, is_blocking_copy): (usize, bool),
         issued: Ns,
         restarted: Option<Piece>,
         found: &mut Found,
@@ -238,9 +243,8 @@ impl Gap<'_> {
         let regions = &self.trace.regions;
         let (name, next) = (regions.name[call], self.row.row);
         let returned = regions.end[call].clamp(issued, self.to);
-        let facts = model::calls::call(self.trace.strings.get(name));
         let long = regions.end[call] - regions.start[call] > calls.long_launch;
-        let (cause, place) = if facts.is_some_and(|facts| facts.is_blocking_copy()) {
+        let (cause, place) = if is_blocking_copy {
             (Cause::BlockingCall, name)
         } else if long && self.first_of_name {
             (Cause::FirstCall, name)

@@ -1,9 +1,10 @@
 //! What the threads that launch GPU work do: their runtime calls in time order, outermost only.
 
-use trace::{Map, Ns, ProcessId, StrId, Table, ThreadId, Trace};
+use trace::{Map, Ns, ProcessId, StrId, ThreadId, Trace};
 
 use super::GpuAccount;
 use model::calls::{CallFacts, Calls, Launches};
+use model::lanes::GpuRow;
 
 /// A thread of a process; calls without a thread share one per process.
 pub(super) type Thread = (ProcessId, ThreadId);
@@ -50,6 +51,7 @@ pub(super) struct HostThread {
 /// The threads that launch work.
 pub(super) struct HostThreads {
     threads: Map<Thread, HostThread>,
+    calls: Calls,
 }
 
 impl HostThreads {
@@ -57,9 +59,12 @@ impl HostThreads {
         let regions = &trace.regions;
         let mut threads: Map<Thread, HostThread> = Map::default();
         for gpu in gpus {
-            for row in gpu.rows.iter().filter(|row| row.linked) {
-                if let Some(launch) = trace.links.launch_of(row.row) {
-                    threads.entry((regions.process[launch], regions.thread[launch])).or_default();
+            let mut last = None;
+            for launch in gpu.rows.iter().filter_map(GpuRow::launch) {
+                let thread = (regions.process[launch], regions.thread[launch]);
+                if last != Some(thread) {
+                    threads.entry(thread).or_default();
+                    last = Some(thread);
                 }
             }
         }
@@ -86,7 +91,12 @@ impl HostThreads {
             }
         }
         threads.values_mut().for_each(HostThread::find_pace);
-        Self { threads }
+        Self { threads, calls }
+    }
+
+    /// What a call does, by its row of `regions`; nothing where it is no runtime call.
+    pub fn facts(&self, trace: &Trace, call: usize) -> Option<&'static CallFacts> {
+        self.calls.of_region(trace, call)
     }
 
     pub fn get(&self, thread: Thread) -> Option<&HostThread> {
@@ -131,11 +141,4 @@ impl HostThread {
 fn middle(values: &mut [Ns]) -> Option<Ns> {
     let place = values.len() / 2;
     (!values.is_empty()).then(|| *values.select_nth_unstable(place).1)
-}
-
-/// The thread and the times of the call that launched a row.
-pub(super) fn launch_of(trace: &Trace, row: trace::RowRef) -> Option<(Thread, usize)> {
-    debug_assert!(matches!(row.get(), Some((Table::Kernels | Table::MemoryCopies, _))));
-    let launch = trace.links.launch_of(row)?;
-    Some(((trace.regions.process[launch], trace.regions.thread[launch]), launch))
 }

@@ -134,7 +134,7 @@ impl GpuAccount {
 
     /// Whether any of its work is linked to a launch.
     pub fn is_linked(&self) -> bool {
-        self.rows.iter().any(|row| row.linked)
+        self.rows.iter().any(GpuRow::is_linked)
     }
 }
 

@@ -4,7 +4,7 @@ use formats::secrets::redact_json;
 use serde_json::{Map as JsonMap, Value as Json, json};
 
 use super::architecture::Architecture;
-use crate::fuse::program::Program;
+use crate::fuse::framework;
 use model::Run;
 use model::stages::Stage;
 
@@ -115,7 +115,7 @@ pub fn metadata(context: &Run, told: &StatedFacts) -> Result<Json, WrongField> {
     }
     document.append(&mut known.values);
     document.insert("target_arch".into(), told.target_arch.as_deref().unwrap_or(TARGET_ARCH).into());
-    document.insert("framework".into(), Program::of(context).framework.map_or(Json::Null, Json::from));
+    document.insert("framework".into(), framework(context).map_or(Json::Null, Json::from));
     document.insert("source_trace_paths".into(), told.source_paths.clone().into());
     for (name, value) in told.file.iter().filter(|(name, _)| !document_has(name)) {
         let (value, _) = redact_json(&json!({ name: value }));

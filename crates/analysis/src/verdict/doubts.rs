@@ -68,6 +68,9 @@ impl Ground<'_> {
 
 /// Whether the inputs are several runs, which have no verdict in common.
 fn several_runs(trace: &Trace) -> Option<String> {
+    if trace.sources.len() < 2 {
+        return None;
+    }
     let mut ranks: Vec<Option<u32>> = trace.sources.iter().map(|source| source.rank).collect();
     ranks.sort_unstable();
     ranks.dedup();

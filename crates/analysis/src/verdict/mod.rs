@@ -10,11 +10,11 @@ use report::{BoundBy, Cost, Finding, Verdict};
 use trace::{AgentKind, Map, ProcessId, Status, Trace};
 
 use crate::breakdown::sweep::Timeline;
-use crate::fuse::Program;
+use crate::fuse::framework;
 use crate::idle::{Cause, GpuAccount, IdleAccounts, Piece};
 use crate::triage::{Architecture, TARGET_ARCH};
 use model::Run;
-use model::classify::{Category, Classes};
+use model::classify::{Category, Classes, RowKind};
 use model::lanes::{Bucket, lanes};
 use model::names;
 use stats::percent;
@@ -64,7 +64,7 @@ pub fn compute(
         verdict.largest_gain_ns = best.gain_ceiling_ns;
         verdict.finding = Some(best.key.clone());
     }
-    let what = words::run(Program::of(run).framework, run);
+    let what = words::run(framework(run), run);
     verdict.text = words::sentence(&verdict, parts.as_ref().map(|parts| parts.gpus), &what, findings);
     verdict
 }
@@ -138,8 +138,7 @@ impl Parts {
         let sum = |cause: Cause| accounts.gpus.iter().map(|gpu| gpu.idle_of(cause)).sum::<i64>();
         let (mut compute, mut copies, mut communication) = (0, 0, 0);
         for gpu in &accounts.gpus {
-            let work: Vec<_> = gpu.rows.iter().map(|row| row.work).collect();
-            let timeline = Timeline::of(&work);
+            let timeline = Timeline::in_order(gpu.rows.iter().map(|row| row.work));
             compute += timeline.of_bucket(Bucket::Compute);
             copies += timeline.exposed_memcpy();
             communication += timeline.exposed_communication();
@@ -210,30 +209,24 @@ fn missing(trace: &Trace, accounts: &IdleAccounts) -> i64 {
 /// What has most of the time: kernels of a category, copies, or a cause of idle time.
 fn largest_cost(trace: &Trace, classes: &Classes, accounts: &IdleAccounts, total: i64) -> Option<Cost> {
     let mut costs: Map<String, i64> = Map::default();
-    // A kernel's name may be of several categories.
-    let mut by_name: Map<(trace::StrId, Option<Category>), i64> = Map::default();
+    // A kernel's name may be of several classes.
+    let mut by_class = vec![0i64; classes.len()];
     for row in accounts.gpus.iter().flat_map(|gpu| &gpu.rows) {
-        let key = match row.row.get() {
-            Some((trace::Table::Kernels, kernel)) => {
-                let category = classes.of_row(trace, row.row).map(|class| class.category);
-                (trace.kernels.name[kernel], Some(category.unwrap_or(Category::Other)))
-            }
-            Some((_, copy)) => (trace.memory_copies.name[copy], None),
-            None => continue,
-        };
-        *by_name.entry(key).or_default() += row.work.end - row.work.start;
+        if let Some(class) = classes.number(trace, row.row) {
+            by_class[class] += row.work.end - row.work.start;
+        }
     }
     // Work of several streams runs at the same time; costs are shares of the time that GPUs are busy.
-    let work: i64 = by_name.values().sum();
+    let work: i64 = by_class.iter().sum();
     let busy: i64 = accounts.gpus.iter().map(|gpu| gpu.busy).sum();
     let on_clock = |ns: i64| (i128::from(ns) * i128::from(busy) / i128::from(work.max(1))) as i64;
-    for ((name, category), ns) in by_name {
-        let what = match category {
-            None => format!("copies `{}`", trace.strings.get(name)),
-            Some(Category::Other) => {
-                format!("kernel `{}`", names::display_name(trace.strings.get(name)))
-            }
-            Some(category) => format!("{} kernels", category.name()),
+    for (number, ns) in by_class.into_iter().enumerate().filter(|&(_, ns)| ns > 0) {
+        let (class, name, kind) = classes.numbered(number);
+        let name = trace.strings.get(name);
+        let what = match (kind, class.category) {
+            (RowKind::Copy | RowKind::Fill, _) => format!("copies `{name}`"),
+            (RowKind::Kernel, Category::Other) => format!("kernel `{}`", names::display_name(name)),
+            (RowKind::Kernel, category) => format!("{} kernels", category.name()),
         };
         *costs.entry(what).or_default() += on_clock(ns);
     }

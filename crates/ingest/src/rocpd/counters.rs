@@ -40,7 +40,9 @@ impl Reader<'_> {
                 by_event.entry(*event).or_default().push(row);
             }
         }
-        self.own(Table::Samples, first_sample, &events);
+        if self.events.keeps_owners() {
+            self.own(Table::Samples, first_sample, &events);
+        }
         self.measurements(pmcs, &by_sample, &by_event);
     }
 

@@ -109,6 +109,11 @@ impl<'a> Group<'a> {
         self.tables.get(base).copied()
     }
 
+    /// Whether a table is there and not empty.
+    pub fn has_rows(&self, base: &str) -> bool {
+        self.table(base).is_some_and(|table| !self.db.is_empty(table))
+    }
+
     /// Names of tables that should be there and are not.
     pub fn missing(&self) -> Vec<&'static str> {
         TABLES[..EXPECTED].iter().copied().filter(|base| !self.tables.contains_key(base)).collect()

@@ -93,10 +93,9 @@ fn read_group(group: &Group<'_>, source: SourceId, needs: &Needs, trace: &mut Tr
     let regions = needs.regions || needs.python_frames || needs.links || any_args;
     let kernels = needs.kernels || needs.counters || needs.links;
     let rows = regions || kernels || needs.memory_copies || needs.memory_allocations || needs.samples;
-    let wanted = Wanted {
-        all_messages: needs.samples && group.table(table::SAMPLE).is_some(),
-        owners: any_args || needs.counters || needs.samples,
-    };
+    // Most recordings have the table of samples without a row: their events need no owners.
+    let samples = needs.samples && group.has_rows(table::SAMPLE);
+    let wanted = Wanted { all_messages: samples, owners: any_args || needs.counters };
     let events =
         if rows || needs.syncs { Events::read(group, &identity, wanted, trace) } else { Events::default() };
     let passes = counters::Passes::default();
@@ -117,7 +116,7 @@ fn read_group(group: &Group<'_>, source: SourceId, needs: &Needs, trace: &mut Tr
     if needs.syncs {
         reader.syncs();
     }
-    if needs.counters || needs.samples {
+    if needs.counters || samples {
         reader.samples_and_counters();
     }
     if any_args {

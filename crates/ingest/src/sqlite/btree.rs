@@ -63,6 +63,12 @@ pub(super) fn scan<T: Send>(
     total
 }
 
+/// Whether a tree is one leaf without a row.
+pub(super) fn is_empty(pager: &Pager, root: u32) -> bool {
+    let header = header_at(root);
+    pager.page(root).is_some_and(|page| page[header] == LEAF && be16(page, header + 3) == 0)
+}
+
 struct LeafReader<'a> {
     pager: &'a Pager,
     table: &'a Table,

@@ -99,6 +99,11 @@ impl Database {
         u64::try_from(last.1).ok()
     }
 
+    /// Whether a table is known to have no row.
+    pub fn is_empty(&self, table: &Table) -> bool {
+        !table.has_rows || btree::is_empty(&self.pager, table.root)
+    }
+
     /// Bytes of all pages.
     pub fn bytes(&self) -> u64 {
         self.pager.bytes()

@@ -48,8 +48,23 @@ pub enum Value<'a> {
 
 /// Columns of a record that can be looked at; tables of traces have two dozen.
 const MOST_COLUMNS: usize = 64;
-/// Bytes of a value by serial type, for those below 12.
-const WIDTHS: [u32; 12] = [0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0];
+/// Bytes of a value by serial type, for those of one byte.
+const WIDTHS: [u8; 128] = widths();
+
+const fn widths() -> [u8; 128] {
+    let mut widths = [0; 128];
+    let numbers = [0, 1, 2, 3, 4, 6, 8, 8];
+    let mut serial = 0;
+    while serial < 128 {
+        widths[serial] = match serial {
+            0..8 => numbers[serial],
+            8..12 => 0,
+            _ => (serial as u8 - 12) / 2,
+        };
+        serial += 1;
+    }
+    widths
+}
 
 /// Serial types and offsets of the record at hand.
 pub(super) struct Fields {
@@ -76,25 +91,23 @@ impl Fields {
         let mut count = 0;
         while at < header && count < upto {
             let byte = payload[at];
-            let serial = if byte < 0x80 {
+            self.start[count] = offset as u32;
+            if byte < 0x80 {
                 at += 1;
-                u64::from(byte)
+                self.serial[count] = u32::from(byte);
+                offset += u64::from(WIDTHS[usize::from(byte)]);
             } else {
                 let Some((serial, next)) = varint(&payload[..header], at) else { return false };
+                let Ok(serial) = u32::try_from(serial) else { return false };
                 at = next;
-                serial
-            };
-            let width = if serial < 12 { u64::from(WIDTHS[serial as usize]) } else { (serial - 12) / 2 };
-            if serial > u64::from(u32::MAX) || offset + width > payload.len() as u64 {
-                return false;
+                self.serial[count] = serial;
+                offset += u64::from(serial.saturating_sub(12) / 2);
             }
-            self.serial[count] = serial as u32;
-            self.start[count] = offset as u32;
-            offset += width;
             count += 1;
         }
         self.count = count;
-        true
+        // Offsets only grow: where the last value ends within the record, all do.
+        offset <= payload.len() as u64
     }
 }
 
@@ -157,6 +170,17 @@ impl<'a> Row<'a> {
     /// writers store text: a bit pattern up to 2^64 comes back as such.
     #[inline]
     pub fn int(&self, col: Col) -> Option<i64> {
+        if let Some(i) = col.index().filter(|&i| i < self.fields.count)
+            && let serial @ 1..=6 = self.fields.serial[i]
+            && let Some(bytes) = self.payload[self.fields.start[i] as usize..].first_chunk()
+        {
+            // The number is at the front of these eight bytes, its sign first.
+            return Some(i64::from_be_bytes(*bytes) >> (64 - 8 * u32::from(WIDTHS[serial as usize])));
+        }
+        self.other_int(col)
+    }
+
+    fn other_int(&self, col: Col) -> Option<i64> {
         match self.value(col) {
             Value::Int(i) => Some(i),
             Value::Null => None,

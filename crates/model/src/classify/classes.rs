@@ -26,8 +26,9 @@ const UNDECIDED: u32 = u32::MAX;
 #[derive(Clone, Debug, Default)]
 pub struct Classes {
     classes: Vec<Class>,
-    /// What a site may still say, by class.
-    open: Vec<Open>,
+    /// The name and kind of row of each class.
+    named: Vec<(StrId, RowKind)>,
+    classifier: Option<Classifier>,
     /// By row of `kernels`, where sites say more than names; empty where none does.
     of_kernel: Vec<u32>,
     /// By kind of row, then by string id.
@@ -46,6 +47,7 @@ impl Classes {
         for (&name, &kind) in copies.name.iter().zip(&copies.kind) {
             classes.add(trace, &classifier, name, kind.into());
         }
+        classes.classifier = Some(classifier);
         classes
     }
 
@@ -58,15 +60,19 @@ impl Classes {
         if of_name[place] == UNDECIDED {
             of_name[place] = self.classes.len() as u32;
             let text = trace.strings.get(name);
-            let class = classifier.classify(text, kind);
-            self.open.push(classifier.open(text, kind, &class));
-            self.classes.push(class);
+            self.classes.push(classifier.classify(text, kind));
+            self.named.push((name, kind));
         }
     }
 
     /// Asks op, frames and module of every launch whose kernel has a name that does not say enough.
     pub fn refine(&mut self, trace: &Trace, attribution: &Attribution) {
-        if self.open.iter().all(|&open| open == Open::Nothing) {
+        let Some(classifier) = &self.classifier else { return };
+        let open = |(class, &(name, kind)): (&Class, &(StrId, RowKind))| {
+            classifier.open(trace.strings.get(name), kind, class)
+        };
+        let open: Vec<Open> = self.classes.iter().zip(&self.named).map(open).collect();
+        if open.iter().all(|&open| open == Open::Nothing) {
             return;
         }
         let by_name = self.classes.len() as u32;
@@ -74,7 +80,7 @@ impl Classes {
         let mut of_kernel = Vec::with_capacity(trace.kernels.len());
         for (row, &name) in trace.kernels.name.iter().enumerate() {
             let number = self.of_name[RowKind::Kernel as usize][name.0 as usize];
-            let open = self.open[number as usize];
+            let open = open[number as usize];
             if open == Open::Nothing {
                 of_kernel.push(number);
                 continue;
@@ -85,7 +91,7 @@ impl Classes {
                 match Evidence::built_in().refine(class, open, attribution, attribution.site(row)) {
                     Some(class) => {
                         self.classes.push(class);
-                        self.open.push(Open::Nothing);
+                        self.named.push((name, RowKind::Kernel));
                         self.classes.len() as u32 - 1
                     }
                     None => number,
@@ -106,17 +112,38 @@ impl Classes {
 
     /// The class of a row of `kernels` or `memory_copies`: by its name and, after [`Classes::refine`], by its site.
     pub fn of_row(&self, trace: &Trace, row: RowRef) -> Option<&Class> {
-        match row.get()? {
-            (Table::Kernels, row) if !self.of_kernel.is_empty() => {
-                self.classes.get(*self.of_kernel.get(row)? as usize)
-            }
-            (Table::Kernels, row) => self.get(*trace.kernels.name.get(row)?, RowKind::Kernel),
+        self.classes.get(self.number(trace, row)?)
+    }
+
+    /// How many classes there are; a name has one of its own, or one for each kind of site.
+    pub fn len(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// Whether there is no GPU work.
+    pub fn is_empty(&self) -> bool {
+        self.classes.is_empty()
+    }
+
+    /// The number of a row's class.
+    pub fn number(&self, trace: &Trace, row: RowRef) -> Option<usize> {
+        let by_name = |name: StrId, kind: RowKind| self.of_name[kind as usize].get(name.0 as usize);
+        let number = match row.get()? {
+            (Table::Kernels, row) if !self.of_kernel.is_empty() => self.of_kernel.get(row)?,
+            (Table::Kernels, row) => by_name(*trace.kernels.name.get(row)?, RowKind::Kernel)?,
             (Table::MemoryCopies, row) => {
                 let copies = &trace.memory_copies;
-                self.get(*copies.name.get(row)?, (*copies.kind.get(row)?).into())
+                by_name(*copies.name.get(row)?, (*copies.kind.get(row)?).into())?
             }
-            _ => None,
-        }
+            _ => return None,
+        };
+        Some(*number as usize).filter(|&number| number < self.classes.len())
+    }
+
+    /// A class by its number, with its name and kind of row.
+    pub fn numbered(&self, number: usize) -> (&Class, StrId, RowKind) {
+        let (name, kind) = self.named[number];
+        (&self.classes[number], name, kind)
     }
 }
 
