@@ -5,4 +5,5 @@ pub mod perfetto;
 pub mod rocpd;
 pub mod run;
 pub mod secrets;
+pub mod tables;
 pub mod torch;

@@ -188,7 +188,7 @@ impl Generic {
 static ARCHS: LazyLock<Vec<Arch>> = LazyLock::new(|| {
     let mut archs = Vec::new();
     for text in TABLES {
-        let table: Table = toml::from_str(text).expect("embedded architecture table");
+        let table: Table = formats::tables::built_in(text).expect("embedded architecture table");
         let facts: Facts = table.facts.try_into().expect("embedded architecture facts");
         let only = table.elf_machine.len() == 1;
         for (name, &elf_machine) in &table.elf_machine {
@@ -197,7 +197,7 @@ static ARCHS: LazyLock<Vec<Arch>> = LazyLock::new(|| {
             archs.push(Arch { name: name.clone(), elf_machine, facts: facts.clone(), products });
         }
     }
-    let generics: Generics = toml::from_str(GENERIC).expect("embedded table of generic targets");
+    let generics: Generics = formats::tables::built_in(GENERIC).expect("embedded table of generic targets");
     let generic: Vec<Arch> = generics.generic.iter().map(|target| target.arch(&archs)).collect();
     archs.extend(generic);
     archs

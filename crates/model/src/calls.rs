@@ -154,8 +154,8 @@ struct Rules {
 const NO_CALL: u8 = u8::MAX;
 
 static RULES: LazyLock<Rules> = LazyLock::new(|| {
-    let file: File =
-        toml::from_str(include_str!("../rules/calls.toml")).expect("the table is checked by a test");
+    let file: File = formats::tables::built_in(include_str!("../rules/calls.toml"))
+        .expect("the table is checked by a test");
     let mut by_name = Map::default();
     for (number, group) in file.calls.iter().enumerate() {
         by_name.extend(group.names.iter().map(|name| (name.clone(), number as u8)));

@@ -24,8 +24,8 @@ struct File {
 }
 
 static TABLE: LazyLock<Vec<Entry>> = LazyLock::new(|| {
-    let file: File =
-        toml::from_str(include_str!("../rules/profiler.toml")).expect("the table is checked by a test");
+    let file: File = formats::tables::built_in(include_str!("../rules/profiler.toml"))
+        .expect("the table is checked by a test");
     file.spans
 });
 

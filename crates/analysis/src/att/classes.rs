@@ -21,7 +21,8 @@ struct Classes {
 }
 
 static CLASSES: LazyLock<Classes> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../rules/instructions.toml")).expect("the table is checked by a test")
+    formats::tables::built_in(include_str!("../../rules/instructions.toml"))
+        .expect("the table is checked by a test")
 });
 
 /// The class of an instruction.

@@ -84,7 +84,7 @@ impl Rules {
     }
 
     fn read(text: &str) -> Result<Self, String> {
-        let text: Text = toml::from_str(text).map_err(|error| error.to_string())?;
+        let text: Text = formats::tables::built_in(text).map_err(|error| error.to_string())?;
         let formula = |text: &str| parse(text).map_err(|error| format!("`{text}`: {error}"));
         let mut features = Vec::new();
         for feature in text.feature {

@@ -28,7 +28,8 @@ pub(super) struct Rules {
 }
 
 static RULES: LazyLock<Rules> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../rules/critical_path.toml")).expect("the table is checked by a test")
+    formats::tables::built_in(include_str!("../../rules/critical_path.toml"))
+        .expect("the table is checked by a test")
 });
 
 impl Rules {

@@ -69,7 +69,8 @@ pub(super) struct Thresholds {
 }
 
 static BUILT_IN: LazyLock<Thresholds> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../rules/explain.toml")).expect("the table is checked by a test")
+    formats::tables::built_in(include_str!("../../rules/explain.toml"))
+        .expect("the table is checked by a test")
 });
 
 impl Thresholds {

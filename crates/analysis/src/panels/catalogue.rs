@@ -230,8 +230,9 @@ impl Catalogue {
     pub fn builtin() -> &'static Catalogue {
         static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
         CATALOGUE.get_or_init(|| {
-            let read = |text: &&str| toml::from_str(text).expect("the built-in catalogue is well formed");
-            let names: NamesFile = toml::from_str(include_str!("../../panels/names.toml"))
+            let read =
+                |text: &&str| formats::tables::built_in(text).expect("the built-in catalogue is well formed");
+            let names: NamesFile = formats::tables::built_in(include_str!("../../panels/names.toml"))
                 .expect("the built-in names are well formed");
             let formula = |(name, text): (String, String)| {
                 (name, parse(&text).expect("the built-in formulas are well formed"))

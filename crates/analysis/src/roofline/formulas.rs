@@ -60,7 +60,7 @@ static RULES: LazyLock<Rules> = LazyLock::new(|| {
 });
 
 fn read(text: &str) -> Result<Rules, String> {
-    let text: Text = toml::from_str(text).map_err(|error| error.to_string())?;
+    let text: Text = formats::tables::built_in(text).map_err(|error| error.to_string())?;
     let formula = |text: &String| parse(text).map_err(|error| format!("`{text}`: {error}"));
     let mut rules = Rules { settled: text.settled, flops: Vec::new(), bytes: Vec::new() };
     for entry in &text.flops {

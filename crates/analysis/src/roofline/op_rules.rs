@@ -122,7 +122,7 @@ impl OpRules {
     }
 
     fn read(text: &str) -> Result<Self, String> {
-        let text: Text = toml::from_str(text).map_err(|error| error.to_string())?;
+        let text: Text = formats::tables::built_in(text).map_err(|error| error.to_string())?;
         let mut all = Self::default();
         for op in text.op {
             let at = all.rules.len();

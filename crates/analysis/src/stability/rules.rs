@@ -58,7 +58,8 @@ pub(super) struct Rules {
 }
 
 static RULES: LazyLock<Rules> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../rules/stability.toml")).expect("the table is checked by a test")
+    formats::tables::built_in(include_str!("../../rules/stability.toml"))
+        .expect("the table is checked by a test")
 });
 
 impl Rules {

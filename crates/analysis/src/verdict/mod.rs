@@ -200,8 +200,8 @@ impl Parts {
 /// Idle time of GPUs whose next work was launched long before: they did something that is not in the trace.
 fn missing(trace: &Trace, accounts: &IdleAccounts) -> i64 {
     let was_queued = |piece: &&Piece| {
-        let launch = trace.links.launch_of(piece.next);
-        piece.cause == Cause::NotRecorded && launch.is_some_and(|call| trace.regions.end[call] <= piece.start)
+        let was_launched = |call: usize| trace.regions.end[call] <= piece.start;
+        piece.cause == Cause::NotRecorded && trace.links.launch_of(piece.next).is_some_and(was_launched)
     };
     accounts.gpus.iter().flat_map(|gpu| &gpu.idle).filter(was_queued).map(Piece::length).sum()
 }
@@ -230,15 +230,18 @@ fn largest_cost(trace: &Trace, classes: &Classes, accounts: &IdleAccounts, total
         };
         *costs.entry(what).or_default() += on_clock(ns);
     }
+    let mut by_cause: Map<(Cause, trace::StrId), i64> = Map::default();
     for piece in accounts.gpus.iter().flat_map(|gpu| &gpu.idle) {
-        let place = trace.strings.get(piece.place);
-        let what = match (piece.cause, place) {
+        *by_cause.entry((piece.cause, piece.place)).or_default() += piece.length();
+    }
+    for ((cause, place), ns) in by_cause {
+        let what = match (cause, trace.strings.get(place)) {
             (Cause::BeforeAndAfter | Cause::NotRecorded, "") => continue,
             (cause, "") => format!("idle: {}", cause.name()),
             (Cause::HostCode, place) => format!("idle while the host is in `{place}`"),
             (cause, place) => format!("idle: {} `{place}`", cause.name()),
         };
-        *costs.entry(what).or_default() += piece.length();
+        *costs.entry(what).or_default() += ns;
     }
     let (what, ns) = costs.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(&a.0)))?;
     Some(Cost { what, ns, share_pct: percent(ns, total) })

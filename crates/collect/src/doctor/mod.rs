@@ -76,7 +76,9 @@ struct Table {
 
 static WORDS: LazyLock<Vec<Words>> = LazyLock::new(|| {
     // The table is part of the program; a test reads it.
-    toml::from_str::<Table>(include_str!("checks.toml")).map(|table| table.check).unwrap_or_default()
+    formats::tables::built_in::<Table>(include_str!("checks.toml"))
+        .map(|table| table.check)
+        .unwrap_or_default()
 });
 
 /// What finds out, by the id of the check.

@@ -40,7 +40,8 @@ struct File {
 /// All launchers.
 pub fn all() -> &'static [Launcher] {
     static TABLE: LazyLock<Vec<Launcher>> = LazyLock::new(|| {
-        toml::from_str::<File>(include_str!("launchers.toml")).map_or_else(|_| Vec::new(), |f| f.launcher)
+        formats::tables::built_in::<File>(include_str!("launchers.toml"))
+            .map_or_else(|_| Vec::new(), |f| f.launcher)
     });
     &TABLE
 }

@@ -42,7 +42,7 @@ struct File {
 
 fn tools() -> &'static [Tool] {
     static TABLE: LazyLock<Vec<Tool>> = LazyLock::new(|| {
-        toml::from_str::<File>(include_str!("../../presets/madengine.toml"))
+        formats::tables::built_in::<File>(include_str!("../../presets/madengine.toml"))
             .map_or_else(|_| Vec::new(), |file| file.tool)
     });
     &TABLE

@@ -35,7 +35,7 @@ struct File {
 
 fn table() -> &'static File {
     static TABLE: LazyLock<File> =
-        LazyLock::new(|| toml::from_str(include_str!("messages.toml")).unwrap_or_default());
+        LazyLock::new(|| formats::tables::built_in(include_str!("messages.toml")).unwrap_or_default());
     &TABLE
 }
 

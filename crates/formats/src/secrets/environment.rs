@@ -17,7 +17,7 @@ struct Kept {
 }
 
 static KEPT: LazyLock<Kept> = LazyLock::new(|| {
-    toml::from_str(include_str!("environment.toml")).expect("environment.toml is well formed")
+    crate::tables::built_in(include_str!("environment.toml")).expect("environment.toml is well formed")
 });
 
 /// Who reads what is kept.

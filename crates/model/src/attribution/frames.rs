@@ -57,7 +57,8 @@ impl FrameRules {
     /// The built-in rules.
     pub fn built_in() -> &'static Self {
         static RULES: LazyLock<FrameRules> = LazyLock::new(|| {
-            toml::from_str(include_str!("../../rules/frames.toml")).expect("built-in frame rules are valid")
+            formats::tables::built_in(include_str!("../../rules/frames.toml"))
+                .expect("built-in frame rules are valid")
         });
         &RULES
     }

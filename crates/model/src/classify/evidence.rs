@@ -75,7 +75,8 @@ impl Evidence {
     /// The built-in table.
     pub fn built_in() -> &'static Self {
         static TABLE: LazyLock<Evidence> = LazyLock::new(|| {
-            let file: File = toml::from_str(BUILTIN).expect("the built-in table of evidence is valid");
+            let file: File =
+                formats::tables::built_in(BUILTIN).expect("the built-in table of evidence is valid");
             let regex = |text: &str| Regex::new(text).expect("built-in patterns are valid");
             let rule = |text: RuleText| Rule {
                 on: text.on,

@@ -60,7 +60,8 @@ pub fn role(texts: &[&str]) -> Option<&'static str> {
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../rules/display.toml")).expect("the table is checked by tests")
+    formats::tables::built_in(include_str!("../../rules/display.toml"))
+        .expect("the table is checked by tests")
 });
 
 /// A short name: `gemm MT128x128x64 BBS`, `vectorized_elementwise fill`, `ck_tile rmsnorm2d_fwd`.

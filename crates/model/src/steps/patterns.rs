@@ -128,7 +128,7 @@ impl StageRules {
     pub fn built_in() -> &'static Self {
         static RULES: LazyLock<StageRules> = LazyLock::new(|| {
             let text = include_str!("../../rules/stages.toml");
-            let file: File = toml::from_str(text).expect("built-in stage rules are valid");
+            let file: File = formats::tables::built_in(text).expect("built-in stage rules are valid");
             StageRules::from(file)
         });
         &RULES
