@@ -1,4 +1,4 @@
-//! rocpd databases: schema 3 in all revisions, of rocprofv3 and of rocprof-sys, merged or not.
+//! rocpd databases: schemas 3 and 4 in all versions, of rocprofv3 and of rocprof-sys, merged or not.
 //!
 //! ```text
 //! sqlite::Database ─► groups (one per recording) ─► identity ─► events ─► kernels, copies, regions …
@@ -14,10 +14,12 @@ mod groups;
 mod host;
 mod identity;
 mod materialise;
+mod places;
 mod probe;
 mod refs;
 
 use formats::rocpd::table;
+use formats::rocpd::versions::{NEWEST_KNOWN, Version};
 use std::cell::Cell;
 use std::path::Path;
 
@@ -30,6 +32,7 @@ use crate::{Error, Input, Progress};
 use events::{Events, Wanted};
 use groups::{Group, Loss, Losses, base_of};
 use identity::Identity;
+use places::Stamps;
 
 /// Reads one database into a trace that is not finished yet.
 pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, Error> {
@@ -51,7 +54,7 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     let mut losses = Losses::new();
     let mut tally = Tally::default();
     for group in &groups {
-        check_revision(group, source, &mut trace, path)?;
+        check_version(group, source, &mut trace);
         read_group(group, source, needs, &mut trace, &mut tally);
         losses.extend(group.losses());
     }
@@ -83,6 +86,7 @@ struct Reader<'a> {
     trace: &'a mut Trace,
     identity: Identity,
     events: Events,
+    stamps: Stamps,
     passes: counters::Passes,
     tally: &'a mut Tally,
 }
@@ -99,8 +103,9 @@ fn read_group(group: &Group<'_>, source: SourceId, needs: &Needs, trace: &mut Tr
     };
     let events =
         if rows || needs.syncs { Events::read(group, &identity, wanted, trace) } else { Events::default() };
+    let stamps = if rows || needs.syncs { Stamps::read(group) } else { Stamps::default() };
     let passes = counters::Passes::default();
-    let mut reader = Reader { group, needs, trace, identity, events, passes, tally };
+    let mut reader = Reader { group, needs, trace, identity, events, stamps, passes, tally };
     if regions {
         reader.regions();
         reader.graph_launches();
@@ -126,29 +131,27 @@ fn read_group(group: &Group<'_>, source: SourceId, needs: &Needs, trace: &mut Tr
     reader.tally.made_up += reader.identity.made_up;
 }
 
-/// Keeps the database's own facts, and refuses schemas that would be misread.
-fn check_revision(group: &Group<'_>, source: SourceId, trace: &mut Trace, path: &Path) -> Result<(), Error> {
-    let mut revision = String::new();
+/// Keeps the database's own facts, and warns of versions that are not wholly known.
+fn check_version(group: &Group<'_>, source: SourceId, trace: &mut Trace) {
+    let mut told = String::new();
     group.each(table::METADATA, |row| {
         let (tag, value) = (row.text("tag"), row.text("value"));
         if tag == "schema_version" {
-            revision = value.to_string();
+            told = value.to_string();
         }
         trace.add_metadata(source, tag, value);
     });
-    let major: u32 = revision.split('.').next().and_then(|major| major.trim().parse().ok()).unwrap_or(3);
-    let by_track = |base| {
-        group.table(base).is_some_and(|t| t.column("track_id").is_present() && !t.column("pid").is_present())
-    };
-    if by_track(table::KERNEL_DISPATCH) || by_track(table::REGION) {
-        let why = format!("rocpd schema {revision} is not supported, only 3.0.0 to 3.0.5 are");
-        return Err(Error::NotATrace { path: path.into(), why });
+    let version = Version::parse(&told);
+    if told.is_empty() || version.is_some_and(Version::is_known) {
+        return;
     }
-    if major != 3 {
-        let message = format!("unknown schema {revision}; read as schema 3");
-        trace.health.report("schema", Status::Warn, Some(f64::from(major)), message);
-    }
-    Ok(())
+    let unknown = group.unknown();
+    let left_out = if unknown.is_empty() { String::new() } else { format!("; not read: {}", unknown.join(", ")) };
+    let message = format!(
+        "rocpd schema {told} is not known (the newest that is: {NEWEST_KNOWN}), so only known tables and columns were read{left_out}"
+    );
+    let major = version.map(|version| f64::from(version.major));
+    trace.health.report("schema", Status::Warn, major, message);
 }
 
 /// Opens a database for reading, with errors in our words.
