@@ -1,6 +1,7 @@
 //! Any trace as a rocpd database: each row gets its event, each event its correlation id.
 
 use formats::rocpd::table;
+use formats::rocpd::versions::COMPRESSION;
 use std::path::Path;
 
 use trace::{
@@ -15,7 +16,7 @@ use super::{
 };
 
 /// Tags that the writer fills in itself.
-const OWN_TAGS: [&str; 4] = ["schema_version", "uuid", "guid", "upid"];
+const OWN_TAGS: [&str; 5] = ["schema_version", "uuid", "guid", "upid", COMPRESSION];
 
 /// Writes a finished trace.
 pub(super) fn write(trace: &Trace, target: &Path, options: &Options) -> Result<Written, Error> {

@@ -8,6 +8,7 @@
 pub mod address;
 mod bulk;
 mod device;
+pub mod four;
 mod from_trace;
 mod identity;
 mod pages;
