@@ -885,14 +885,26 @@ fn schema_4_is_read_as_plain_sql_reads_it() {
         let tables = [
             ("rocpd_region", back.regions.len(), &back.regions.start, &back.regions.end),
             ("rocpd_kernel_dispatch", back.kernels.len(), &back.kernels.start, &back.kernels.end),
-            ("rocpd_memory_copy", back.memory_copies.len(), &back.memory_copies.start, &back.memory_copies.end),
+            (
+                "rocpd_memory_copy",
+                back.memory_copies.len(),
+                &back.memory_copies.start,
+                &back.memory_copies.end,
+            ),
         ];
         for (table, rows, starts, ends) in tables {
             let from = format!("FROM {table} R{joins}");
-            assert_eq!(number(&made.path, &format!("SELECT count(*) {from}")), rows as i64, "{version} {table}");
+            assert_eq!(
+                number(&made.path, &format!("SELECT count(*) {from}")),
+                rows as i64,
+                "{version} {table}"
+            );
             let total: i64 = starts.iter().zip(ends).map(|(start, end)| end - start).sum();
             assert_eq!(number(&made.path, &format!("SELECT sum({end} - {start}) {from}")), total);
-            assert_eq!(number(&made.path, &format!("SELECT min({start}) {from}")), *starts.iter().min().unwrap());
+            assert_eq!(
+                number(&made.path, &format!("SELECT min({start}) {from}")),
+                *starts.iter().min().unwrap()
+            );
         }
         let per_stream = number(
             &made.path,
@@ -921,7 +933,11 @@ fn a_later_schema_is_read_as_far_as_it_is_known_and_said_so() {
     let back = read(&made.path);
     assert_equal(&said(&back), &said(&trace));
     let check = back.health.problems().find(|check| check.id == "schema").unwrap();
-    assert!(check.message.contains("4.2.0") && check.message.ends_with("not read: rocpd_blob_event"), "{}", check.message);
+    assert!(
+        check.message.contains("4.2.0") && check.message.ends_with("not read: rocpd_blob_event"),
+        "{}",
+        check.message
+    );
 }
 
 #[test]

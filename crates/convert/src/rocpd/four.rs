@@ -74,7 +74,8 @@ fn move_all(three: &Path, target: &Path, version: FourVersion) -> Result<()> {
          PRAGMA temp_store = MEMORY;",
     )?;
     connection.execute("ATTACH ?1 AS three", [three.to_string_lossy()])?;
-    let names = texts(&connection, "SELECT name FROM three.sqlite_master WHERE type = 'table' ORDER BY rowid")?;
+    let names =
+        texts(&connection, "SELECT name FROM three.sqlite_master WHERE type = 'table' ORDER BY rowid")?;
     let suffixes = Suffixes::of(names.iter().map(String::as_str));
     let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (plain, suffix) in names.iter().filter_map(|name| suffixes.split(name)) {
@@ -88,10 +89,11 @@ fn move_all(three: &Path, target: &Path, version: FourVersion) -> Result<()> {
     let plain: BTreeSet<&str> =
         own.iter().filter_map(|name| suffixes.split(name)).map(|(plain, _)| plain).collect();
     for name in plain {
-        let parts: Vec<String> =
-            groups.keys().map(|suffix| format!("SELECT * FROM {}", quoted(&format!("{name}{suffix}")))).collect();
-        connection
-            .execute_batch(&format!("CREATE VIEW {} AS {}", quoted(name), united(&parts)))?;
+        let parts: Vec<String> = groups
+            .keys()
+            .map(|suffix| format!("SELECT * FROM {}", quoted(&format!("{name}{suffix}"))))
+            .collect();
+        connection.execute_batch(&format!("CREATE VIEW {} AS {}", quoted(name), united(&parts)))?;
     }
     connection.execute_batch("COMMIT; DETACH three")
 }
@@ -214,7 +216,9 @@ impl Mover<'_> {
             (table::EVENT, "category_id") => {
                 "(SELECT C.id FROM temp.categories C WHERE C.string = R.category_id)".into()
             }
-            (table::SAMPLE, "name_id") => "coalesce((SELECT T.name_id FROM {rocpd_track} T WHERE T.id = R.track_id), 1)".into(),
+            (table::SAMPLE, "name_id") => {
+                "coalesce((SELECT T.name_id FROM {rocpd_track} T WHERE T.id = R.track_id), 1)".into()
+            }
             (table::MEMORY_ALLOCATE, "name_id") => "1".into(),
             // What people call a device comes first, what it is second.
             (table::INFO_AGENT, "name") => "coalesce(nullif(R.user_name, ''), R.name)".into(),
@@ -243,7 +247,11 @@ impl Mover<'_> {
                 .iter()
                 .map(|(column, nth)| {
                     let phase = if plain == table::SAMPLE { 0 } else { nth + 1 };
-                    format!("SELECT {} AS id, R.{} AS value, {phase} AS phase FROM {{{plain}}} R", time(*nth), quoted(column))
+                    format!(
+                        "SELECT {} AS id, R.{} AS value, {phase} AS phase FROM {{{plain}}} R",
+                        time(*nth),
+                        quoted(column)
+                    )
                 })
                 .collect();
             self.execute(&format!(
@@ -251,7 +259,10 @@ impl Mover<'_> {
                 selects.join(" UNION ALL ")
             ))?;
         }
-        let sql = format!("SELECT coalesce(max(id), 0) FROM {}", qualified(THREE, &format!("{plain}{}", self.suffix)));
+        let sql = format!(
+            "SELECT coalesce(max(id), 0) FROM {}",
+            qualified(THREE, &format!("{plain}{}", self.suffix))
+        );
         let last: i64 = self.connection.query_row(&sql, [], |row| row.get(0))?;
         Ok(times + 2 * last)
     }

@@ -17,6 +17,7 @@ pub mod recordings;
 mod rows;
 pub mod schema;
 pub(crate) mod set_aside;
+pub mod versions;
 pub mod views;
 
 use std::path::{Path, PathBuf};

@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
+use formats::rocpd::BEGINNING;
 use formats::rocpd::TABLES;
 use formats::rocpd::versions::{self, Place};
-use formats::rocpd::BEGINNING;
 pub(super) use formats::rocpd::{EXPECTED, base_of};
 use trace::Map;
 

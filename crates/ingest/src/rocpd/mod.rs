@@ -146,7 +146,8 @@ fn check_version(group: &Group<'_>, source: SourceId, trace: &mut Trace) {
         return;
     }
     let unknown = group.unknown();
-    let left_out = if unknown.is_empty() { String::new() } else { format!("; not read: {}", unknown.join(", ")) };
+    let left_out =
+        if unknown.is_empty() { String::new() } else { format!("; not read: {}", unknown.join(", ")) };
     let message = format!(
         "rocpd schema {told} is not known (the newest that is: {NEWEST_KNOWN}), so only known tables and columns were read{left_out}"
     );

@@ -191,9 +191,7 @@ impl<'a> Time<'a> {
     /// The column of a table that says `name`.
     pub fn of(group: &Group<'_>, stamps: &'a Stamps, base: &str, name: &str) -> Self {
         match group.place(base, name) {
-            Found::Elsewhere(other) => {
-                Self { column: group.column(base, other.key), stamps: Some(stamps) }
-            }
+            Found::Elsewhere(other) => Self { column: group.column(base, other.key), stamps: Some(stamps) },
             _ => Self { column: group.column(base, name), stamps: None },
         }
     }
