@@ -33,6 +33,8 @@ pub(super) struct Group {
     pub tables: Vec<Table>,
     /// Whether its JSON is compressed.
     pub compressed: bool,
+    /// What is doubtful about its version.
+    pub doubt: Option<String>,
 }
 
 /// A table as it is.
@@ -139,7 +141,9 @@ pub(super) fn contents(connection: &Connection, database: &str) -> Result<Conten
     }
     for group in &mut found.groups {
         let metadata = group.table(table::METADATA).map(|table| table.name.as_str());
+        let doubt = versions::doubt(connection, database, metadata);
         group.compressed = versions::is_compressed(connection, database, metadata);
+        group.doubt = doubt;
         group.guids = guids(connection, database, &|plain, columns| {
             let table = group.table(plain)?;
             columns.iter().all(|column| table.column(column).is_some()).then_some(table.name.as_str())

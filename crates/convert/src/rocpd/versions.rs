@@ -60,6 +60,13 @@ pub fn is_compressed(connection: &Connection, database: &str, metadata: Option<&
     connection.query_row(&sql, [COMPRESSION], |_| Ok(())).is_ok()
 }
 
+/// What to say of the version that the metadata of a recording tells; nothing where all of it is known.
+pub fn doubt(connection: &Connection, database: &str, metadata: Option<&str>) -> Option<String> {
+    let sql = format!("SELECT value FROM {} WHERE tag = 'schema_version'", qualified(database, metadata?));
+    let told: String = connection.query_row(&sql, [], |row| row.get(0)).ok()?;
+    versions::doubt(&told)
+}
+
 /// Adds the function that unpacks JSON to a connection.
 pub fn register(connection: &Connection) -> Result<()> {
     let pure =

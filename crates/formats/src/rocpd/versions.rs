@@ -35,7 +35,18 @@ impl Version {
 }
 
 /// The newest version that is known, in words.
-pub const NEWEST_KNOWN: &str = "4.1";
+const NEWEST_KNOWN: &str = "4.1";
+
+/// What to say of a database that tells this version; nothing where all of it is known.
+pub fn doubt(told: &str) -> Option<String> {
+    let known = told.trim().is_empty() || Version::parse(told).is_some_and(Version::is_known);
+    (!known).then(|| {
+        format!(
+            "rocpd schema {told} is not known (the newest that is: {NEWEST_KNOWN}); it was read as far as its tables \
+             and columns are known"
+        )
+    })
+}
 
 /// A value of another table, found by its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +125,8 @@ mod tests {
         assert!(["3.0.10", "3.1", "4.2.0", "4.10", "5", "2"].iter().all(|text| known(text) == Some(false)));
         assert_eq!(Version::parse("four"), None);
         assert_eq!(Version::parse(""), None);
+        assert_eq!(doubt("4.1.0"), None);
+        assert!(doubt("4.2.0").is_some_and(|text| text.contains("4.2.0")));
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod probe;
 mod refs;
 
 use formats::rocpd::table;
-use formats::rocpd::versions::{NEWEST_KNOWN, Version};
+use formats::rocpd::versions::{self, Version};
 use std::cell::Cell;
 use std::path::Path;
 
@@ -141,17 +141,12 @@ fn check_version(group: &Group<'_>, source: SourceId, trace: &mut Trace) {
         }
         trace.add_metadata(source, tag, value);
     });
-    let version = Version::parse(&told);
-    if told.is_empty() || version.is_some_and(Version::is_known) {
-        return;
-    }
+    let Some(mut message) = versions::doubt(&told) else { return };
     let unknown = group.unknown();
-    let left_out =
-        if unknown.is_empty() { String::new() } else { format!("; not read: {}", unknown.join(", ")) };
-    let message = format!(
-        "rocpd schema {told} is not known (the newest that is: {NEWEST_KNOWN}), so only known tables and columns were read{left_out}"
-    );
-    let major = version.map(|version| f64::from(version.major));
+    if !unknown.is_empty() {
+        message.push_str(&format!("; not read: {}", unknown.join(", ")));
+    }
+    let major = Version::parse(&told).map(|version| f64::from(version.major));
     trace.health.report("schema", Status::Warn, major, message);
 }
 

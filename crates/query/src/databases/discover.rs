@@ -19,6 +19,8 @@ pub(super) struct Group {
     pub last_ids: [i64; 3],
     /// Whether its JSON is compressed.
     pub compressed: bool,
+    /// What is doubtful about its version.
+    pub doubt: Option<String>,
 }
 
 /// A group in the database of a name.
@@ -80,7 +82,9 @@ pub(super) fn groups(connection: &Connection, database: &str) -> rusqlite::Resul
             columns.iter().all(has).then_some(table.name.as_str())
         })?;
         let metadata = group.tables.get(table::METADATA).map(|table| table.name.as_str());
+        let doubt = versions::doubt(connection, database, metadata);
         group.compressed = versions::is_compressed(connection, database, metadata);
+        group.doubt = doubt;
         group.last_ids = [table::KERNEL_DISPATCH, table::REGION, table::EVENT]
             .map(|table| last_id(connection, database, group, table).unwrap_or(0));
     }
