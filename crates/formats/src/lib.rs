@@ -4,6 +4,7 @@
 pub mod lz4;
 pub mod perfetto;
 pub mod rocpd;
+pub mod rpd;
 pub mod run;
 pub mod secrets;
 pub mod torch;

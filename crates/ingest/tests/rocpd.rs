@@ -652,8 +652,8 @@ fn what_is_no_rocpd_database_is_named() {
     assert!(error.ends_with("it is a SQLite database without rocpd tables"), "{error}");
     let (probe, error) =
         says("CREATE TABLE rocpd_api (id INTEGER PRIMARY KEY); CREATE TABLE rocpd_op (id INTEGER)");
-    assert_eq!(probe, rocpd::Probe::LegacyRpd);
-    assert!(error.contains("legacy RPD"), "{error}");
+    assert_eq!(probe, rocpd::Probe::Rpd);
+    assert!(error.contains("rocmProfileData"), "{error}");
     let (probe, _) = says("CREATE TABLE t (x); DROP TABLE t");
     assert_eq!(probe, rocpd::Probe::NoTables);
 }

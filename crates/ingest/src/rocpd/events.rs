@@ -4,9 +4,9 @@ use formats::rocpd::table;
 use serde_json::Value as Json;
 use trace::{Map, OptI64, RowRef, StrId, Trace};
 
-use super::by_id::ById;
 use super::groups::{Group, unpacked};
 use super::identity::Identity;
+use crate::by_id::ById;
 use crate::sqlite::{Col, Row, Value};
 
 /// What an event says.

@@ -7,8 +7,8 @@ use trace::{
     SourceId, StrId, Stream, StreamId, SymbolId, Thread, ThreadId, Trace,
 };
 
-use super::by_id::ById;
 use super::groups::Group;
+use crate::by_id::ById;
 use crate::sqlite::Col;
 
 /// What rows can refer to.

@@ -6,7 +6,6 @@
 //!
 //! Tables are found by name and suffix, columns by name; what is missing is left blank and reported.
 
-mod by_id;
 mod counters;
 mod device;
 mod events;
@@ -151,7 +150,7 @@ fn check_version(group: &Group<'_>, source: SourceId, trace: &mut Trace) {
 }
 
 /// Opens a database for reading, with errors in our words.
-fn open(path: &Path) -> Result<Database, Error> {
+pub(crate) fn open(path: &Path) -> Result<Database, Error> {
     Database::open(path).map_err(|error| match error {
         OpenError::Io(why) => Error::Unreadable { path: path.into(), why: why.to_string() },
         OpenError::Empty => Error::Empty { path: path.into() },

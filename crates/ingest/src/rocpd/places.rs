@@ -5,10 +5,10 @@ use formats::rocpd::table;
 use formats::rocpd::versions::Place as Found;
 use trace::{AgentId, ProcessId, QueueId, StreamId, ThreadId};
 
-use super::by_id::ById;
 use super::groups::Group;
 use super::identity::{Identity, Kind, Track};
 use super::refs::Refs;
+use crate::by_id::ById;
 use crate::sqlite::{Col, Row};
 
 /// Slots of [`Refs`] that places use; tables number their own references from [`OWN_SLOTS`] on.
