@@ -7,7 +7,7 @@ use convert::rocpd::{Flavour, Options, SchemaVersion, write};
 use rocm_perf_ingest::{Error, Format, Input, Progress, rocpd};
 use rusqlite::Connection;
 use trace::{
-    Agent, AgentKind, Arg, ArgNeeds, CopyKind, Counter, CounterKind, Graph, Kernel, KernelSymbol,
+    Agent, AgentKind, Arg, ArgNeeds, CopyKind, Counter, CounterKind, Graph, GraphNode, Kernel, KernelSymbol,
     LaunchShape, MemoryAllocation, MemoryCopy, Needs, OptI64, Process, Queue, Region, RowRef, Sample, Source,
     StrId, Stream, Sync, Thread, Trace,
 };
@@ -146,6 +146,10 @@ fn example(processes: usize, calls: i64) -> Trace {
                 sgpr: OptI64::some(96),
             });
             let kernel = t.kernels.len();
+            if i % 2 == 0 {
+                let row = RowRef::kernel(t.kernels.len());
+                t.graph_nodes.push(GraphNode { row, exec: 7 + i % 4, node: i });
+            }
             t.kernels.push(Kernel {
                 name: shown,
                 start: start + 50,
@@ -409,6 +413,17 @@ fn said(t: &Trace) -> Vec<String> {
             stream(s.waits_for),
             s.correlation,
             s.awaited
+        ));
+    }
+    for node in t.graph_nodes.rows() {
+        let (table, row) = node.row.get().unwrap();
+        assert_eq!(table, trace::Table::Kernels);
+        lines.push(format!(
+            "node of {} at {}: {} {}",
+            text(t.kernels.name[row]),
+            t.kernels.start[row],
+            node.exec,
+            node.node
         ));
     }
     lines.sort();

@@ -80,7 +80,12 @@ fn oldest_that_holds(trace: &Trace) -> SchemaVersion {
             SchemaVersion::V3_0_3,
             known(&counters.xcc) || known(&counters.shader_engine) || known(&counters.instance),
         ),
-        (SchemaVersion::V3_0_2, replayed(&trace.kernels.graph) || replayed(&trace.memory_copies.graph)),
+        (
+            SchemaVersion::V3_0_2,
+            !trace.graph_nodes.is_empty()
+                || replayed(&trace.kernels.graph)
+                || replayed(&trace.memory_copies.graph),
+        ),
         (SchemaVersion::V3_0_1, trace.agents.iter().any(|a| a.kind == trace::AgentKind::Nic)),
     ];
     needs.into_iter().find(|(_, needed)| *needed).map_or(SchemaVersion::V3_0_0, |(version, _)| version)

@@ -2,8 +2,9 @@
 
 use formats::rocpd::table;
 use trace::{
-    AgentId, CopyKind, Graph, Kernel, Kernels, LaunchShape, Map, MemoryAllocation, MemoryAllocations,
-    MemoryCopies, MemoryCopy, OptI64, RowRef, ShapeId, Shapes, StrId, Strings, Table,
+    AgentId, CopyKind, Graph, GraphNode, GraphNodes, Kernel, Kernels, LaunchShape, Map, MemoryAllocation,
+    MemoryAllocations, MemoryCopies, MemoryCopy, OptI64, RowRef, ShapeId, Shapes, StrId, Strings, Table,
+    Trace,
 };
 
 use super::Reader;
@@ -20,6 +21,7 @@ struct KernelChunk {
     shapes: Shapes,
     events: Vec<Option<i64>>,
     passes: Vec<(usize, i64)>,
+    nodes: GraphNodes,
     lost: u64,
     nameless: u64,
 }
@@ -30,9 +32,16 @@ impl Reader<'_> {
         let Reader { group, needs, trace, identity, events, tally, passes, stamps, .. } = self;
         let Some(table) = group.table(table::KERNEL_DISPATCH) else { return };
         let column = |name| table.column(name);
-        let [kernel, dispatch, region, event, graph, pass] =
-            ["kernel_id", "dispatch_id", "region_name_id", "event_id", "graph_exec_id", "replay_pass"]
-                .map(column);
+        let [kernel, dispatch, region, event, graph, node, pass] = [
+            "kernel_id",
+            "dispatch_id",
+            "region_name_id",
+            "event_id",
+            "graph_exec_id",
+            "graph_node_id",
+            "replay_pass",
+        ]
+        .map(column);
         let places = Places::of(group, table::KERNEL_DISPATCH);
         let [start, end] = ["start", "end"].map(|name| Time::of(group, stamps, table::KERNEL_DISPATCH, name));
         let geometry = [
@@ -48,6 +57,9 @@ impl Reader<'_> {
         .map(column);
         let mut wanted = vec![kernel, dispatch, region, event, graph, pass, start.column(), end.column()];
         wanted.extend(places.columns());
+        if needs.graph_nodes {
+            wanted.push(node);
+        }
         if needs.shapes {
             wanted.extend(geometry);
         }
@@ -87,6 +99,9 @@ impl Reader<'_> {
                 graph: graph_of(graph.is_present(), row.int(graph)),
             };
             chunk.rows.push(kernel);
+            if needs.graph_nodes {
+                keep_node(&mut chunk.nodes, RowRef::kernel(at), row.int(graph), row.int(node));
+            }
             if owners {
                 chunk.events.push(event_id);
             }
@@ -103,6 +118,7 @@ impl Reader<'_> {
                     *shape = known[shape.0 as usize];
                 }
             }
+            add_nodes(trace, chunk.nodes, |row| RowRef::kernel(base + row));
             trace.kernels.concat(chunk.rows);
             chunk.refs.drain_into(&mut missing, base);
             event_ids.append(&mut chunk.events);
@@ -129,9 +145,9 @@ impl Reader<'_> {
 
     /// Reads copies.
     pub(super) fn copies(&mut self) {
-        let Reader { group, trace, identity, events, tally, stamps, .. } = self;
+        let Reader { group, needs, trace, identity, events, tally, stamps, .. } = self;
         let Some(table) = group.table(table::MEMORY_COPY) else { return };
-        let [name, dst, dst_address, src, src_address, size, event, graph] = [
+        let [name, dst, dst_address, src, src_address, size, event, graph, node] = [
             "name_id",
             "dst_agent_id",
             "dst_address",
@@ -140,17 +156,19 @@ impl Reader<'_> {
             "size",
             "event_id",
             "graph_exec_id",
+            "graph_node_id",
         ]
         .map(|name| table.column(name));
         let places = Places::of(group, table::MEMORY_COPY);
         let [start, end] = ["start", "end"].map(|name| Time::of(group, stamps, table::MEMORY_COPY, name));
-        let mut wanted = vec![name, dst, dst_address, src, src_address, size, event, graph];
+        let mut wanted = vec![name, dst, dst_address, src, src_address, size, event, graph, node];
         wanted.extend(places.columns());
         wanted.extend([start.column(), end.column()]);
         let (lookup, all_events, first) = (&*identity, &*events, trace.memory_copies.len());
         let owners = all_events.keeps_owners();
-        let each = |chunk: &mut (MemoryCopies, Refs, Vec<Option<i64>>, u64), row: &Row<'_>| {
-            let (rows, refs, event_ids, lost) = chunk;
+        type Chunk = (MemoryCopies, Refs, Vec<Option<i64>>, GraphNodes, u64);
+        let each = |chunk: &mut Chunk, row: &Row<'_>| {
+            let (rows, refs, event_ids, nodes, lost) = chunk;
             let (Some(start), Some(end)) = (start.get(row), end.get(row)) else {
                 *lost += 1;
                 return;
@@ -177,6 +195,9 @@ impl Reader<'_> {
                 external: event.external,
                 graph: graph_of(graph.is_present(), row.int(graph)),
             });
+            if needs.graph_nodes {
+                keep_node(nodes, RowRef::new(Table::MemoryCopies, at), row.int(graph), row.int(node));
+            }
             if owners {
                 event_ids.push(event_id);
             }
@@ -187,8 +208,10 @@ impl Reader<'_> {
             &wanted,
             Default::default,
             each,
-            |(rows, refs, mut event_ids, lost)| {
-                refs.drain_into(&mut missing, trace.memory_copies.len());
+            |(rows, refs, mut event_ids, nodes, lost)| {
+                let base = trace.memory_copies.len();
+                add_nodes(trace, nodes, |row| RowRef::new(Table::MemoryCopies, base + row));
+                refs.drain_into(&mut missing, base);
                 trace.memory_copies.concat(rows);
                 all_ids.append(&mut event_ids);
                 tally.lost_rows += lost;
@@ -303,6 +326,22 @@ fn graph_of(told: bool, graph: Option<i64>) -> Graph {
         (false, _) | (true, None) => Graph::Unknown,
         (true, Some(0)) => Graph::Direct,
         (true, Some(_)) => Graph::Replayed,
+    }
+}
+
+/// Keeps the node of a graph that a row was.
+fn keep_node(nodes: &mut GraphNodes, row: RowRef, exec: Option<i64>, node: Option<i64>) {
+    let (exec, node) = (exec.unwrap_or(0), node.unwrap_or(0));
+    if exec != 0 || node != 0 {
+        nodes.push(GraphNode { row, exec, node });
+    }
+}
+
+/// Adds the nodes of a chunk, whose rows are counted from its beginning.
+fn add_nodes(trace: &mut Trace, nodes: GraphNodes, row: impl Fn(usize) -> RowRef) {
+    for node in nodes.rows() {
+        let place = node.row.get().map_or(0, |(_, place)| place);
+        trace.graph_nodes.push(GraphNode { row: row(place), ..node });
     }
 }
 
