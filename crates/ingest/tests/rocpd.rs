@@ -242,6 +242,9 @@ fn example(processes: usize, calls: i64) -> Trace {
                 waits_for: streams[1],
                 correlation,
                 awaited: OptI64::some(i),
+                agent: gpu,
+                queue,
+                waits_for_queue: if i % 2 == 0 { queue } else { Default::default() },
             });
         }
     }
@@ -402,7 +405,7 @@ fn said(t: &Trace) -> Vec<String> {
     }
     for s in t.syncs.rows() {
         lines.push(format!(
-            "sync {} {} {} {:?} {:?} {:?} {:?} {:?} {} {:?}",
+            "sync {} {} {} {:?} {:?} {:?} {:?} {:?} {} {:?} {} {:?} {:?}",
             text(s.kind),
             s.start,
             s.end,
@@ -412,7 +415,10 @@ fn said(t: &Trace) -> Vec<String> {
             s.event,
             stream(s.waits_for),
             s.correlation,
-            s.awaited
+            s.awaited,
+            s.agent.get().map_or("", |a| t.strings.get(t.agents[a].name)),
+            s.queue.get().map(|q| t.queues[q].id),
+            s.waits_for_queue.get().map(|q| t.queues[q].id)
         ));
     }
     for node in t.graph_nodes.rows() {

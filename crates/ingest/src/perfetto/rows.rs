@@ -421,6 +421,7 @@ impl<'n> Rows<'n> {
                 waits_for: self.entities.stream(trace, region.process, self.whole(slice, Field::WaitsFor)),
                 correlation: region.correlation,
                 awaited: self.optional(slice, Field::Awaited),
+                ..Sync::default()
             };
             trace.syncs.push(sync);
         }

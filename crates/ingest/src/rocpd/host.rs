@@ -2,7 +2,7 @@
 
 use formats::rocpd::table;
 use serde_json::Value as Json;
-use trace::{Arg, Region, Regions, StreamId, Strings, Sync, Syncs, Table};
+use trace::{Arg, QueueId, Region, Regions, StreamId, Strings, Sync, Syncs, Table};
 
 use super::Reader;
 use super::groups::unpacked;
@@ -133,15 +133,16 @@ impl Reader<'_> {
         self.region_refs(&missing);
     }
 
-    /// Reads event records and waits.
+    /// Reads event records and waits. Their times are those of the GPU, on which a record or a wait is a barrier of its queue.
     pub(super) fn syncs(&mut self) {
         let Reader { group, trace, identity, events, tally, stamps, .. } = self;
         let Some(table) = group.table(table::HIP_EVENT) else { return };
-        let [name, handle, event, extdata] =
-            ["name_id", "hip_event_handle", "event_id", "extdata"].map(|name| table.column(name));
+        let [name, handle, event, source_queue, extdata] =
+            ["name_id", "hip_event_handle", "event_id", "source_queue_id", "extdata"]
+                .map(|name| table.column(name));
         let places = Places::of(group, table::HIP_EVENT);
         let [start, end] = ["start", "end"].map(|name| Time::of(group, stamps, table::HIP_EVENT, name));
-        let mut wanted = vec![name, handle, event, extdata, start.column(), end.column()];
+        let mut wanted = vec![name, handle, event, source_queue, extdata, start.column(), end.column()];
         wanted.extend(places.columns());
         let (lookup, all_events) = (&*identity, &*events);
         let each = |chunk: &mut (Syncs, Refs, u64), row: &Row<'_>| {
@@ -167,6 +168,9 @@ impl Reader<'_> {
                 waits_for: refs.get(lookup, (OWN_SLOTS, Kind::Stream), at, fact("source_stream_id")),
                 correlation: all_events.get(row.int(event)).stack,
                 awaited: fact("awaited").into(),
+                agent: place.agent,
+                queue: place.queue,
+                waits_for_queue: refs.get(lookup, (OWN_SLOTS + 1, Kind::Queue), at, row.int(source_queue)),
             });
         };
         let mut missing = Vec::new();
@@ -180,8 +184,10 @@ impl Reader<'_> {
             Late::Process(id) => t.syncs.process[row] = id,
             Late::Thread(id) => t.syncs.thread[row] = id,
             Late::Stream(id) => t.syncs.stream[row] = id,
-            Late::Own(_, number) => t.syncs.waits_for[row] = StreamId(number),
-            _ => {}
+            Late::Agent(id) => t.syncs.agent[row] = id,
+            Late::Queue(id) => t.syncs.queue[row] = id,
+            Late::Own(0, number) => t.syncs.waits_for[row] = StreamId(number),
+            Late::Own(_, number) => t.syncs.waits_for_queue[row] = QueueId(number),
         });
     }
 

@@ -276,6 +276,9 @@ impl Join<'_> {
             waits_for,
             correlation: column!(self, Owner::Sync, syncs.correlation),
             awaited: column!(self, Owner::Sync, syncs.awaited),
+            agent: vec![AgentId::NONE; lanes.len()],
+            queue: vec![QueueId::NONE; lanes.len()],
+            waits_for_queue: vec![QueueId::NONE; lanes.len()],
         };
     }
 
