@@ -50,14 +50,14 @@ impl Reader<'_> {
             let name =
                 all_events.message(event_id).or_else(|| row.int(name).and_then(|id| lookup.string(id)));
             chunk.nameless += u64::from(name.is_none());
-            let place = places.get(row, at, &mut chunk.refs, lookup);
+            let (process, thread) = places.caller(row, at, &mut chunk.refs, lookup);
             chunk.rows.push(Region {
                 name: name.unwrap_or_default(),
                 category: event.category,
                 start,
                 end,
-                process: place.process,
-                thread: place.thread,
+                process,
+                thread,
                 correlation: event.stack,
                 parent: event.parent,
                 external: event.external,

@@ -69,6 +69,23 @@ impl Places {
         }
     }
 
+    /// The caller of row `at` of a chunk, for tables of the host.
+    #[inline]
+    pub fn caller(
+        &self,
+        row: &Row<'_>,
+        at: usize,
+        refs: &mut Refs,
+        identity: &Identity,
+    ) -> (ProcessId, ThreadId) {
+        if self.track.is_present() {
+            let place = self.by_track(row, at, refs, identity);
+            return (place.process, place.thread);
+        }
+        let process = refs.process(identity, at, row.int(self.process));
+        (process, refs.get(identity, (THREAD, Kind::Thread), at, row.int(self.thread)))
+    }
+
     /// The track's place, but for columns that the row has itself.
     fn by_track(&self, row: &Row<'_>, at: usize, refs: &mut Refs, identity: &Identity) -> Track {
         let mut place = refs.track(identity, row.int(self.track));
