@@ -151,6 +151,8 @@ impl Stamps {
             (table::KERNEL_DISPATCH, "start"),
             (table::MEMORY_COPY, "start"),
             (table::MEMORY_ALLOCATE, "start"),
+            (table::GRAPH_LAUNCH, "start"),
+            (table::HIP_EVENT, "start"),
             (table::SAMPLE, "timestamp"),
         ];
         if !columns.iter().any(|(base, column)| matches!(group.place(base, column), Found::Elsewhere(_))) {
