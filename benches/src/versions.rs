@@ -18,7 +18,8 @@ impl Bench {
             let folder = self.data.join(format);
             if find(&folder, ".db").is_none() {
                 let _ = std::fs::remove_dir_all(&folder);
-                let arguments = ["synth", "--no-graphs", "--to", format, "--ranks", "1", "--kernels", &kernels];
+                let arguments =
+                    ["synth", "--no-graphs", "--to", format, "--ranks", "1", "--kernels", &kernels];
                 let made = Command::new(&self.binary).args(arguments).arg("--out").arg(&folder).output();
                 made.map_err(|e| format!("synth: {e}"))?;
             }

@@ -91,6 +91,8 @@ fn length(start: usize, block: &mut &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn frame(block: &[u8], stored: bool) -> Vec<u8> {
@@ -118,5 +120,19 @@ mod tests {
         let whole = frame(&[0x1f, b'a', 1, 0, 7, 0x20, b'b', b'c'], false);
         assert!((0..whole.len()).all(|end| decompress(&whole[..end]).is_none()));
         assert_eq!(decompress(&frame(&[0x1f, b'a', 2, 0, 7], false)), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_fail(block: Vec<u8>, cut in 0usize..64) {
+            let whole = frame(&block, false);
+            let _ = decompress(&whole[..whole.len().saturating_sub(cut)]);
+        }
+
+        #[test]
+        fn stored_blocks_come_back(block: Vec<u8>) {
+            prop_assume!(!block.is_empty());
+            prop_assert_eq!(decompress(&frame(&block, true)), Some(block));
+        }
     }
 }

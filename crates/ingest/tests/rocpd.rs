@@ -991,3 +991,21 @@ fn compressed_json_is_unpacked() {
     assert_equal(&said(&back), &said(&trace));
     assert_eq!(problems(&back), [""; 0]);
 }
+
+#[test]
+fn rows_of_a_lost_track_stay_and_are_counted() {
+    let trace = example(1, 20);
+    let made = made_four(&trace, FourVersion::V4_1);
+    let db = Connection::open(&made.path).unwrap();
+    let suffix = suffix_of(&db);
+    db.execute_batch(&format!(
+        "PRAGMA foreign_keys = OFF; UPDATE \"rocpd_region{suffix}\" SET track_id = 4711 WHERE id <= 7"
+    ))
+    .unwrap();
+    drop(db);
+    let back = read(&made.path);
+    assert_eq!(back.regions.len(), trace.regions.len());
+    assert_eq!(back.regions.thread.iter().filter(|thread| !thread.is_some()).count(), 7);
+    let check = back.health.problems().find(|check| check.id == "lost_tracks").unwrap();
+    assert_eq!(check.value, Some(7.0));
+}

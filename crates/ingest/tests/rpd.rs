@@ -140,3 +140,22 @@ fn grids_of_unknown_unit_stay_out() {
     let sdk = "UPDATE rocpd_kernelapi SET gridX = 512; UPDATE rocpd_string SET string = 'MEMORY_COPY_HOST_TO_DEVICE' WHERE id = 6;";
     assert_eq!(grid(sdk), Some([512, 2, 1]));
 }
+
+#[test]
+fn a_file_cut_in_half_is_read_as_far_as_it_goes() {
+    let made = made(SCHEMA_3);
+    let db = Connection::open(&made.path).unwrap();
+    db.execute_batch(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+         INSERT INTO rocpd_op SELECT 100 + i, 2, 5, 0, 10000 + 10 * i, 10005 + 10 * i, 4, 5 FROM n",
+    )
+    .unwrap();
+    drop(db);
+    let whole = std::fs::read(&made.path).unwrap();
+    for share in [2, 3, 7] {
+        std::fs::write(&made.path, &whole[..whole.len() / share]).unwrap();
+        let trace = of(&made.path);
+        assert!(trace.kernels.len() < 20_003);
+        assert!(trace.health.problems().any(|check| check.id == "truncated"));
+    }
+}

@@ -1,5 +1,7 @@
 //! The identities of a recording: nodes, processes, threads, agents, queues, streams, symbols, strings and tracks.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use formats::rocpd::table;
 use serde_json::Value as Json;
 use trace::{
@@ -64,6 +66,8 @@ pub(super) struct Identity {
     only_process: ProcessId,
     /// Things that rows name and no table describes.
     pub made_up: u64,
+    /// Rows whose track is not there; counted on the workers.
+    lost_tracks: AtomicU64,
 }
 
 impl Identity {
@@ -85,6 +89,7 @@ impl Identity {
             tracks: Vec::new(),
             only_process: ProcessId::NONE,
             made_up: 0,
+            lost_tracks: AtomicU64::new(0),
         };
         identity.read_processes(group, trace);
         identity.read_threads(group, trace);
@@ -285,9 +290,16 @@ impl Identity {
         self.tracks_by_id.get(id).map(|i| self.tracks[i as usize])
     }
 
-    /// The place of rows whose track is not there.
+    /// The place of a row whose track is not there.
+    #[cold]
     pub fn no_track(&self) -> Track {
+        self.lost_tracks.fetch_add(1, Ordering::Relaxed);
         Track { process: self.only_process, ..Track::default() }
+    }
+
+    /// Rows whose track is not there.
+    pub fn lost_tracks(&self) -> u64 {
+        self.lost_tracks.load(Ordering::Relaxed)
     }
 
     /// The trace's number of what a row refers to.

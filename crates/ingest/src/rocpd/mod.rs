@@ -76,6 +76,8 @@ struct Tally {
     frames: u64,
     /// Threads, agents … that rows name and no table describes.
     made_up: u64,
+    /// Rows that name a track which is not there.
+    lost_tracks: u64,
 }
 
 /// Reads one recording, table by table.
@@ -128,6 +130,7 @@ fn read_group(group: &Group<'_>, source: SourceId, needs: &Needs, trace: &mut Tr
         reader.args();
     }
     reader.tally.made_up += reader.identity.made_up;
+    reader.tally.lost_tracks += reader.identity.lost_tracks();
 }
 
 /// Keeps the database's own facts, and warns of versions that are not wholly known.
@@ -215,6 +218,12 @@ fn report(trace: &mut Trace, database: &Database, groups: &[Group<'_>], losses: 
         "ownerless",
         ownerless,
         format!("{ownerless} arguments or counter values belong to rows that were not read"),
+    );
+    let tracks = tally.lost_tracks;
+    warn(
+        "lost_tracks",
+        tracks,
+        format!("{tracks} rows have a track that is not in the database: thread, GPU and stream are unknown"),
     );
     let made_up = tally.made_up;
     warn(

@@ -75,7 +75,7 @@ impl Refs {
         match self.last_track {
             Some((last, track)) if last == id => track,
             _ => {
-                let track = identity.track(id).unwrap_or_else(|| identity.no_track());
+                let Some(track) = identity.track(id) else { return identity.no_track() };
                 self.last_track = Some((id, track));
                 track
             }

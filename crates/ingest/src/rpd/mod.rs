@@ -126,6 +126,11 @@ impl Reader<'_> {
         for process in &mut trace.processes {
             process.guid = guid;
         }
+        let missing = self.database.missing_pages();
+        if missing > 0 {
+            let message = format!("the file is cut off: {missing} of its pages are missing");
+            trace.health.report("truncated", Status::Fail, Some(missing as f64), message);
+        }
         if damaged > 0 {
             let message = format!("{damaged} pages or rows of the database are damaged and were skipped");
             trace.health.report("damaged_pages", Status::Fail, Some(damaged as f64), message);
