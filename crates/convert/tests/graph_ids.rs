@@ -61,6 +61,10 @@ fn graph_and_node_ids_survive_every_conversion() {
     // Once more, from what was read: a torch trace as a database.
     rocpd::write(&read(&at("run.json")), &at("again.db"), &Default::default()).unwrap();
     assert_eq!(nodes(&read(&at("again.db"))), nodes(&trace));
+    // Asked for alone, without all arguments.
+    let only = Needs { kernels: true, memory_copies: true, graph_nodes: true, ..Needs::nothing() };
+    let back = ingest::read(&[at("run.json")], &only, &Default::default()).unwrap();
+    assert_eq!(nodes(&back), nodes(&trace));
     // Its copies have no place for them.
     json::write(&trace, &at("sdk.json")).unwrap();
     let kernels =
