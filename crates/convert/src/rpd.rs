@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use files::OutputFile;
-use formats::rpd::{MARKER, table};
+use formats::rpd::{IN_WORK_ITEMS, MARKER, table};
 use rusqlite::{Connection, Result, params};
 use trace::{AgentId, CopyKind, Map, MemoryCopy, ProcessId, RowRef, StreamId, Table, ThreadId, Trace};
 
@@ -142,9 +142,11 @@ impl Writer<'_> {
             let Some(call) = call else { continue };
             let shape = trace.shapes.get(kernel.shape);
             let workgroup = shape.workgroup.unwrap_or_default();
-            // What a call is given: workgroups, not work-items.
-            let grid = shape.grid.unwrap_or_default();
-            let grid = [0, 1, 2].map(|d| grid[d].checked_div(workgroup[d]).unwrap_or(0));
+            let mut grid = shape.grid.unwrap_or_default();
+            let region = trace.regions.name[call as usize - 1];
+            if !IN_WORK_ITEMS.contains(&trace.strings.get(region)) {
+                grid = [0, 1, 2].map(|d| grid[d].checked_div(workgroup[d]).unwrap_or(0));
+            }
             let name = self.string(name)?;
             let sql = format!(
                 "INSERT OR IGNORE INTO {} VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",

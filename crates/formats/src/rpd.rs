@@ -28,3 +28,6 @@ pub mod table {
 
 /// The name under which the text of a user's marker is an argument.
 pub const MARKER: &str = "UserMarker";
+
+/// Launches that are given work-items; all others are given workgroups, and files made with roctracer hold what was given.
+pub const IN_WORK_ITEMS: [&str; 2] = ["hipExtModuleLaunchKernel", "hipHccModuleLaunchKernel"];

@@ -139,6 +139,9 @@ fn grids_of_unknown_unit_stay_out() {
     assert_eq!(grid(plain), None);
     let sdk = "UPDATE rocpd_kernelapi SET gridX = 512; UPDATE rocpd_string SET string = 'MEMORY_COPY_HOST_TO_DEVICE' WHERE id = 6;";
     assert_eq!(grid(sdk), Some([512, 2, 1]));
+    // This call is given work-items, whatever the others are given.
+    let extended = "UPDATE rocpd_string SET string = 'hipExtModuleLaunchKernel' WHERE id = 2;";
+    assert_eq!(grid(extended), Some([7, 2, 1]));
 }
 
 #[test]

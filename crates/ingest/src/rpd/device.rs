@@ -12,6 +12,7 @@ use crate::by_id::ById;
 
 /// A row of `rocpd_kernelapi`.
 struct Launch {
+    call: i64,
     stream: Option<i64>,
     grid: [Option<i64>; 3],
     workgroup: [Option<i64>; 3],
@@ -122,7 +123,10 @@ impl Reader<'_> {
 
     fn kernel(&mut self, op: &Op, at: &Placed, launch: Option<&Launch>, unit: GridUnit) {
         let shape = match launch {
-            Some(launch) if self.needs.shapes => self.trace.shapes.intern(launch.shape(unit)),
+            Some(launch) if self.needs.shapes => {
+                let own = if self.counts_work_items(launch) { GridUnit::WorkItems } else { unit };
+                self.trace.shapes.intern(launch.shape(own))
+            }
             _ => ShapeId::default(),
         };
         let stream = self.stream(at.process, launch.and_then(|launch| launch.stream));
@@ -208,14 +212,16 @@ impl Reader<'_> {
             table::KERNEL_API,
             columns,
             |row, [call, stream, gx, gy, gz, wx, wy, wz, lds, scratch]| {
+                let call = row.int(call)?;
                 let launch = Launch {
+                    call,
                     stream: row.text(stream).and_then(|text| handle(&text)),
                     grid: [gx, gy, gz].map(|column| row.int(column)),
                     workgroup: [wx, wy, wz].map(|column| row.int(column)),
                     lds: row.int(lds),
                     scratch: row.int(scratch),
                 };
-                Some((row.int(call)?, launch))
+                Some((call, launch))
             },
             |_, (call, launch)| {
                 pairs.push((call, rows.len() as u32));
@@ -247,11 +253,13 @@ impl Reader<'_> {
     /// rocprofiler's data counts work-items, roctracer's what the call was given: workgroups. A grid that is no multiple of
     /// its workgroup, or the names of copies, tell which it was.
     fn grid_unit(&self, launches: &ByCall<Launch>) -> GridUnit {
+        let work_items = |launch: &Launch| self.counts_work_items(launch);
         let odd = |launch: &Launch| {
-            launch.grid.iter().zip(launch.workgroup).any(|(grid, workgroup)| match (grid, workgroup) {
-                (Some(grid), Some(workgroup)) if workgroup > 0 => grid % workgroup != 0,
-                _ => false,
-            })
+            !work_items(launch)
+                && launch.grid.iter().zip(launch.workgroup).any(|(grid, workgroup)| match (grid, workgroup) {
+                    (Some(grid), Some(workgroup)) if workgroup > 0 => grid % workgroup != 0,
+                    _ => false,
+                })
         };
         let has = |start: &str| self.trace.strings.iter().any(|text| text.starts_with(start));
         if has("MEMORY_COPY_") || has("Memcpy") {
@@ -261,6 +269,10 @@ impl Reader<'_> {
         } else {
             GridUnit::Unknown
         }
+    }
+
+    fn counts_work_items(&self, launch: &Launch) -> bool {
+        self.calls.counts_work_items(launch.call, &self.trace.strings)
     }
 
     fn counters(&mut self, kernels: &ById) {

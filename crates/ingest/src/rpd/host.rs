@@ -1,8 +1,8 @@
 //! Calls and markers: `rocpd_api` and, in old files, `rocpd_hsaApi`.
 
-use formats::rpd::{MARKER, table};
+use formats::rpd::{IN_WORK_ITEMS, MARKER, table};
 use rapidhash::v3::rapidhash_v3;
-use trace::{Arg, Map, ProcessId, Region, RowRef, Sample, StrId, ThreadId};
+use trace::{Arg, Map, ProcessId, Region, RowRef, Sample, StrId, Strings, ThreadId};
 
 use super::Reader;
 use crate::by_id::ById;
@@ -10,11 +10,11 @@ use crate::by_id::ById;
 /// The only argument of a call: all of them, as one text.
 const ARGS: &str = "args";
 
-/// Who made each call.
+/// Who made each call, and of what.
 #[derive(Default)]
 pub(super) struct Calls {
     by_id: ById,
-    callers: Vec<(ProcessId, ThreadId)>,
+    callers: Vec<(ProcessId, ThreadId, StrId)>,
     /// Of all times.
     pub fingerprint: u64,
 }
@@ -22,7 +22,14 @@ pub(super) struct Calls {
 impl Calls {
     /// The process and thread of a call.
     pub fn caller(&self, id: i64) -> Option<(ProcessId, ThreadId)> {
-        self.by_id.get(id).map(|place| self.callers[place as usize])
+        let (process, thread, _) = self.callers[self.by_id.get(id)? as usize];
+        Some((process, thread))
+    }
+
+    /// Whether a call is given its grid in work-items.
+    pub fn counts_work_items(&self, id: i64, strings: &Strings) -> bool {
+        let name = self.by_id.get(id).map(|place| self.callers[place as usize].2);
+        name.is_some_and(|name| IN_WORK_ITEMS.contains(&strings.get(name)))
     }
 }
 
@@ -78,7 +85,8 @@ impl Reader<'_> {
                     let correlation = if runtime { call.id.unwrap_or(0) } else { 0 };
                     if let Some(id) = call.id.filter(|_| runtime) {
                         pairs.push((id, reader.calls.callers.len() as u32));
-                        reader.calls.callers.push((process, thread));
+                        let name = reader.string(call.name);
+                        reader.calls.callers.push((process, thread, name));
                     }
                     let Some((start, end)) = call.time else {
                         reader.lost += 1;

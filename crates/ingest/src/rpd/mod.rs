@@ -1,4 +1,4 @@
-//! `.rpd`: databases of rocmProfileData, the profiler before rocprofv3's rocpd. Schemas 1 to 3.
+//! `.rpd`: databases of rocmProfileData, the profiler before rocprofv3's rocpd. Schemas 2 and 3.
 //!
 //! ```text
 //! rocpd_api ─► regions ◄── rocpd_api_ops ──► rocpd_op ─► kernels, copies, fills
@@ -75,7 +75,7 @@ impl Reader<'_> {
         let database = self.database;
         let Some(table) = database.table(table).filter(|table| table.has_rows) else { return };
         let places = columns.map(|name| match table.column(name) {
-            // Tables of schema 1 have no id of their own.
+            // A table without ids is numbered by its rows.
             absent if !absent.is_present() && name == "id" => Col::ROWID,
             found => found,
         });
