@@ -14,6 +14,7 @@ mod searching;
 mod surfaces;
 mod tuning;
 mod verdicts;
+mod versions;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -225,6 +226,7 @@ impl Bench {
             ("MB", cost.anonymous as f64 / 1e6, 400.0),
         ];
         self.add("summary rocpd", cost, limits);
+        self.versions(&db)?;
         for (view, limit) in [("top_kernels", 1.5), ("top", 3.0)] {
             let sql = format!("SELECT * FROM {view}");
             let cost = best_of(3, || self.rocm_perf(&["query", "--sql", &sql, "--format", "json"], &db))?;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use convert::rocpd::part::Part;
 use convert::{merge, otf2, parquet, pftrace, rocpd, rocprofv3::csv, torch};
+use formats::rocpd::versions::Version;
 use model::recordings::Recordings;
 use report::{Column, Note, Remedy, Report, Table, Unit, Value};
 use trace::{Needs, Trace};
@@ -92,6 +93,7 @@ pub fn convert(request: &ConvertRequest, observer: &dyn Observer) -> Result<Repo
         rename_kernels(&mut trace);
     }
     let (mut files, mut notes) = (Vec::new(), Vec::new());
+    let databases = databases.filter(|_| !is_rewritten(&trace, &mut notes));
     let drawn = match jobs.iter().any(|job| job.target.is_timeline()) {
         true => side_by_side(&trace, &mut notes),
         false => None,
@@ -110,6 +112,18 @@ pub fn convert(request: &ConvertRequest, observer: &dyn Observer) -> Result<Repo
         }
     }
     Ok(report(&trace, &files, notes))
+}
+
+/// Whether rocpd databases are written anew: released tools read schema 3 only.
+fn is_rewritten(trace: &Trace, notes: &mut Vec<Note>) -> bool {
+    let newer = |version: &str| Version::parse(version).is_some_and(|version| version.major > 3);
+    let told = trace.metadata.iter().filter(|fact| trace.strings.get(fact.key) == "schema_version");
+    let Some(version) = told.map(|fact| trace.strings.get(fact.value)).find(|version| newer(version)) else {
+        return false;
+    };
+    let text = format!("rocpd: schema {version} is written as schema 3, which all tools read");
+    notes.push(text.into());
+    true
 }
 
 /// The trace as a timeline shows it, where its clocks are not aligned: all start together.

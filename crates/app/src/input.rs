@@ -218,7 +218,7 @@ const DEFAULT_NAME: &str = "out";
 
 /// The run's name: that of the only input without endings, rocpd's default for several.
 pub fn base_name(inputs: &[PathBuf]) -> String {
-    const ENDINGS: [&str; 6] = [".gz", ".zst", ".json", ".db", ".csv", "_results"];
+    const ENDINGS: [&str; 7] = [".gz", ".zst", ".json", ".db", ".rpd", ".csv", "_results"];
     let [input] = inputs else { return DEFAULT_NAME.into() };
     let path = input.canonicalize().unwrap_or_else(|_| input.clone());
     let mut name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

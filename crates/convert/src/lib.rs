@@ -10,5 +10,6 @@ pub mod perfetto_fix;
 pub mod pftrace;
 pub mod rocpd;
 pub mod rocprofv3;
+pub mod rpd;
 mod timeline;
 pub mod torch;

@@ -1,8 +1,10 @@
 //! What readers and writers agree on: names and numbers of formats, each written down once, and the secrets that no
 //! writer copies.
 
+pub mod lz4;
 pub mod perfetto;
 pub mod rocpd;
+pub mod rpd;
 pub mod run;
 pub mod secrets;
 pub mod tables;

@@ -1,5 +1,7 @@
 //! rocpd: the names of its tables, and how they carry the suffix of their recording.
 
+pub mod versions;
+
 /// How the tables of recordings begin.
 pub const BEGINNING: &str = "rocpd_";
 
@@ -87,7 +89,7 @@ pub mod view {
     pub const MEMORY_ALLOCATIONS: &str = "memory_allocations";
 }
 
-/// Tables of schema 3, and those of revisions and branches whose names begin alike.
+/// Tables of schemas 3 and 4, and those of branches whose names begin alike.
 pub const TABLES: [&str; 30] = [
     table::METADATA,
     table::STRING,
@@ -121,7 +123,7 @@ pub const TABLES: [&str; 30] = [
     table::TIMESTAMP,
 ];
 
-/// Every database of schema 3 has these; one that is missing is worth a word.
+/// Every database has these; one that is missing is worth a word.
 pub const EXPECTED: usize = 20;
 
 /// The base name of a rocpd table and its suffix. `rocpd_event_operation_1` is no `rocpd_event`.

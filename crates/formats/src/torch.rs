@@ -41,6 +41,7 @@ pub mod key {
         DEVICE_ID = "Device Id";
         STREAM = "stream";
         KIND = "kind";
+        GRAPH_ID = "graph id";
         GRAPH_NODE_ID = "graph node id";
         GRID = "grid";
         BLOCK = "block";

@@ -15,6 +15,8 @@ use crate::sniff::{JsonKind, describe, is_perfetto, is_xplane, top_level};
 pub enum Format {
     /// SQLite database of rocprofv3 or rocprof-sys.
     Rocpd,
+    /// SQLite database of rocmProfileData.
+    Rpd,
     /// torch/Kineto/Chrome trace.
     Torch,
     /// rocprofv3 JSON.
@@ -36,6 +38,7 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Format::Rocpd => "rocpd",
+            Format::Rpd => "rpd",
             Format::Torch => "torch",
             Format::Rocprofv3Json => "rocprofv3-json",
             Format::Rocprofv3Csv => "rocprofv3-csv",
@@ -134,6 +137,7 @@ fn head_of(from: &mut impl Read) -> std::io::Result<Vec<u8>> {
 fn database(path: &Path) -> Result<Format, Error> {
     match probe(path)? {
         Probe::Rocpd => Ok(Format::Rocpd),
+        Probe::Rpd => Ok(Format::Rpd),
         other => Err(Error::NotATrace { path: path.into(), why: other.why().into() }),
     }
 }

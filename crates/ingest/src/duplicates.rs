@@ -85,7 +85,7 @@ fn run_of(input: &Input) -> Option<(PathBuf, String)> {
             .find_map(|e| name.strip_suffix(e))?
             .strip_suffix("_results")?,
         Format::Rocprofv3Csv => header::prefix(name).filter(|prefix| !prefix.is_empty())?,
-        Format::Compute | Format::Rocprof | Format::Perfetto => return None,
+        Format::Compute | Format::Rocprof | Format::Perfetto | Format::Rpd => return None,
     };
     Some((input.path.parent().unwrap_or(Path::new("")).into(), prefix.into()))
 }
@@ -113,7 +113,7 @@ fn is_picture_of_another(found: &Found, others: &HashSet<PathBuf>) -> bool {
 /// The format that tells most of each run.
 fn richest_formats(inputs: &[Found]) -> Map<(PathBuf, String), Format> {
     let order = |format: Format| match format {
-        Format::Rocpd | Format::Xplane => 0,
+        Format::Rocpd | Format::Rpd | Format::Xplane => 0,
         Format::Rocprofv3Json => 1,
         Format::Rocprofv3Csv | Format::Compute | Format::Rocprof | Format::Perfetto => 2,
         // Made from one of the others when it has their name.

@@ -7,7 +7,7 @@ use trace::{Needs, Status, Trace};
 
 use crate::duplicates::{Recordings, drop_copies};
 use crate::inputs::{Found, FoundInputs, find};
-use crate::{Error, Format, Input, Progress, compute, perfetto, rank, rocpd, rocprofv3, torch, xplane};
+use crate::{Error, Format, Input, Progress, compute, perfetto, rank, rocpd, rocprofv3, rpd, torch, xplane};
 
 /// Inputs are read side by side up to this many bytes, which bounds what is held before it is joined.
 /// Bigger files are split inside their readers.
@@ -53,6 +53,7 @@ pub(crate) fn read_all(paths: &[PathBuf], needs: &Needs, progress: &Progress) ->
 fn read_one(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, Error> {
     match input.format {
         Format::Rocpd => rocpd::read(input, needs, progress),
+        Format::Rpd => rpd::read(input, needs, progress),
         Format::Torch => torch::read(input, needs, progress),
         Format::Rocprofv3Json => rocprofv3::json::read(input, needs, progress),
         Format::Rocprofv3Csv => rocprofv3::csv::read(input, needs, progress),

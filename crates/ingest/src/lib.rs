@@ -9,6 +9,7 @@
 //! is counted and reported in the trace's health.
 
 pub mod att;
+mod by_id;
 mod bytes;
 pub mod compute;
 mod detect;
@@ -24,6 +25,7 @@ mod protobuf;
 mod rank;
 pub mod rocpd;
 pub mod rocprofv3;
+pub mod rpd;
 mod run_folder;
 mod sniff;
 mod sqlite;

@@ -63,16 +63,8 @@ fn what_is_no_trace_is_named() {
             .unwrap();
         fs::read(&path).unwrap()
     };
-    let legacy = {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.rpd");
-        let tables = "CREATE TABLE rocpd_api(id); CREATE TABLE rocpd_op(id); CREATE TABLE rocpd_api_ops(id); CREATE TABLE rocpd_string(id)";
-        rusqlite::Connection::open(&path).unwrap().execute_batch(tables).unwrap();
-        fs::read(&path).unwrap()
-    };
     for (content, says) in [
         (foreign.clone(), "rocpd"),
-        (legacy, "RPD"),
         (gzip(&foreign), "unpack"),
         (b"PK\x03\x04rest".to_vec(), "ZIP"),
         (b"\x03\x42\0\0\0\0".to_vec(), "OTF2"),

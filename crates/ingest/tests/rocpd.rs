@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use convert::rocpd::four::{self, FourVersion};
 use convert::rocpd::{Flavour, Options, SchemaVersion, write};
 use rocm_perf_ingest::{Error, Format, Input, Progress, rocpd};
 use rusqlite::Connection;
 use trace::{
-    Agent, AgentKind, Arg, ArgNeeds, CopyKind, Counter, CounterKind, Graph, Kernel, KernelSymbol,
+    Agent, AgentKind, Arg, ArgNeeds, CopyKind, Counter, CounterKind, Graph, GraphNode, Kernel, KernelSymbol,
     LaunchShape, MemoryAllocation, MemoryCopy, Needs, OptI64, Process, Queue, Region, RowRef, Sample, Source,
     StrId, Stream, Sync, Thread, Trace,
 };
@@ -145,6 +146,10 @@ fn example(processes: usize, calls: i64) -> Trace {
                 sgpr: OptI64::some(96),
             });
             let kernel = t.kernels.len();
+            if i % 2 == 0 {
+                let row = RowRef::kernel(t.kernels.len());
+                t.graph_nodes.push(GraphNode { row, exec: 7 + i % 4, node: i });
+            }
             t.kernels.push(Kernel {
                 name: shown,
                 start: start + 50,
@@ -237,6 +242,9 @@ fn example(processes: usize, calls: i64) -> Trace {
                 waits_for: streams[1],
                 correlation,
                 awaited: OptI64::some(i),
+                agent: gpu,
+                queue,
+                waits_for_queue: if i % 2 == 0 { queue } else { Default::default() },
             });
         }
     }
@@ -397,7 +405,7 @@ fn said(t: &Trace) -> Vec<String> {
     }
     for s in t.syncs.rows() {
         lines.push(format!(
-            "sync {} {} {} {:?} {:?} {:?} {:?} {:?} {} {:?}",
+            "sync {} {} {} {:?} {:?} {:?} {:?} {:?} {} {:?} {} {:?} {:?}",
             text(s.kind),
             s.start,
             s.end,
@@ -407,7 +415,21 @@ fn said(t: &Trace) -> Vec<String> {
             s.event,
             stream(s.waits_for),
             s.correlation,
-            s.awaited
+            s.awaited,
+            s.agent.get().map_or("", |a| t.strings.get(t.agents[a].name)),
+            s.queue.get().map(|q| t.queues[q].id),
+            s.waits_for_queue.get().map(|q| t.queues[q].id)
+        ));
+    }
+    for node in t.graph_nodes.rows() {
+        let (table, row) = node.row.get().unwrap();
+        assert_eq!(table, trace::Table::Kernels);
+        lines.push(format!(
+            "node of {} at {}: {} {}",
+            text(t.kernels.name[row]),
+            t.kernels.start[row],
+            node.exec,
+            node.node
         ));
     }
     lines.sort();
@@ -651,15 +673,10 @@ fn what_is_no_rocpd_database_is_named() {
     assert!(error.ends_with("it is a SQLite database without rocpd tables"), "{error}");
     let (probe, error) =
         says("CREATE TABLE rocpd_api (id INTEGER PRIMARY KEY); CREATE TABLE rocpd_op (id INTEGER)");
-    assert_eq!(probe, rocpd::Probe::LegacyRpd);
-    assert!(error.contains("legacy RPD"), "{error}");
+    assert_eq!(probe, rocpd::Probe::Rpd);
+    assert!(error.contains("rocmProfileData"), "{error}");
     let (probe, _) = says("CREATE TABLE t (x); DROP TABLE t");
     assert_eq!(probe, rocpd::Probe::NoTables);
-    let (_, error) = says(
-        "CREATE TABLE rocpd_metadata (tag, value); INSERT INTO rocpd_metadata VALUES ('schema_version', '4.0.1');
-         CREATE TABLE rocpd_region (id INTEGER PRIMARY KEY, track_id, start, \"end\")",
-    );
-    assert!(error.contains("schema 4.0.1 is not supported"), "{error}");
 }
 
 #[test]
@@ -843,4 +860,152 @@ fn a_hot_journal_brings_back_what_was_there() {
     let back = read(&copy);
     assert_equal(&said(&back), &said(&trace));
     assert_eq!(problems(&back), ["journal"]);
+}
+
+fn made_four(trace: &Trace, version: FourVersion) -> Made {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("it's a run.db");
+    four::write(trace, &path, version, &Options::default()).unwrap();
+    Made { _folder: folder, path }
+}
+
+/// The number that a query over the file gives.
+fn number(path: &Path, sql: &str) -> i64 {
+    Connection::open(path).unwrap().query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn schema_4_says_what_schema_3_says_of_the_same_run() {
+    for version in [FourVersion::V4_0, FourVersion::V4_1] {
+        for processes in [1, 2] {
+            let trace = example(processes, 200);
+            let made = made_four(&trace, version);
+            let back = read(&made.path);
+            assert_equal(&said(&back), &said(&trace));
+            assert_eq!(problems(&back), [""; 0], "{version}");
+            assert_eq!(rocpd::guids(&made.path).unwrap(), GUIDS[..processes]);
+        }
+    }
+}
+
+#[test]
+fn schema_4_is_read_as_plain_sql_reads_it() {
+    let trace = example(2, 300);
+    for (version, start, end, joins) in [
+        (FourVersion::V4_1, "R.start", "R.\"end\"", ""),
+        (
+            FourVersion::V4_0,
+            "S.value",
+            "E.value",
+            " JOIN rocpd_timestamp S ON S.id = R.start_id AND S.guid = R.guid \
+             JOIN rocpd_timestamp E ON E.id = R.end_id AND E.guid = R.guid",
+        ),
+    ] {
+        let made = made_four(&trace, version);
+        let back = read(&made.path);
+        let tables = [
+            ("rocpd_region", back.regions.len(), &back.regions.start, &back.regions.end),
+            ("rocpd_kernel_dispatch", back.kernels.len(), &back.kernels.start, &back.kernels.end),
+            (
+                "rocpd_memory_copy",
+                back.memory_copies.len(),
+                &back.memory_copies.start,
+                &back.memory_copies.end,
+            ),
+        ];
+        for (table, rows, starts, ends) in tables {
+            let from = format!("FROM {table} R{joins}");
+            assert_eq!(
+                number(&made.path, &format!("SELECT count(*) {from}")),
+                rows as i64,
+                "{version} {table}"
+            );
+            let total: i64 = starts.iter().zip(ends).map(|(start, end)| end - start).sum();
+            assert_eq!(number(&made.path, &format!("SELECT sum({end} - {start}) {from}")), total);
+            assert_eq!(
+                number(&made.path, &format!("SELECT min({start}) {from}")),
+                *starts.iter().min().unwrap()
+            );
+        }
+        let per_stream = number(
+            &made.path,
+            "SELECT count(*) FROM rocpd_kernel_dispatch R JOIN rocpd_track T ON T.id = R.track_id AND T.guid = R.guid \
+             WHERE T.stream_id = 1",
+        );
+        let streams = back.kernels.stream.iter().filter(|s| back.streams[s.get().unwrap()].id == 1).count();
+        assert_eq!(streams as i64, per_stream);
+        assert!(per_stream > 0);
+    }
+}
+
+#[test]
+fn a_later_schema_is_read_as_far_as_it_is_known_and_said_so() {
+    let trace = example(1, 20);
+    let made = made_four(&trace, FourVersion::V4_1);
+    let suffix = suffix_of(&Connection::open(&made.path).unwrap());
+    Connection::open(&made.path)
+        .unwrap()
+        .execute_batch(&format!(
+            "UPDATE \"rocpd_metadata{suffix}\" SET value = '4.2.0' WHERE tag = 'schema_version';
+             CREATE TABLE \"rocpd_blob_event{suffix}\" (id INTEGER PRIMARY KEY, data BLOB);
+             ALTER TABLE \"rocpd_region{suffix}\" ADD COLUMN colour TEXT;"
+        ))
+        .unwrap();
+    let back = read(&made.path);
+    assert_equal(&said(&back), &said(&trace));
+    let check = back.health.problems().find(|check| check.id == "schema").unwrap();
+    assert!(
+        check.message.contains("4.2.0") && check.message.ends_with("not read: rocpd_blob_event"),
+        "{}",
+        check.message
+    );
+}
+
+#[test]
+fn compressed_json_is_unpacked() {
+    let trace = example(1, 20);
+    let made = made(&trace, &Options::default());
+    let db = Connection::open(&made.path).unwrap();
+    let suffix = suffix_of(&db);
+    for table in ["rocpd_event", "rocpd_info_agent", "rocpd_hip_event", "rocpd_memory_allocate"] {
+        let name = format!("{table}{suffix}");
+        let mut rows = db.prepare(&format!("SELECT id, extdata FROM \"{name}\"")).unwrap();
+        let rows: Vec<(i64, String)> =
+            rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect();
+        for (id, text) in rows {
+            // A frame with one stored block.
+            let mut frame = vec![0x04, 0x22, 0x4d, 0x18, 0x60, 0x40, 0];
+            frame.extend((text.len() as u32 | 1 << 31).to_le_bytes());
+            frame.extend(text.as_bytes());
+            frame.extend([0; 4]);
+            db.execute(&format!("UPDATE \"{name}\" SET extdata = ?1 WHERE id = ?2"), (frame, id)).unwrap();
+        }
+    }
+    db.execute_batch(&format!(
+        "INSERT INTO \"rocpd_metadata{suffix}\"(tag, value) VALUES ('compression', 'lz4-frame-v1');
+         UPDATE \"rocpd_metadata{suffix}\" SET value = '4' WHERE tag = 'schema_version'"
+    ))
+    .unwrap();
+    drop(db);
+    let back = read(&made.path);
+    assert_equal(&said(&back), &said(&trace));
+    assert_eq!(problems(&back), [""; 0]);
+}
+
+#[test]
+fn rows_of_a_lost_track_stay_and_are_counted() {
+    let trace = example(1, 20);
+    let made = made_four(&trace, FourVersion::V4_1);
+    let db = Connection::open(&made.path).unwrap();
+    let suffix = suffix_of(&db);
+    db.execute_batch(&format!(
+        "PRAGMA foreign_keys = OFF; UPDATE \"rocpd_region{suffix}\" SET track_id = 4711 WHERE id <= 7"
+    ))
+    .unwrap();
+    drop(db);
+    let back = read(&made.path);
+    assert_eq!(back.regions.len(), trace.regions.len());
+    assert_eq!(back.regions.thread.iter().filter(|thread| !thread.is_some()).count(), 7);
+    let check = back.health.problems().find(|check| check.id == "lost_tracks").unwrap();
+    assert_eq!(check.value, Some(7.0));
 }

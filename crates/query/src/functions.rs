@@ -16,6 +16,7 @@ const PURE: FunctionFlags = FunctionFlags::SQLITE_UTF8
 
 /// Adds the functions to a connection.
 pub(crate) fn register(connection: &Connection) -> Result<()> {
+    convert::rocpd::versions::register(connection)?;
     connection.create_scalar_function("regexp", 2, PURE, regexp)?;
     connection.create_aggregate_function("totals_by", 4, PURE, TotalsBy)?;
     for (name, which) in [

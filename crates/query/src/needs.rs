@@ -9,6 +9,9 @@ const REGIONS: &[&str] = &["region", "event", "sample", "string", "thread", "mar
 /// The view that counts regions without saying so in its name.
 const REGIONS_TOO: &[&str] = &["top"];
 
+/// Parts of names that show which graph replayed a row: the column's and those of the tables that have it.
+const GRAPHS: &[&str] = &["graph", "kernel_dispatch", "memory_copy"];
+
 /// What to read for some statements; everything when they are not known yet.
 pub(crate) fn of(sql: Option<&str>) -> Needs {
     let everything = Needs::everything();
@@ -22,7 +25,7 @@ pub(crate) fn of(sql: Option<&str>) -> Needs {
     }
     let frames = names(REGIONS) || words.iter().any(|word| REGIONS_TOO.contains(word));
     let args = if names(ARGUMENTS) { ArgNeeds::All } else { ArgNeeds::None };
-    Needs { python_frames: frames, args, ..everything }
+    Needs { python_frames: frames, args, graph_nodes: names(GRAPHS), ..everything }
 }
 
 #[cfg(test)]
@@ -45,6 +48,8 @@ mod tests {
             let needs = of(Some(sql));
             assert_eq!((needs.python_frames, needs.args == ArgNeeds::All), (frames, args), "{sql}");
         }
+        assert!(of(Some("SELECT graph_exec_id FROM rocpd_kernel_dispatch")).graph_nodes);
+        assert!(!of(Some("SELECT name FROM kernels")).graph_nodes);
         assert_eq!(of(None), Needs::everything());
     }
 }

@@ -437,6 +437,7 @@ impl<'a> Emitter<'a> {
             waits_for: Default::default(),
             correlation,
             awaited: OptI64::from(recorded.filter(|correlation| *correlation != 0)),
+            ..Sync::default()
         });
     }
 }

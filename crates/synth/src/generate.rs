@@ -3,8 +3,9 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use convert::rocpd::four::{self, FourVersion};
 use convert::rocprofv3::{csv, json};
-use convert::{rocpd, torch};
+use convert::{rocpd, rpd, torch};
 use files::{OutputFile, TemporaryFolder};
 
 use crate::Error;
@@ -20,6 +21,12 @@ use crate::truth::Truth;
 pub enum OutputFormat {
     /// rocpd database.
     Rocpd,
+    /// rocpd database of schema 4.0.
+    Rocpd40,
+    /// rocpd database of schema 4.1.
+    Rocpd41,
+    /// Database of rocmProfileData.
+    Rpd,
     /// torch JSON.
     Torch,
     /// torch JSON, compressed.
@@ -32,8 +39,11 @@ pub enum OutputFormat {
 
 impl OutputFormat {
     /// All of them with their names.
-    pub const ALL: [(&'static str, OutputFormat); 5] = [
+    pub const ALL: [(&'static str, OutputFormat); 8] = [
         ("rocpd", OutputFormat::Rocpd),
+        ("rocpd-4.0", OutputFormat::Rocpd40),
+        ("rocpd-4.1", OutputFormat::Rocpd41),
+        ("rpd", OutputFormat::Rpd),
         ("torch", OutputFormat::Torch),
         ("torch-gz", OutputFormat::TorchGz),
         ("rocprofv3-csv", OutputFormat::Rocprofv3Csv),
@@ -292,7 +302,10 @@ impl<'a> Sink<'a> {
             match format {
                 OutputFormat::Torch => folder.join(format!("{name}.rank{rank}.json")),
                 OutputFormat::TorchGz => folder.join(format!("{name}.rank{rank}.json.gz")),
-                OutputFormat::Rocpd => folder.join(host).join(format!("{pid}_results.db")),
+                OutputFormat::Rocpd | OutputFormat::Rocpd40 | OutputFormat::Rocpd41 => {
+                    folder.join(host).join(format!("{pid}_results.db"))
+                }
+                OutputFormat::Rpd => folder.join(host).join(format!("{pid}.rpd")),
                 OutputFormat::Rocprofv3Json => folder.join(host).join(format!("{pid}_results.json")),
                 OutputFormat::Rocprofv3Csv => folder.join(host).join(pid.to_string()),
             }
@@ -347,11 +360,26 @@ impl<'a> Sink<'a> {
                         written.push((target, bytes));
                     }
                 }
-                OutputFormat::Rocpd => {
+                OutputFormat::Rocpd | OutputFormat::Rocpd40 | OutputFormat::Rocpd41 => {
                     emitter.trace.finish();
-                    let done = rocpd::write(&emitter.trace, &target, &rocpd::Options::default())
-                        .map_err(|e| Error::Write { path: e.path, why: e.why })?;
+                    let options = rocpd::Options::default();
+                    let done = match self.format {
+                        OutputFormat::Rocpd40 => {
+                            four::write(&emitter.trace, &target, FourVersion::V4_0, &options)
+                        }
+                        OutputFormat::Rocpd41 => {
+                            four::write(&emitter.trace, &target, FourVersion::V4_1, &options)
+                        }
+                        _ => rocpd::write(&emitter.trace, &target, &options),
+                    };
+                    let done = done.map_err(|e| Error::Write { path: e.path, why: e.why })?;
                     written.push((target, done.bytes));
+                }
+                OutputFormat::Rpd => {
+                    emitter.trace.finish();
+                    let bytes = rpd::write(&emitter.trace, &target)
+                        .map_err(|e| Error::Write { path: e.path, why: e.why })?;
+                    written.push((target, bytes));
                 }
                 OutputFormat::Rocprofv3Csv => {
                     emitter.trace.finish();

@@ -194,7 +194,13 @@ fn torch_files_read_back_as_they_were() {
 fn rocprofv3_and_rocpd_files_read_back_as_they_were() {
     for name in ["serving", "training", "allocation-churn"] {
         let truth = simulated(name, Dialect::Rocprof);
-        for format in [OutputFormat::Rocprofv3Json, OutputFormat::Rocprofv3Csv, OutputFormat::Rocpd] {
+        for format in [
+            OutputFormat::Rocprofv3Json,
+            OutputFormat::Rocprofv3Csv,
+            OutputFormat::Rocpd,
+            OutputFormat::Rocpd40,
+            OutputFormat::Rocpd41,
+        ] {
             let folder = tempfile::tempdir().unwrap();
             let mut options = small(name, folder.path(), format);
             options.options.ranks = Some(if name == "training" { 4 } else { 1 });
@@ -235,5 +241,70 @@ fn rocprofv3_and_rocpd_files_read_back_as_they_were() {
                 .all(|(b, m)| (&b.0, b.1, b.2) == (&m.0, m.1, m.2) && (b.3 == m.3 || m.3 == 0));
             assert!(same, "{name} as {}", format.name());
         }
+    }
+}
+
+/// Kernels with their shapes, calls and streams, and all that is timed besides them.
+fn of_rpd(trace: &Trace) -> Vec<String> {
+    let text = |id| trace.strings.get(id);
+    let call = |row: RowRef| {
+        let region = trace.links.launch_of(row);
+        region.map(|r| (text(trace.regions.name[r]), trace.regions.start[r]))
+    };
+    let stream = |id: trace::StreamId| id.get().map(|s| trace.streams[s].id);
+    let mut lines: Vec<String> = Vec::new();
+    for (i, k) in trace.kernels.rows().enumerate() {
+        let shape = trace.shapes.get(k.shape);
+        let gpu = k.agent.get().and_then(|a| trace.agents[a].type_index.get());
+        lines.push(format!(
+            "kernel {} {} {} {gpu:?} {:?} {:?} {:?} {:?} {:?}",
+            text(k.name),
+            k.start,
+            k.end,
+            stream(k.stream),
+            shape.grid,
+            shape.workgroup,
+            shape.lds_bytes,
+            call(RowRef::kernel(i))
+        ));
+    }
+    for (i, c) in trace.memory_copies.rows().enumerate() {
+        let row = RowRef::new(trace::Table::MemoryCopies, i);
+        lines.push(format!(
+            "{:?} {} {} {:?} {:?} {:?}",
+            c.kind,
+            c.start,
+            c.end,
+            c.bytes,
+            stream(c.stream),
+            call(row)
+        ));
+    }
+    for r in trace.regions.rows() {
+        let tid = r.thread.get().map(|t| trace.threads[t].tid);
+        lines.push(format!("region {} {} {} {tid:?}", text(r.name), r.start, r.end));
+    }
+    lines.sort();
+    lines
+}
+
+#[test]
+fn rpd_files_read_back_as_they_were() {
+    for name in ["serving", "training", "slow-copies"] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut options = small(name, folder.path(), OutputFormat::Rpd);
+        options.options.graphs = rocm_perf_synth::GraphMode::Off;
+        options.options.ranks = Some(1);
+        let back = read(&runs(&generate(&options).unwrap())[0]);
+        let run_options = Options { dialect: Dialect::Rocprof, ..options.options.clone() };
+        let truth =
+            simulate(&Scenario::builtin(name).unwrap(), &run_options).unwrap().runs.swap_remove(0).trace;
+        let (back_lines, lines) = (of_rpd(&back), of_rpd(&truth));
+        if let Some((a, b)) = back_lines.iter().zip(&lines).find(|(a, b)| a != b) {
+            panic!("{name}: first difference\n{a}\n{b}");
+        }
+        assert_eq!(back_lines.len(), lines.len(), "{name}");
+        let problems: Vec<_> = back.health.problems().collect();
+        assert!(problems.is_empty(), "{name}: {problems:?}");
     }
 }

@@ -27,6 +27,7 @@ mod assess;
 mod columns;
 mod counter_columns;
 mod counters;
+mod graph_nodes;
 mod health;
 mod identity;
 mod ids;
@@ -51,6 +52,7 @@ pub use args::{Arg, Args};
 pub use columns::{Permute, Remap, Remapping};
 pub use counter_columns::{CounterColumn, CounterColumns};
 pub use counters::{Aggregate, Counter, CounterKind, Counters};
+pub use graph_nodes::{GraphNode, GraphNodes};
 pub use health::{Check, Health, Status};
 pub use identity::{
     Agent, AgentKind, KernelSymbol, Metadata, Process, Queue, RANK_VARIABLES, Source, Stream, Thread,

@@ -48,6 +48,8 @@ pub struct Needs {
     pub syncs: bool,
     /// Collective operations.
     pub collectives: bool,
+    /// Which node of which graph replayed work was.
+    pub graph_nodes: bool,
     /// Links from launches to GPU work, and what they are made from.
     pub links: bool,
     /// Links from forward to backward ops.
@@ -71,6 +73,7 @@ impl Needs {
             samples: false,
             syncs: false,
             collectives: false,
+            graph_nodes: false,
             links: false,
             forward_backward: false,
             args: ArgNeeds::None,
@@ -91,6 +94,7 @@ impl Needs {
             samples: true,
             syncs: true,
             collectives: true,
+            graph_nodes: true,
             links: true,
             forward_backward: true,
             args: ArgNeeds::All,

@@ -348,6 +348,9 @@ impl Trace {
         }
         self.collectives.retain(|i| keep[i]);
         follow(&mut self.collectives.row);
+        let keep = there(&self.graph_nodes.row);
+        self.graph_nodes.retain(|i| keep[i]);
+        follow(&mut self.graph_nodes.row);
         let mut keep = there(&self.links.from);
         for (keep, to) in keep.iter_mut().zip(there(&self.links.to)) {
             *keep &= to;

@@ -1,7 +1,7 @@
 //! Synchronisation and collective operations.
 
 use crate::columns::table;
-use crate::ids::{OptI64, ProcessId, StrId, StreamId, ThreadId};
+use crate::ids::{AgentId, OptI64, ProcessId, QueueId, StrId, StreamId, ThreadId};
 use crate::links::RowRef;
 
 table! {
@@ -29,6 +29,12 @@ table! {
         correlation: i64,
         /// The call that the awaited event recorded after, when the source says.
         awaited: OptI64,
+        /// The GPU that recorded or waited, when the times are the GPU's.
+        agent: AgentId,
+        /// The HSA queue that recorded or waited.
+        queue: QueueId,
+        /// The HSA queue that is waited for.
+        waits_for_queue: QueueId,
     }
 }
 

@@ -4,6 +4,7 @@ use crate::args::Args;
 use crate::columns::{Remap, Remapping, time_order};
 use crate::counter_columns::CounterColumns;
 use crate::counters::{CounterKind, Counters};
+use crate::graph_nodes::GraphNodes;
 use crate::health::Health;
 use crate::identity::{Agent, KernelSymbol, Metadata, Process, Queue, Source, Stream, Thread};
 use crate::ids::{AgentId, CounterId, ProcessId, QueueId, SourceId, StreamId, SymbolId, ThreadId};
@@ -58,6 +59,8 @@ pub struct Trace {
     pub syncs: Syncs,
     /// Collective operations.
     pub collectives: Collectives,
+    /// Nodes of graphs that replayed kernels and copies were.
+    pub graph_nodes: GraphNodes,
     /// Points in time.
     pub samples: Samples,
     /// Arguments that were asked for.
@@ -186,6 +189,7 @@ impl Trace {
         self.counters.append(other.counters, &by);
         self.syncs.append(other.syncs, &by);
         self.collectives.append(other.collectives, &by);
+        self.graph_nodes.append(other.graph_nodes, &by);
         self.samples.append(other.samples, &by);
         self.args.append(other.args, &by);
         self.links.append(other.links, &by);
@@ -221,12 +225,14 @@ impl Trace {
         by_time!(samples, Table::Samples);
         by_time!(syncs, Table::Syncs);
         self.args.sort();
+        self.graph_nodes.sort();
     }
 
     fn rows_moved(&mut self, table: Table, order: &[u32]) {
         let references = [
             &mut self.counters.kernel,
             &mut self.collectives.row,
+            &mut self.graph_nodes.row,
             &mut self.args.owner,
             &mut self.links.from,
             &mut self.links.to,

@@ -1,10 +1,12 @@
 //! What a database holds: recordings (groups of tables with one suffix), and whatever else somebody put into it.
 
+use formats::rocpd::table;
 use rusqlite::{Connection, Result};
 use trace::Map;
 
-use crate::rocpd::recordings::{Suffixes, guids, quoted};
+use crate::rocpd::recordings::{Suffixes, guids, qualified, quoted};
 use crate::rocpd::schema::{self, SchemaVersion};
+use crate::rocpd::versions::{self, Tables};
 use crate::rocpd::views;
 
 /// Everything of a database that is copied.
@@ -29,6 +31,10 @@ pub(super) struct Group {
     pub guids: Vec<String>,
     /// In the order they were created.
     pub tables: Vec<Table>,
+    /// Whether its JSON is compressed.
+    pub compressed: bool,
+    /// What is doubtful about its version.
+    pub doubt: Option<String>,
 }
 
 /// A table as it is.
@@ -68,6 +74,26 @@ impl Group {
     pub fn missing(&self) -> Vec<&'static str> {
         let known = schema::tables(SchemaVersion::V3_0_0);
         known.iter().map(|table| table.name).filter(|name| self.table(name).is_none()).collect()
+    }
+}
+
+/// A recording of an attached database.
+pub(super) struct InDatabase<'a> {
+    pub database: &'a str,
+    pub group: &'a Group,
+}
+
+impl Tables for InDatabase<'_> {
+    fn name(&self, plain: &str) -> Option<String> {
+        Some(qualified(self.database, &self.group.table(plain)?.name))
+    }
+
+    fn has(&self, plain: &str, column: &str) -> bool {
+        self.group.table(plain).is_some_and(|table| table.column(column).is_some())
+    }
+
+    fn is_compressed(&self) -> bool {
+        self.group.compressed
     }
 }
 
@@ -114,6 +140,10 @@ pub(super) fn contents(connection: &Connection, database: &str) -> Result<Conten
         }
     }
     for group in &mut found.groups {
+        let metadata = group.table(table::METADATA).map(|table| table.name.as_str());
+        let doubt = versions::doubt(connection, database, metadata);
+        group.compressed = versions::is_compressed(connection, database, metadata);
+        group.doubt = doubt;
         group.guids = guids(connection, database, &|plain, columns| {
             let table = group.table(plain)?;
             columns.iter().all(|column| table.column(column).is_some()).then_some(table.name.as_str())

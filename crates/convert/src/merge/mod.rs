@@ -33,7 +33,7 @@ use crate::rocpd::recordings::{qualified, quoted, texts};
 use crate::rocpd::schema::{self, SchemaVersion};
 use crate::rocpd::set_aside::SetAside;
 use crate::rocpd::views::known;
-use contents::{Contents, Object, Table, contents};
+use contents::{Contents, InDatabase, Object, Table, contents};
 use files::OutputFile;
 pub use package::{PackageOptions, files_of_package, is_package, package};
 use plan::{Planned, SOURCE};
@@ -312,16 +312,17 @@ impl Writer<'_> {
                 .iter()
                 .map(|table| PartTable { plain: &table.plain, name: &table.name, columns: &table.columns })
                 .collect();
-            self.part.note(&self.connection, SOURCE, &in_part, suffix)?;
+            let shown = InDatabase { database: SOURCE, group };
+            self.part.note(&self.connection, SOURCE, &in_part, &shown, suffix)?;
             for (table, in_part) in group.tables.iter().zip(&in_part) {
                 let name = format!("{}{suffix}", table.plain);
                 let condition = self.part.condition(in_part, suffix);
                 let rows = copy::rows(&self.connection, SOURCE, table, &name, input.rank, &condition)?;
                 copy::last_id(&self.connection, SOURCE, table, &name)?;
                 recording.rows.push((table.plain.clone(), rows));
-                self.unions.add(table, &name);
                 self.names.insert(name.to_ascii_lowercase());
             }
+            self.unions.add(group, suffix);
             self.part.forget(&self.connection, suffix)?;
             self.describe(&mut recording, group)?;
             self.merged.recordings.push(recording);

@@ -120,6 +120,9 @@ fn free_suffix(own: &str, guid: &str, taken: &BTreeSet<String>) -> String {
 fn warn(found: &Contents, path: &Path, health: &mut Health) {
     let path = path.display();
     for group in &found.groups {
+        if let Some(doubt) = &group.doubt {
+            health.report("schema", Status::Warn, None, format!("`{path}`: {doubt}"));
+        }
         let missing = group.missing();
         if !missing.is_empty() {
             let message = format!("`{path}` has no {}, so none were merged", missing.join(", "));

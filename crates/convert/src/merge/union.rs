@@ -2,12 +2,16 @@
 //! data and summary views.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use rusqlite::{Connection, Result};
 
-use super::contents::Table;
+use formats::rocpd::table;
+
+use super::contents::Group;
 use crate::rocpd::recordings::{quoted, united};
 use crate::rocpd::schema::{self, SchemaVersion};
+use crate::rocpd::versions::{self, CATEGORIES, CATEGORY_COLUMNS, Tables, expression, has_category_table};
 use crate::rocpd::views;
 
 /// Tables of all recordings by their plain names.
@@ -20,28 +24,55 @@ pub(super) struct Unions {
 struct Parts {
     /// The different lists of columns that tables of this name have.
     layouts: Vec<Vec<String>>,
-    /// (table, its layout)
-    parts: Vec<(String, usize)>,
+    /// (recording, table, its layout)
+    parts: Vec<(Rc<Recording>, String, usize)>,
+}
+
+/// The tables of one recording in the merged file.
+struct Recording {
+    suffix: String,
+    columns: BTreeMap<String, Vec<String>>,
+    compressed: bool,
+}
+
+impl Tables for Recording {
+    fn name(&self, plain: &str) -> Option<String> {
+        self.columns.contains_key(plain).then(|| quoted(&format!("{plain}{}", self.suffix)))
+    }
+
+    fn has(&self, plain: &str, column: &str) -> bool {
+        self.columns.get(plain).is_some_and(|own| own.iter().any(|own| own.eq_ignore_ascii_case(column)))
+    }
+
+    fn is_compressed(&self) -> bool {
+        self.compressed
+    }
 }
 
 impl Unions {
-    /// Adds a table that stands in the merged file under `name`.
-    pub fn add(&mut self, table: &Table, name: &str) {
-        let parts = self.tables.entry(table.plain.clone()).or_default();
-        let known = parts.layouts.iter().position(|layout| *layout == table.columns);
-        let layout = known.unwrap_or_else(|| {
-            parts.layouts.push(table.columns.clone());
-            parts.layouts.len() - 1
-        });
-        parts.parts.push((name.to_string(), layout));
+    /// Adds the tables of a recording, which stand in the merged file with `suffix`.
+    pub fn add(&mut self, group: &Group, suffix: &str) {
+        let columns = group.tables.iter().map(|table| (table.plain.clone(), table.columns.clone())).collect();
+        let recording = Rc::new(Recording { suffix: suffix.into(), columns, compressed: group.compressed });
+        for (plain, columns) in &recording.columns {
+            let parts = self.tables.entry(plain.clone()).or_default();
+            let known = parts.layouts.iter().position(|layout| layout == columns);
+            let layout = known.unwrap_or_else(|| {
+                parts.layouts.push(columns.clone());
+                parts.layouts.len() - 1
+            });
+            parts.parts.push((recording.clone(), plain.clone(), layout));
+        }
     }
 
     /// Creates all views but those whose names are taken by tables.
     pub fn create(&self, connection: &Connection, taken: &dyn Fn(&str) -> bool) -> Result<()> {
         let columns = self.columns();
         for (plain, columns) in columns.iter().filter(|(plain, _)| !taken(plain)) {
-            let select =
-                self.tables.get(plain).map_or_else(|| nothing(columns), |parts| parts.select(columns));
+            let select = match plain.as_str() {
+                CATEGORIES => self.categories(),
+                _ => self.tables.get(plain).map_or_else(|| nothing(columns), |parts| parts.select(columns)),
+            };
             connection.execute(&format!("CREATE VIEW {} AS {select}", quoted(plain)), [])?;
         }
         let has = |table: &str, column: &str| {
@@ -78,7 +109,26 @@ impl Unions {
                 }
             }
         }
+        let has = |table: &str, column: &str| self.tables.get(table).is_some_and(|parts| parts.has(column));
+        if has_category_table(&has) {
+            columns.insert(CATEGORIES.to_string(), CATEGORY_COLUMNS.map(str::to_string).to_vec());
+        }
         columns
+    }
+
+    /// Names of categories of all recordings.
+    fn categories(&self) -> String {
+        let events = self.tables.get(table::EVENT).map_or(&[][..], |parts| &parts.parts[..]);
+        let select = |recording: &Recording| {
+            let (table, column) = versions::categories(recording);
+            let name = recording.name(table)?;
+            Some(format!("SELECT id, guid, {} AS string FROM {name}", quoted(column)))
+        };
+        let selects: Vec<String> = events.iter().filter_map(|(recording, ..)| select(recording)).collect();
+        if selects.is_empty() {
+            return nothing(&CATEGORY_COLUMNS.map(str::to_string));
+        }
+        united(&selects)
     }
 }
 
@@ -89,25 +139,31 @@ impl Parts {
 
     /// All tables of a name, each with all columns there are.
     fn select(&self, columns: &[String]) -> String {
-        let lists: Vec<String> = self.layouts.iter().map(|layout| list(layout, columns)).collect();
         let selects: Vec<String> = self
             .parts
             .iter()
-            .map(|(name, layout)| format!("SELECT {} FROM {}", lists[*layout], quoted(name)))
+            .map(|(recording, plain, layout)| {
+                let list = list(recording, plain, &self.layouts[*layout], columns);
+                format!("SELECT {list} FROM {}", quoted(&format!("{plain}{}", recording.suffix)))
+            })
             .collect();
         united(&selects)
     }
 }
 
-fn list(layout: &[String], columns: &[String]) -> String {
-    if layout == columns {
+fn list(recording: &Recording, plain: &str, layout: &[String], columns: &[String]) -> String {
+    if layout == columns && !recording.compressed {
         return "*".into();
     }
-    let own = |column: &String| match layout.iter().find(|own| own.eq_ignore_ascii_case(column)) {
-        Some(own) => quoted(own),
+    let shown = |column: &String| match expression(recording, plain, column) {
+        Some(own) if own.eq_ignore_ascii_case(&quoted(column)) => {
+            // Spelt as the recording spells it, so that it is found.
+            layout.iter().find(|name| name.eq_ignore_ascii_case(column)).map_or(own, |name| quoted(name))
+        }
+        Some(other) => format!("{other} AS {}", quoted(column)),
         None => format!("NULL AS {}", quoted(column)),
     };
-    columns.iter().map(own).collect::<Vec<_>>().join(", ")
+    columns.iter().map(shown).collect::<Vec<_>>().join(", ")
 }
 
 fn nothing(columns: &[String]) -> String {

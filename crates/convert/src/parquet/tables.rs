@@ -62,6 +62,8 @@ fn kernels() -> Vec<Column> {
         number("corr_id", |t, i| t.kernels.external[i]),
         number("launch_id", |t, i| launch(t, RowRef::kernel(i))),
         text("graph", |t, i| graph(t.kernels.graph[i])),
+        number("graph_exec_id", |t, i| node(t, RowRef::kernel(i)).map(|node| node.exec)),
+        number("graph_node_id", |t, i| node(t, RowRef::kernel(i)).map(|node| node.node)),
         code("lds_size", |t, i| shape(t, i).lds_bytes),
         code("scratch_size", |t, i| shape(t, i).scratch_bytes),
         code("vgpr_count", |t, i| shape(t, i).vgpr),
@@ -102,6 +104,8 @@ fn memory_copies() -> Vec<Column> {
         number("corr_id", |t, i| t.memory_copies.external[i]),
         number("launch_id", |t, i| launch(t, RowRef::new(trace::Table::MemoryCopies, i))),
         text("graph", |t, i| graph(t.memory_copies.graph[i])),
+        number("graph_exec_id", |t, i| node(t, copy_row(i)).map(|node| node.exec)),
+        number("graph_node_id", |t, i| node(t, copy_row(i)).map(|node| node.node)),
     ]);
     columns
 }
@@ -391,6 +395,15 @@ fn shape(t: &Trace, kernel: usize) -> &LaunchShape {
 
 fn launch(t: &Trace, row: RowRef) -> Option<usize> {
     t.links.launch_of(row).map(|region| region + 1)
+}
+
+/// The node of a graph that a row was.
+fn node(trace: &Trace, row: RowRef) -> Option<trace::GraphNode> {
+    trace.graph_nodes.of(row)
+}
+
+fn copy_row(i: usize) -> RowRef {
+    RowRef::new(trace::Table::MemoryCopies, i)
 }
 
 fn graph(graph: Graph) -> &'static str {

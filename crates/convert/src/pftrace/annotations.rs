@@ -21,6 +21,8 @@ pub(super) const OWN: &[&str] = &[
     "Accum_VGPR_Count",
     "SGPR_Count",
     "graph",
+    "graph_exec_id",
+    "graph_node_id",
     "region",
     "copy_bytes",
     "src_agent",

@@ -338,6 +338,7 @@ impl<'a, W: Write> Writer<'a, W> {
         if kernels.graph[row] == Graph::Replayed {
             annotations::text(body, id!("graph"), "replayed");
         }
+        graph_node(body, trace, RowRef::kernel(row));
         if !kernels.region[row].is_empty() {
             annotations::text(body, id!("region"), trace.strings.get(kernels.region[row]));
         }
@@ -458,6 +459,7 @@ impl<'a, W: Write> Writer<'a, W> {
         if let Some(thread) = copies.thread[row].get() {
             annotations::int(body, id!("tid"), trace.threads[thread].tid);
         }
+        graph_node(body, trace, RowRef::new(Table::MemoryCopies, row));
         self.flow_from_launch(Table::MemoryCopies, row);
         self.close(&slice, track);
     }
@@ -556,6 +558,14 @@ struct Running {
 enum Number {
     Whole(i64),
     Float(f64),
+}
+
+/// The node of a graph that a row was.
+fn graph_node(body: &mut Vec<u8>, trace: &Trace, row: RowRef) {
+    if let Some(node) = trace.graph_nodes.of(row) {
+        annotations::int(body, id!("graph_exec_id"), node.exec);
+        annotations::int(body, id!("graph_node_id"), node.node);
+    }
 }
 
 fn stream(out: &mut Vec<u8>, trace: &Trace, stream: StreamId) {

@@ -1,6 +1,6 @@
 //! GPU work of a trace as rows: dispatches, counters, copies, allocations.
 
-use trace::{Graph, Map, OptI64, RowRef, StrId, Table, ThreadId};
+use trace::{Graph, GraphNode, Map, OptI64, RowRef, StrId, Table, ThreadId};
 
 use super::from_trace::Writer;
 use super::identity::Place;
@@ -18,6 +18,12 @@ impl Writer<'_> {
             None => self.trace.regions.thread[self.trace.links.launch_of(row)?],
         };
         self.ids.thread(thread)
+    }
+
+    /// The node of a graph that a row was; a graph without a number is graph 1.
+    fn graph(&self, row: RowRef, graph: Graph) -> GraphNode {
+        let unknown = GraphNode { row, exec: i64::from(graph == Graph::Replayed), node: 0 };
+        self.trace.graph_nodes.of(row).unwrap_or(unknown)
     }
 
     fn is_blank(&self, row: usize) -> bool {
@@ -44,6 +50,7 @@ impl Writer<'_> {
                 Some(id)
             };
             let shape = trace.shapes.get(kernel.shape);
+            let graph = self.graph(owner, kernel.graph);
             dispatches[group] = kernel.dispatch.get().unwrap_or(dispatches[group] + 1);
             let row = KernelRow {
                 nid,
@@ -62,8 +69,8 @@ impl Writer<'_> {
                 grid: shape.grid.unwrap_or_default().map(i64::from),
                 region_name_id: if blank { None } else { Some(self.string(group, kernel.region)) },
                 event_id,
-                graph_exec_id: i64::from(kernel.graph == Graph::Replayed),
-                graph_node_id: 0,
+                graph_exec_id: graph.exec,
+                graph_node_id: graph.node,
                 replay_pass: passes.get(&owner).copied(),
             };
             self.db.kernel(group, &row)?;
@@ -122,6 +129,7 @@ impl Writer<'_> {
                 self.args(group, owner, id)?;
                 Some(id)
             };
+            let graph = self.graph(owner, copy.graph);
             let row = CopyRow {
                 nid,
                 pid,
@@ -138,8 +146,8 @@ impl Writer<'_> {
                 stream_id: self.ids.stream(copy.stream),
                 region_name_id: None,
                 event_id,
-                graph_exec_id: i64::from(copy.graph == Graph::Replayed),
-                graph_node_id: 0,
+                graph_exec_id: graph.exec,
+                graph_node_id: graph.node,
             };
             self.db.copy(group, &row)?;
         }

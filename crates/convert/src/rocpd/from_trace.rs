@@ -1,6 +1,7 @@
 //! Any trace as a rocpd database: each row gets its event, each event its correlation id.
 
 use formats::rocpd::table;
+use formats::rocpd::versions::COMPRESSION;
 use std::path::Path;
 
 use trace::{
@@ -15,7 +16,7 @@ use super::{
 };
 
 /// Tags that the writer fills in itself.
-const OWN_TAGS: [&str; 4] = ["schema_version", "uuid", "guid", "upid"];
+const OWN_TAGS: [&str; 5] = ["schema_version", "uuid", "guid", "upid", COMPRESSION];
 
 /// Writes a finished trace.
 pub(super) fn write(trace: &Trace, target: &Path, options: &Options) -> Result<Written, Error> {
@@ -79,7 +80,12 @@ fn oldest_that_holds(trace: &Trace) -> SchemaVersion {
             SchemaVersion::V3_0_3,
             known(&counters.xcc) || known(&counters.shader_engine) || known(&counters.instance),
         ),
-        (SchemaVersion::V3_0_2, replayed(&trace.kernels.graph) || replayed(&trace.memory_copies.graph)),
+        (
+            SchemaVersion::V3_0_2,
+            !trace.graph_nodes.is_empty()
+                || replayed(&trace.kernels.graph)
+                || replayed(&trace.memory_copies.graph),
+        ),
         (SchemaVersion::V3_0_1, trace.agents.iter().any(|a| a.kind == trace::AgentKind::Nic)),
     ];
     needs.into_iter().find(|(_, needed)| *needed).map_or(SchemaVersion::V3_0_0, |(version, _)| version)
@@ -295,10 +301,10 @@ impl Writer<'_> {
                 nid,
                 pid,
                 tid: self.ids.thread(sync.thread),
-                agent_id: None,
+                agent_id: self.ids.agent(sync.agent),
                 name: self.string(group, sync.kind),
-                queue_id: None,
-                source_queue_id: None,
+                queue_id: self.ids.queue(sync.queue),
+                source_queue_id: self.ids.queue(sync.waits_for_queue),
                 stream_id: self.ids.stream(sync.stream),
                 handle: sync.event.get(),
                 start: sync.start,

@@ -8,6 +8,7 @@
 pub mod address;
 mod bulk;
 mod device;
+pub mod four;
 mod from_trace;
 mod identity;
 mod pages;
@@ -16,6 +17,7 @@ pub mod recordings;
 mod rows;
 pub mod schema;
 pub(crate) mod set_aside;
+pub mod versions;
 pub mod views;
 
 use std::path::{Path, PathBuf};

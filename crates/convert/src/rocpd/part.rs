@@ -9,6 +9,7 @@ use rusqlite::{Connection, Result};
 use trace::{Map, Ns, ProcessId, Trace};
 
 use super::recordings::{qualified, quoted};
+use super::versions::{Tables, expression};
 
 /// What tells one row from another: guid, start, end, and the dispatch or the bytes where there are any.
 type Key = (String, Ns, Ns, i64);
@@ -106,6 +107,7 @@ impl Part {
         connection: &Connection,
         database: &str,
         tables: &[PartTable<'_>],
+        shown: &dyn Tables,
         label: &str,
     ) -> Result<()> {
         if self.is_whole() {
@@ -120,7 +122,7 @@ impl Part {
                 "CREATE TEMP TABLE {} (id INTEGER PRIMARY KEY)",
                 noted(label, plain)
             ))?;
-            self.note_table(connection, database, table, number, *extra, label)?;
+            self.note_table(connection, database, (table, shown), number, *extra, label)?;
             timed.push(table);
         }
         // An event goes with its row, unless a row that stays has it too.
@@ -148,22 +150,21 @@ impl Part {
         &self,
         connection: &Connection,
         database: &str,
-        table: &PartTable<'_>,
+        (table, shown): (&PartTable<'_>, &dyn Tables),
         number: usize,
         extra: Option<&str>,
         label: &str,
     ) -> Result<()> {
-        let (start, end) = if table.has("timestamp") { ("timestamp", "timestamp") } else { ("start", "end") };
-        if !table.has(start) || !table.has(end) || !table.has("guid") {
+        let times = if table.plain == table::SAMPLE { ["timestamp", "timestamp"] } else { ["start", "end"] };
+        let [Some(start), Some(end)] = times.map(|column| expression(shown, table.plain, column)) else {
+            return Ok(());
+        };
+        if !table.has("guid") {
             return Ok(());
         }
         let extra = extra.filter(|column| table.has(column)).map_or("0".into(), quoted);
-        let select = format!(
-            "SELECT rowid, guid, {}, {}, {extra} FROM {}",
-            quoted(start),
-            quoted(end),
-            qualified(database, table.name)
-        );
+        let select =
+            format!("SELECT rowid, guid, {start}, {end}, {extra} FROM {}", qualified(database, table.name));
         let mut rows = connection.prepare(&select)?;
         let mut rows = rows.query([])?;
         let mut insert =

@@ -1,6 +1,7 @@
 //! rocpd's schema 3 in all its revisions: `schema.sql` is the data, this picks the lines of one revision.
 
 use std::fmt;
+use std::sync::OnceLock;
 
 const TEXT: &str = include_str!("schema.sql");
 
@@ -98,6 +99,13 @@ pub fn tables(version: SchemaVersion) -> Vec<TableDef> {
         }
     }
     tables
+}
+
+/// Whether the newest revision of schema 3 has a column.
+pub fn newest_has(table: &str, column: &str) -> bool {
+    static NEWEST: OnceLock<Vec<TableDef>> = OnceLock::new();
+    let newest = NEWEST.get_or_init(|| tables(SchemaVersion::NEWEST));
+    newest.iter().any(|t| t.name == table && t.columns.contains(&column))
 }
 
 fn stands(tag: &str, version: SchemaVersion) -> bool {

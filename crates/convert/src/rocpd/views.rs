@@ -8,6 +8,8 @@
 use formats::rocpd::table;
 use std::sync::OnceLock;
 
+use super::versions::{CATEGORIES, has_category_table};
+
 /// What one row of a view stands on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -104,13 +106,18 @@ impl View {
             Some((_, column)) => column.trim().split_once('.').is_some_and(|(t, c)| later(t, c)),
             None => true,
         });
-        Some(kept.collect::<Vec<_>>().join("\n"))
+        let text = kept.collect::<Vec<_>>().join("\n");
+        Some(match has_category_table(later) {
+            true => text.replace("JOIN rocpd_string C ", &format!("JOIN {CATEGORIES} C ")),
+            false => text,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rocpd::schema;
 
     /// Columns as the vendor has them, in order.
     const COLUMNS: &[(&str, &str)] = &[
@@ -285,7 +292,7 @@ mod tests {
     #[test]
     fn views_of_later_revisions_need_their_tables() {
         assert!(all().iter().all(|(name, text)| *name != "graph_launches" && !text.contains("-- needs")));
-        let newer = for_schema(&|_, _| true);
+        let newer = for_schema(&schema::newest_has);
         assert_eq!(newer.len(), known().len());
         let counters = newer.iter().find(|(name, _)| *name == "counters_collection").unwrap();
         assert!(counters.1.contains("sample_id IS NULL"));

@@ -1,6 +1,6 @@
 //! The cells of rocprofv3's CSV files: every column by name, for every release's set of columns.
 
-use trace::{AgentId, OptI64, Trace};
+use trace::{AgentId, GraphNode, OptI64, RowRef, Table, Trace};
 
 use super::csv::AgentIndex;
 use super::words;
@@ -128,6 +128,11 @@ fn lds(out: &mut Vec<u8>, r: &Row<'_>) {
     some(out, r.trace.shapes.get(r.trace.kernels.shape[r.i]).lds_bytes);
 }
 
+/// The node of a graph that a row was; zeros for work that no graph replayed.
+fn graph_node(r: &Row<'_>, row: RowRef) -> GraphNode {
+    r.trace.graph_nodes.of(row).unwrap_or_default()
+}
+
 fn kernel_id(out: &mut Vec<u8>, r: &Row<'_>) {
     if let Some(symbol) = r.trace.kernels.symbol[r.i].get() {
         int(out, r.trace.symbols[symbol].id);
@@ -136,6 +141,8 @@ fn kernel_id(out: &mut Vec<u8>, r: &Row<'_>) {
 
 /// `kernel_trace` and `counter_collection`, whose rows are dispatches.
 pub(super) const KERNELS: Columns = &[
+    ("Graph_Exec_Id", |out, r| int(out, graph_node(r, RowRef::kernel(r.i)).exec)),
+    ("Graph_Node_Id", |out, r| int(out, graph_node(r, RowRef::kernel(r.i)).node)),
     ("Guid", |out, r| guid(out, r, r.trace.kernels.process[r.i])),
     ("Pid", |out, r| guid(out, r, r.trace.kernels.process[r.i])),
     ("Kind", |out, _| text(out, "KERNEL_DISPATCH")),
@@ -206,6 +213,8 @@ pub(super) const MARKS: Columns = &[
 
 /// `memory_copy_trace`.
 pub(super) const COPIES: Columns = &[
+    ("Graph_Exec_Id", |out, r| int(out, graph_node(r, RowRef::new(Table::MemoryCopies, r.i)).exec)),
+    ("Graph_Node_Id", |out, r| int(out, graph_node(r, RowRef::new(Table::MemoryCopies, r.i)).node)),
     ("Guid", |out, r| guid(out, r, r.trace.memory_copies.process[r.i])),
     ("Kind", |out, _| text(out, "MEMORY_COPY")),
     ("Direction", |out, r| {

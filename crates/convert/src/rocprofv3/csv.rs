@@ -70,6 +70,9 @@ const AGENT: &str = "Node_Id,Logical_Node_Id,Agent_Type,Cpu_Cores_Count,Simd_Cou
     Workgroup_Max_Size,Grid_Max_Size,Local_Mem_Size,Hive_Id,Gpu_Id,Workgroup_Max_Dim_X,Workgroup_Max_Dim_Y,\
     Workgroup_Max_Dim_Z,Grid_Max_Dim_X,Grid_Max_Dim_Y,Grid_Max_Dim_Z,Name,Vendor_Name,Product_Name,Model_Name";
 
+/// Columns of runs with graphs, after all others.
+const GRAPH: &str = ",Graph_Exec_Id,Graph_Node_Id";
+
 /// The header of a file of this set, by its stem.
 pub fn header(stem: &str, columns: ColumnSet) -> Option<String> {
     use ColumnSet::{Older, Rocpd, Rocprofv3};
@@ -198,7 +201,12 @@ impl<'a> Set<'a> {
     }
 
     fn open(&self, stem: &str) -> io::Result<(Pending, Vec<u8>, String)> {
-        let header = header(stem, self.columns).unwrap_or_default();
+        let mut header = header(stem, self.columns).unwrap_or_default();
+        // Only runs with graphs have these, so that other files stay as scripts know them.
+        let graphs = !self.trace.graph_nodes.is_empty() && self.columns != ColumnSet::Older;
+        if graphs && matches!(stem, "kernel_trace" | "memory_copy_trace") {
+            header.push_str(GRAPH);
+        }
         let mut buffer = Vec::with_capacity(BUFFER + (1 << 14));
         // rocprofv3 quotes every name and escapes no quotes; readers tell by the header that these files do.
         if self.columns == ColumnSet::Rocpd {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use formats::secrets::redact_text;
-use trace::{AgentKind, CounterId, Map, OptI64, ProcessId, StrId, Table, Trace};
+use trace::{AgentKind, CounterId, Map, OptI64, ProcessId, RowRef, StrId, Table, Trace};
 
 use super::words::{self, DOMAINS};
 use crate::torch::{float, int, string};
@@ -411,6 +411,10 @@ impl<'a> Part<'a> {
         }
         if let Some(bytes) = shape.lds_bytes.get() {
             json.int("group_segment_size", bytes);
+        }
+        if let Some(node) = self.trace.graph_nodes.of(RowRef::kernel(i)) {
+            json.int("graph_exec_id", node.exec);
+            json.int("graph_node_id", node.node);
         }
         for (key, size) in [("workgroup_size", shape.workgroup), ("grid_size", shape.grid)] {
             let Some([x, y, z]) = size else { continue };

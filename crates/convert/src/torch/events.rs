@@ -219,6 +219,14 @@ fn tid_of(trace: &Trace, thread: ThreadId, process: ProcessId) -> i64 {
     thread.get().map_or_else(|| pid_of(trace, process), |t| trace.threads[t].tid)
 }
 
+/// The node of a graph that a row was.
+fn graph_node(object: &mut Object<'_>, trace: &Trace, row: RowRef) {
+    if let Some(node) = trace.graph_nodes.of(row) {
+        object.int(key::GRAPH_ID, node.exec);
+        object.int(key::GRAPH_NODE_ID, node.node);
+    }
+}
+
 fn stream_of(trace: &Trace, stream: StreamId, queue: trace::QueueId) -> i64 {
     match (stream.get(), queue.get()) {
         (Some(stream), _) => trace.streams[stream].id,
@@ -413,6 +421,7 @@ impl<W: Write> Writer<W> {
                 Graph::Replayed => string(object.key("kind"), "Dispatch Task"),
                 Graph::Unknown => {}
             }
+            graph_node(&mut object, trace, RowRef::kernel(i));
             let shape = trace.shapes.get(kernels.shape[i]);
             if let (Some(grid), Some(block)) = (shape.grid, shape.workgroup)
                 && kernels.graph[i] != Graph::Replayed
@@ -432,6 +441,8 @@ impl<W: Write> Writer<W> {
                 "stream",
                 "correlation",
                 "kind",
+                key::GRAPH_ID,
+                key::GRAPH_NODE_ID,
                 "grid",
                 "block",
                 key::SHARED_MEMORY,
@@ -496,17 +507,20 @@ impl<W: Write> Writer<W> {
             } else if let Some((_, kind)) = DIRECTIONS.iter().find(|(word, _)| name.contains(word)) {
                 string(object.key("kind"), kind);
             }
+            graph_node(&mut object, trace, RowRef::new(Table::MemoryCopies, i));
             object.some("bytes", copies.bytes[i]);
             if let (Some(bytes), true) = (copies.bytes[i].get(), place.end > place.start) {
                 let rate = bytes as f64 / (place.end - place.start) as f64;
                 float(object.key("memory bandwidth (GB/s)"), rate);
             }
-            const OWN: [&str; 7] = [
+            const OWN: [&str; 9] = [
                 key::EXTERNAL_ID,
                 "device",
                 "stream",
                 "correlation",
                 "kind",
+                key::GRAPH_ID,
+                key::GRAPH_NODE_ID,
                 "bytes",
                 "memory bandwidth (GB/s)",
             ];

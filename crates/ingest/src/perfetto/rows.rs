@@ -1,7 +1,7 @@
 //! Slices and instants as rows of a trace, by their category.
 
 use trace::{
-    AgentId, AgentKind, Arg, Collective, CopyKind, Counter, CounterId, CounterKind, Graph, Kernel,
+    AgentId, AgentKind, Arg, Collective, CopyKind, Counter, CounterId, CounterKind, Graph, GraphNode, Kernel,
     KernelSymbol, LaunchShape, Link, LinkKind, Map, MemoryAllocation, MemoryCopy, Needs, Ns, OptI64,
     ProcessId, QueueId, Region, RowRef, Sample, StrId, StreamId, Sync, Table, ThreadId, Trace,
 };
@@ -225,6 +225,7 @@ impl<'n> Rows<'n> {
         };
         let (agent, owner) = (kernel.agent, RowRef::kernel(trace.kernels.len()));
         trace.kernels.push(kernel);
+        self.graph_node(slice, owner, trace);
         self.collective(slice, process, owner, trace);
         if self.is_rocprofv3(slice) {
             // Its annotations of counters are sums over the whole process, the same at every dispatch.
@@ -331,6 +332,15 @@ impl<'n> Rows<'n> {
             ..MemoryCopy::default()
         };
         trace.memory_copies.push(copy);
+        self.graph_node(slice, RowRef::new(Table::MemoryCopies, trace.memory_copies.len() - 1), trace);
+    }
+
+    /// Keeps the node of a graph that a row was.
+    fn graph_node(&self, slice: &Slice, row: RowRef, trace: &mut Trace) {
+        if let Some(exec) = self.whole(slice, Field::GraphExec).filter(|exec| *exec != 0) {
+            let node = self.whole(slice, Field::GraphNode).unwrap_or(0);
+            trace.graph_nodes.push(GraphNode { row, exec, node });
+        }
     }
 
     fn allocation(
@@ -411,6 +421,7 @@ impl<'n> Rows<'n> {
                 waits_for: self.entities.stream(trace, region.process, self.whole(slice, Field::WaitsFor)),
                 correlation: region.correlation,
                 awaited: self.optional(slice, Field::Awaited),
+                ..Sync::default()
             };
             trace.syncs.push(sync);
         }

@@ -7,7 +7,9 @@ use trace::{
 };
 
 use super::Reader;
+use super::groups::unpacked;
 use super::identity::Kind;
+use super::places::Time;
 use crate::sqlite::{Col, Row};
 
 /// A row of `rocpd_info_pmc`.
@@ -48,23 +50,25 @@ impl Reader<'_> {
 
     /// Ids and events of the samples read.
     fn samples(&mut self) -> (Vec<i64>, Vec<Option<i64>>) {
-        let Reader { group, trace, identity, events, tally, .. } = self;
+        let Reader { group, trace, identity, events, tally, stamps, .. } = self;
         let (mut ids, mut event_ids) = (Vec::new(), Vec::new());
         let Some(table) = group.table(table::SAMPLE) else { return (ids, event_ids) };
-        let wanted = ["id", "track_id", "timestamp", "event_id", "extdata"].map(|name| table.column(name));
-        let [id, track, time, event, extdata] = wanted;
+        let [id, track, name, event, extdata] =
+            ["id", "track_id", "name_id", "event_id", "extdata"].map(|name| table.column(name));
         let id = if id.is_present() { id } else { Col::ROWID };
+        let time = Time::of(group, stamps, table::SAMPLE, "timestamp");
+        let wanted = [id, track, name, time.column(), event, extdata];
         let (lookup, all_events) = (&*identity, &*events);
         let each = |chunk: &mut (Samples, Vec<(i64, Option<i64>)>, u64), row: &Row<'_>| {
             let (rows, keys, lost) = chunk;
-            let (Some(id), Some(time)) = (row.int(id), row.int(time)) else {
+            let (Some(id), Some(time)) = (row.int(id), time.get(row)) else {
                 *lost += 1;
                 return;
             };
             let track = row.int(track).and_then(|id| lookup.track(id)).unwrap_or_default();
             let event_id = row.int(event);
             let event = all_events.get(event_id);
-            let facts = row.text(extdata).unwrap_or_default();
+            let facts = unpacked(row, extdata).unwrap_or_default();
             let dispatch = (facts.len() > 2)
                 .then(|| serde_json::from_str::<Json>(&facts).ok()?.get("dispatch_id")?.as_i64())
                 .flatten();
@@ -73,7 +77,8 @@ impl Reader<'_> {
                 start: time,
                 end: time,
                 kind: event.category,
-                name: track.name,
+                // Since schema 4 a sample has a name of its own.
+                name: row.int(name).and_then(|id| lookup.string(id)).unwrap_or(track.name),
                 value: f64::NAN,
                 unit: StrId::EMPTY,
                 location: all_events.message(event_id).unwrap_or_default(),

@@ -2,13 +2,15 @@
 
 use formats::rocpd::table;
 use trace::{
-    AgentId, CopyKind, Graph, Kernel, Kernels, LaunchShape, Map, MemoryAllocation, MemoryAllocations,
-    MemoryCopies, MemoryCopy, OptI64, ProcessId, QueueId, RowRef, ShapeId, Shapes, StrId, StreamId, Strings,
-    Table, ThreadId,
+    AgentId, CopyKind, Graph, GraphNode, GraphNodes, Kernel, Kernels, LaunchShape, Map, MemoryAllocation,
+    MemoryAllocations, MemoryCopies, MemoryCopy, OptI64, RowRef, ShapeId, Shapes, StrId, Strings, Table,
+    Trace,
 };
 
 use super::Reader;
+use super::groups::unpacked;
 use super::identity::{Kind, Symbol};
+use super::places::{Late, OWN_SLOTS, Places, Time};
 use super::refs::{Missing, Refs, make_up};
 use crate::sqlite::Row;
 
@@ -19,6 +21,7 @@ struct KernelChunk {
     shapes: Shapes,
     events: Vec<Option<i64>>,
     passes: Vec<(usize, i64)>,
+    nodes: GraphNodes,
     lost: u64,
     nameless: u64,
 }
@@ -26,25 +29,21 @@ struct KernelChunk {
 impl Reader<'_> {
     /// Reads dispatches. A NULL event, thread, region or symbol leaves a blank, never loses the row.
     pub(super) fn kernels(&mut self) {
-        let Reader { group, needs, trace, identity, events, tally, passes, .. } = self;
+        let Reader { group, needs, trace, identity, events, tally, passes, stamps, .. } = self;
         let Some(table) = group.table(table::KERNEL_DISPATCH) else { return };
         let column = |name| table.column(name);
-        let [pid, tid, agent, kernel, dispatch, queue, stream, start, end, region, event, graph, pass] = [
-            "pid",
-            "tid",
-            "agent_id",
+        let [kernel, dispatch, region, event, graph, node, pass] = [
             "kernel_id",
             "dispatch_id",
-            "queue_id",
-            "stream_id",
-            "start",
-            "end",
             "region_name_id",
             "event_id",
             "graph_exec_id",
+            "graph_node_id",
             "replay_pass",
         ]
         .map(column);
+        let places = Places::of(group, table::KERNEL_DISPATCH);
+        let [start, end] = ["start", "end"].map(|name| Time::of(group, stamps, table::KERNEL_DISPATCH, name));
         let geometry = [
             "private_segment_size",
             "group_segment_size",
@@ -56,15 +55,18 @@ impl Reader<'_> {
             "grid_size_z",
         ]
         .map(column);
-        let mut wanted =
-            vec![pid, tid, agent, kernel, dispatch, queue, stream, start, end, region, event, graph, pass];
+        let mut wanted = vec![kernel, dispatch, region, event, graph, pass, start.column(), end.column()];
+        wanted.extend(places.columns());
+        if needs.graph_nodes {
+            wanted.push(node);
+        }
         if needs.shapes {
             wanted.extend(geometry);
         }
         let (lookup, all_events, first) = (&*identity, &*events, trace.kernels.len());
         let owners = all_events.keeps_owners();
         let each = |chunk: &mut KernelChunk, row: &Row<'_>| {
-            let (Some(start), Some(end)) = (row.int(start), row.int(end)) else {
+            let (Some(start), Some(end)) = (start.get(row), end.get(row)) else {
                 chunk.lost += 1;
                 return;
             };
@@ -74,16 +76,16 @@ impl Reader<'_> {
             let symbol = row.int(kernel).and_then(|id| lookup.symbol(id));
             chunk.nameless += u64::from(symbol.is_none());
             let symbol = symbol.unwrap_or_default();
-            let refs = &mut chunk.refs;
+            let place = places.get(row, at, &mut chunk.refs, lookup);
             let kernel = Kernel {
                 name: symbol.name,
                 start,
                 end,
-                process: refs.process(lookup, at, row.int(pid)),
-                thread: refs.get(lookup, (1, Kind::Thread), at, row.int(tid)),
-                agent: refs.get(lookup, (2, Kind::Agent), at, row.int(agent)),
-                queue: refs.get(lookup, (3, Kind::Queue), at, row.int(queue)),
-                stream: refs.get(lookup, (4, Kind::Stream), at, row.int(stream)),
+                process: place.process,
+                thread: place.thread,
+                agent: place.agent,
+                queue: place.queue,
+                stream: place.stream,
                 correlation: event.stack,
                 external: event.external,
                 dispatch: row.int(dispatch).into(),
@@ -97,6 +99,9 @@ impl Reader<'_> {
                 graph: graph_of(graph.is_present(), row.int(graph)),
             };
             chunk.rows.push(kernel);
+            if needs.graph_nodes {
+                keep_node(&mut chunk.nodes, RowRef::kernel(at), row.int(graph), row.int(node));
+            }
             if owners {
                 chunk.events.push(event_id);
             }
@@ -113,6 +118,7 @@ impl Reader<'_> {
                     *shape = known[shape.0 as usize];
                 }
             }
+            add_nodes(trace, chunk.nodes, |row| RowRef::kernel(base + row));
             trace.kernels.concat(chunk.rows);
             chunk.refs.drain_into(&mut missing, base);
             event_ids.append(&mut chunk.events);
@@ -125,12 +131,13 @@ impl Reader<'_> {
             identity,
             trace,
             |t, row| t.kernels.process[row],
-            |t, slot, row, number| match slot {
-                0 => t.kernels.process[row] = ProcessId(number),
-                1 => t.kernels.thread[row] = ThreadId(number),
-                2 => t.kernels.agent[row] = AgentId(number),
-                3 => t.kernels.queue[row] = QueueId(number),
-                _ => t.kernels.stream[row] = StreamId(number),
+            |t, row, late| match late {
+                Late::Process(id) => t.kernels.process[row] = id,
+                Late::Thread(id) => t.kernels.thread[row] = id,
+                Late::Agent(id) => t.kernels.agent[row] = id,
+                Late::Queue(id) => t.kernels.queue[row] = id,
+                Late::Stream(id) => t.kernels.stream[row] = id,
+                Late::Own(..) => {}
             },
         );
         self.own(Table::Kernels, first, &event_ids);
@@ -138,70 +145,59 @@ impl Reader<'_> {
 
     /// Reads copies.
     pub(super) fn copies(&mut self) {
-        let Reader { group, trace, identity, events, tally, .. } = self;
+        let Reader { group, needs, trace, identity, events, tally, stamps, .. } = self;
         let Some(table) = group.table(table::MEMORY_COPY) else { return };
-        let wanted = [
-            "pid",
-            "tid",
-            "start",
-            "end",
+        let [name, dst, dst_address, src, src_address, size, event, graph, node] = [
             "name_id",
             "dst_agent_id",
             "dst_address",
             "src_agent_id",
             "src_address",
             "size",
-            "queue_id",
-            "stream_id",
             "event_id",
             "graph_exec_id",
+            "graph_node_id",
         ]
         .map(|name| table.column(name));
-        let [
-            pid,
-            tid,
-            start,
-            end,
-            name,
-            dst,
-            dst_address,
-            src,
-            src_address,
-            size,
-            queue,
-            stream,
-            event,
-            graph,
-        ] = wanted;
+        let places = Places::of(group, table::MEMORY_COPY);
+        let [start, end] = ["start", "end"].map(|name| Time::of(group, stamps, table::MEMORY_COPY, name));
+        let mut wanted = vec![name, dst, dst_address, src, src_address, size, event, graph, node];
+        wanted.extend(places.columns());
+        wanted.extend([start.column(), end.column()]);
         let (lookup, all_events, first) = (&*identity, &*events, trace.memory_copies.len());
         let owners = all_events.keeps_owners();
-        let each = |chunk: &mut (MemoryCopies, Refs, Vec<Option<i64>>, u64), row: &Row<'_>| {
-            let (rows, refs, event_ids, lost) = chunk;
-            let (Some(start), Some(end)) = (row.int(start), row.int(end)) else {
+        type Chunk = (MemoryCopies, Refs, Vec<Option<i64>>, GraphNodes, u64);
+        let each = |chunk: &mut Chunk, row: &Row<'_>| {
+            let (rows, refs, event_ids, nodes, lost) = chunk;
+            let (Some(start), Some(end)) = (start.get(row), end.get(row)) else {
                 *lost += 1;
                 return;
             };
             let at = rows.len();
             let event_id = row.int(event);
             let event = all_events.get(event_id);
+            let place = places.get(row, at, refs, lookup);
             rows.push(MemoryCopy {
                 name: row.int(name).and_then(|id| lookup.string(id)).unwrap_or_default(),
                 kind: CopyKind::Copy,
                 start,
                 end,
                 bytes: row.int(size).into(),
-                process: refs.process(lookup, at, row.int(pid)),
-                thread: refs.get(lookup, (1, Kind::Thread), at, row.int(tid)),
-                src: refs.get(lookup, (2, Kind::Agent), at, row.int(src)),
-                dst: refs.get(lookup, (3, Kind::Agent), at, row.int(dst)),
+                process: place.process,
+                thread: place.thread,
+                src: refs.get(lookup, (OWN_SLOTS, Kind::Agent), at, row.int(src)),
+                dst: refs.get(lookup, (OWN_SLOTS + 1, Kind::Agent), at, row.int(dst)),
                 src_address: row.int(src_address).into(),
                 dst_address: row.int(dst_address).into(),
-                queue: refs.get(lookup, (4, Kind::Queue), at, row.int(queue)),
-                stream: refs.get(lookup, (5, Kind::Stream), at, row.int(stream)),
+                queue: place.queue,
+                stream: place.stream,
                 correlation: event.stack,
                 external: event.external,
                 graph: graph_of(graph.is_present(), row.int(graph)),
             });
+            if needs.graph_nodes {
+                keep_node(nodes, RowRef::new(Table::MemoryCopies, at), row.int(graph), row.int(node));
+            }
             if owners {
                 event_ids.push(event_id);
             }
@@ -212,8 +208,10 @@ impl Reader<'_> {
             &wanted,
             Default::default,
             each,
-            |(rows, refs, mut event_ids, lost)| {
-                refs.drain_into(&mut missing, trace.memory_copies.len());
+            |(rows, refs, mut event_ids, nodes, lost)| {
+                let base = trace.memory_copies.len();
+                add_nodes(trace, nodes, |row| RowRef::new(Table::MemoryCopies, base + row));
+                refs.drain_into(&mut missing, base);
                 trace.memory_copies.concat(rows);
                 all_ids.append(&mut event_ids);
                 tally.lost_rows += lost;
@@ -227,44 +225,34 @@ impl Reader<'_> {
             }
         }
         let process_of = |t: &trace::Trace, row: usize| t.memory_copies.process[row];
-        make_up(&missing, identity, trace, process_of, |t, slot, row, number| match slot {
-            0 => t.memory_copies.process[row] = ProcessId(number),
-            1 => t.memory_copies.thread[row] = ThreadId(number),
-            2 => t.memory_copies.src[row] = AgentId(number),
-            3 => t.memory_copies.dst[row] = AgentId(number),
-            4 => t.memory_copies.queue[row] = QueueId(number),
-            _ => t.memory_copies.stream[row] = StreamId(number),
+        make_up(&missing, identity, trace, process_of, |t, row, late| match late {
+            Late::Process(id) => t.memory_copies.process[row] = id,
+            Late::Thread(id) => t.memory_copies.thread[row] = id,
+            Late::Queue(id) => t.memory_copies.queue[row] = id,
+            Late::Stream(id) => t.memory_copies.stream[row] = id,
+            Late::Own(0, number) => t.memory_copies.src[row] = AgentId(number),
+            Late::Own(_, number) => t.memory_copies.dst[row] = AgentId(number),
+            Late::Agent(_) => {}
         });
         self.own(Table::MemoryCopies, first, &all_ids);
     }
 
     /// Reads allocations and frees, scratch included.
     pub(super) fn allocations(&mut self) {
-        let Reader { group, trace, identity, events, tally, .. } = self;
+        let Reader { group, trace, identity, events, tally, stamps, .. } = self;
         let Some(table) = group.table(table::MEMORY_ALLOCATE) else { return };
-        let wanted = [
-            "pid",
-            "tid",
-            "agent_id",
-            "type",
-            "level",
-            "start",
-            "end",
-            "address",
-            "size",
-            "queue_id",
-            "stream_id",
-            "event_id",
-            "extdata",
-        ]
-        .map(|name| table.column(name));
-        let [pid, tid, agent, kind, level, start, end, address, size, queue, stream, event, extdata] = wanted;
+        let [kind, level, address, size, event, extdata] =
+            ["type", "level", "address", "size", "event_id", "extdata"].map(|name| table.column(name));
+        let places = Places::of(group, table::MEMORY_ALLOCATE);
+        let [start, end] = ["start", "end"].map(|name| Time::of(group, stamps, table::MEMORY_ALLOCATE, name));
+        let mut wanted = vec![kind, level, address, size, event, extdata, start.column(), end.column()];
+        wanted.extend(places.columns());
         let (lookup, all_events, first) = (&*identity, &*events, trace.memory_allocations.len());
         let owners = all_events.keeps_owners();
         type Chunk = (MemoryAllocations, Refs, Strings, Vec<Option<i64>>, u64);
         let each = |chunk: &mut Chunk, row: &Row<'_>| {
             let (rows, refs, strings, event_ids, lost) = chunk;
-            let (Some(start), Some(end)) = (row.int(start), row.int(end)) else {
+            let (Some(start), Some(end)) = (start.get(row), end.get(row)) else {
                 *lost += 1;
                 return;
             };
@@ -273,6 +261,7 @@ impl Reader<'_> {
             let kind = row.text(kind).unwrap_or_default();
             // A free does not know its size and says 0.
             let frees = kind.eq_ignore_ascii_case("FREE");
+            let place = places.get(row, at, refs, lookup);
             rows.push(MemoryAllocation {
                 kind: strings.intern(&kind),
                 level: strings.intern(&row.text(level).unwrap_or_default()),
@@ -280,13 +269,13 @@ impl Reader<'_> {
                 end,
                 address: row.int(address).into(),
                 bytes: row.int(size).filter(|bytes| !(frees && *bytes == 0)).into(),
-                process: refs.process(lookup, at, row.int(pid)),
-                thread: refs.get(lookup, (1, Kind::Thread), at, row.int(tid)),
-                agent: refs.get(lookup, (2, Kind::Agent), at, row.int(agent)),
-                queue: refs.get(lookup, (3, Kind::Queue), at, row.int(queue)),
-                stream: refs.get(lookup, (4, Kind::Stream), at, row.int(stream)),
+                process: place.process,
+                thread: place.thread,
+                agent: place.agent,
+                queue: place.queue,
+                stream: place.stream,
                 correlation: all_events.get(event_id).stack,
-                flags: flags_of(&row.text(extdata).unwrap_or_default()).into(),
+                flags: flags_of(&unpacked(row, extdata).unwrap_or_default()).into(),
             });
             if owners {
                 event_ids.push(event_id);
@@ -311,12 +300,13 @@ impl Reader<'_> {
             },
         );
         let process_of = |t: &trace::Trace, row: usize| t.memory_allocations.process[row];
-        make_up(&missing, identity, trace, process_of, |t, slot, row, number| match slot {
-            0 => t.memory_allocations.process[row] = ProcessId(number),
-            1 => t.memory_allocations.thread[row] = ThreadId(number),
-            2 => t.memory_allocations.agent[row] = AgentId(number),
-            3 => t.memory_allocations.queue[row] = QueueId(number),
-            _ => t.memory_allocations.stream[row] = StreamId(number),
+        make_up(&missing, identity, trace, process_of, |t, row, late| match late {
+            Late::Process(id) => t.memory_allocations.process[row] = id,
+            Late::Thread(id) => t.memory_allocations.thread[row] = id,
+            Late::Agent(id) => t.memory_allocations.agent[row] = id,
+            Late::Queue(id) => t.memory_allocations.queue[row] = id,
+            Late::Stream(id) => t.memory_allocations.stream[row] = id,
+            Late::Own(..) => {}
         });
         self.own(Table::MemoryAllocations, first, &all_ids);
     }
@@ -336,6 +326,22 @@ fn graph_of(told: bool, graph: Option<i64>) -> Graph {
         (false, _) | (true, None) => Graph::Unknown,
         (true, Some(0)) => Graph::Direct,
         (true, Some(_)) => Graph::Replayed,
+    }
+}
+
+/// Keeps the node of a graph that a row was.
+fn keep_node(nodes: &mut GraphNodes, row: RowRef, exec: Option<i64>, node: Option<i64>) {
+    let (exec, node) = (exec.unwrap_or(0), node.unwrap_or(0));
+    if exec != 0 || node != 0 {
+        nodes.push(GraphNode { row, exec, node });
+    }
+}
+
+/// Adds the nodes of a chunk, whose rows are counted from its beginning.
+fn add_nodes(trace: &mut Trace, nodes: GraphNodes, row: impl Fn(usize) -> RowRef) {
+    for node in nodes.rows() {
+        let place = node.row.get().map_or(0, |(_, place)| place);
+        trace.graph_nodes.push(GraphNode { row: row(place), ..node });
     }
 }
 

@@ -4,9 +4,9 @@ use formats::rocpd::table;
 use serde_json::Value as Json;
 use trace::{Map, OptI64, RowRef, StrId, Trace};
 
-use super::by_id::ById;
-use super::groups::Group;
+use super::groups::{Group, unpacked};
 use super::identity::Identity;
+use crate::by_id::ById;
 use crate::sqlite::{Col, Row, Value};
 
 /// What an event says.
@@ -74,7 +74,7 @@ impl Events {
         let each = |chunk: &mut Chunk, row: &Row<'_>| {
             let Some(id) = row.int(id) else { return };
             let place = chunk.ids.len() as u32;
-            let category = row.int(category).and_then(|id| identity.string(id)).unwrap_or_default();
+            let category = row.int(category).and_then(|id| identity.category(id)).unwrap_or_default();
             chunk.ids.push(id);
             chunk.category.push(category);
             chunk.stack.push(row.int(stack).unwrap_or(0));
@@ -84,9 +84,9 @@ impl Events {
             }
             if messages
                 && (wanted.all_messages || markers[category.0 as usize])
-                && let Value::Text(bytes) = row.value(extdata)
+                && let Value::Text(bytes) | Value::Blob(bytes) = row.value(extdata)
                 && bytes.len() > 2
-                && let Some(message) = row.text(extdata).and_then(|json| message_of(&json))
+                && let Some(message) = unpacked(row, extdata).and_then(|json| message_of(&json))
             {
                 chunk.messages.push((place, message));
             }

@@ -1,19 +1,22 @@
 //! Which tables of a database belong together: rocpd names carry the recording's suffix, and a merged file has
 //! several recordings.
 
+use formats::lz4;
 use formats::rocpd::table;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
+use formats::rocpd::BEGINNING;
 use formats::rocpd::TABLES;
+use formats::rocpd::versions::{self, Place};
 pub(super) use formats::rocpd::{EXPECTED, base_of};
 use trace::Map;
 
 use crate::Progress;
-use crate::sqlite::{Col, Database, Row, Table};
+use crate::sqlite::{Col, Database, Row, Table, Value};
 
-/// Columns of schema 3.0.0 that analyses stand on.
+/// Columns of schema 3.0.0 that analyses stand on, wherever a version has them.
 const COLUMNS: [(&str, &[&str]); 7] = [
     (table::STRING, &["string"]),
     (table::EVENT, &["category_id", "stack_id", "parent_stack_id"]),
@@ -114,6 +117,28 @@ impl<'a> Group<'a> {
         self.table(base).is_some_and(|table| !self.db.is_empty(table))
     }
 
+    /// A column of a table; absent where either is.
+    pub fn column(&self, base: &str, name: &str) -> Col {
+        self.table(base).map_or(Col::ABSENT, |table| table.column(name))
+    }
+
+    /// Where a column of schema 3 is in this recording.
+    pub fn place(&self, base: &str, column: &str) -> Place {
+        versions::place(base, column, &|table, column| self.column(table, column).is_present())
+    }
+
+    /// The table and column that name categories of events.
+    pub fn categories(&self) -> (&'static str, &'static str) {
+        versions::categories(&|table, column| self.column(table, column).is_present())
+    }
+
+    /// Tables of this recording that are not known.
+    pub fn unknown(&self) -> Vec<&'a str> {
+        let own = |name: &&'a str| name.starts_with(BEGINNING) && base_of(name).is_none();
+        let names = self.db.tables.iter().map(|table| table.name.as_str()).filter(own);
+        names.filter_map(|name| name.strip_suffix(self.suffix.as_str())).collect()
+    }
+
     /// Names of tables that should be there and are not.
     pub fn missing(&self) -> Vec<&'static str> {
         TABLES[..EXPECTED].iter().copied().filter(|base| !self.tables.contains_key(base)).collect()
@@ -122,8 +147,8 @@ impl<'a> Group<'a> {
     /// Columns that should be there and are not, as `table.column`.
     pub fn missing_columns(&self) -> Vec<String> {
         let of = |&(base, columns): &(&str, &[&str])| {
-            let table = self.table(base)?;
-            let gone = columns.iter().filter(|column| !table.column(column).is_present());
+            self.table(base)?;
+            let gone = columns.iter().filter(|column| self.place(base, column) == Place::Nowhere);
             Some(gone.map(|column| format!("{base}.{column}")).collect::<Vec<_>>())
         };
         COLUMNS.iter().filter_map(of).flatten().collect()
@@ -261,6 +286,17 @@ fn guid_of_suffix(suffix: &str) -> String {
     if groups == [8, 4, 4, 4, 12] { digits.replace('_', "-") } else { digits.into() }
 }
 
+/// Text, or what an LZ4 frame holds.
+pub(super) fn unpacked<'a>(row: &Row<'a>, column: Col) -> Option<Cow<'a, str>> {
+    match row.value(column) {
+        Value::Blob(bytes) if lz4::is_frame(bytes) => {
+            let text = lz4::decompress(bytes)?;
+            Some(String::from_utf8_lossy(&text).into_owned().into())
+        }
+        _ => row.text(column),
+    }
+}
+
 /// A small row by column names.
 pub(super) struct Cells<'a> {
     table: &'a Table,
@@ -279,7 +315,7 @@ struct OwnedValue {
 
 impl OwnedValue {
     fn of(row: &Row<'_>, col: Col) -> Self {
-        Self { int: row.int(col), text: row.text(col).map(Cow::into_owned) }
+        Self { int: row.int(col), text: unpacked(row, col).map(Cow::into_owned) }
     }
 }
 

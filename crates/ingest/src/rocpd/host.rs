@@ -2,10 +2,12 @@
 
 use formats::rocpd::table;
 use serde_json::Value as Json;
-use trace::{Arg, ProcessId, Region, Regions, StreamId, Strings, Sync, Syncs, Table, ThreadId};
+use trace::{Arg, QueueId, Region, Regions, StreamId, Strings, Sync, Syncs, Table};
 
 use super::Reader;
+use super::groups::unpacked;
 use super::identity::Kind;
+use super::places::{Late, OWN_SLOTS, Places, Time};
 use super::refs::{Missing, Refs, make_up};
 use crate::sqlite::{Col, Row};
 
@@ -22,16 +24,19 @@ struct RegionChunk {
 impl Reader<'_> {
     /// Reads regions. A marker's name is the text that the user gave.
     pub(super) fn regions(&mut self) {
-        let Reader { group, needs, trace, identity, events, tally, .. } = self;
+        let Reader { group, needs, trace, identity, events, tally, stamps, .. } = self;
         let Some(table) = group.table(table::REGION) else { return };
-        let wanted = ["pid", "tid", "start", "end", "name_id", "event_id"].map(|name| table.column(name));
-        let [pid, tid, start, end, name, event] = wanted;
+        let (name, event) = (table.column("name_id"), table.column("event_id"));
+        let places = Places::of(group, table::REGION);
+        let [start, end] = ["start", "end"].map(|name| Time::of(group, stamps, table::REGION, name));
+        let mut wanted = vec![name, event, start.column(), end.column()];
+        wanted.extend(places.columns());
         // Databases made from torch traces may hold Python frames, mostly more than all else.
         let frames = if needs.python_frames { None } else { trace.strings.find("python_function") };
         let (lookup, all_events, first) = (&*identity, &*events, trace.regions.len());
         let owners = all_events.keeps_owners();
         let each = |chunk: &mut RegionChunk, row: &Row<'_>| {
-            let (Some(start), Some(end)) = (row.int(start), row.int(end)) else {
+            let (Some(start), Some(end)) = (start.get(row), end.get(row)) else {
                 chunk.lost += 1;
                 return;
             };
@@ -45,13 +50,14 @@ impl Reader<'_> {
             let name =
                 all_events.message(event_id).or_else(|| row.int(name).and_then(|id| lookup.string(id)));
             chunk.nameless += u64::from(name.is_none());
+            let (process, thread) = places.caller(row, at, &mut chunk.refs, lookup);
             chunk.rows.push(Region {
                 name: name.unwrap_or_default(),
                 category: event.category,
                 start,
                 end,
-                process: chunk.refs.process(lookup, at, row.int(pid)),
-                thread: chunk.refs.get(lookup, (1, Kind::Thread), at, row.int(tid)),
+                process,
+                thread,
                 correlation: event.stack,
                 parent: event.parent,
                 external: event.external,
@@ -75,37 +81,41 @@ impl Reader<'_> {
 
     fn region_refs(&mut self, missing: &[Missing]) {
         let process_of = |t: &trace::Trace, row: usize| t.regions.process[row];
-        make_up(missing, &mut self.identity, self.trace, process_of, |t, slot, row, number| match slot {
-            0 => t.regions.process[row] = ProcessId(number),
-            _ => t.regions.thread[row] = ThreadId(number),
+        make_up(missing, &mut self.identity, self.trace, process_of, |t, row, late| match late {
+            Late::Process(id) => t.regions.process[row] = id,
+            Late::Thread(id) => t.regions.thread[row] = id,
+            _ => {}
         });
     }
 
     /// Reads graph launches as regions that belong to, and are not, the call that launched them.
     pub(super) fn graph_launches(&mut self) {
-        let Reader { group, trace, identity, events, tally, .. } = self;
+        let Reader { group, trace, identity, events, tally, stamps, .. } = self;
         let Some(table) = group.table(table::GRAPH_LAUNCH) else { return };
-        let wanted =
-            ["pid", "tid", "start", "end", "graph_exec_id", "event_id"].map(|name| table.column(name));
-        let [pid, tid, start, end, graph, event] = wanted;
+        let (graph, event) = (table.column("graph_exec_id"), table.column("event_id"));
+        let places = Places::of(group, table::GRAPH_LAUNCH);
+        let [start, end] = ["start", "end"].map(|name| Time::of(group, stamps, table::GRAPH_LAUNCH, name));
+        let mut wanted = vec![graph, event, start.column(), end.column()];
+        wanted.extend(places.columns());
         let category = trace.strings.intern("GRAPH_LAUNCH");
         let (lookup, all_events) = (&*identity, &*events);
         let each = |chunk: &mut (Regions, Refs, Vec<i64>, u64), row: &Row<'_>| {
             let (rows, refs, graphs, lost) = chunk;
-            let (Some(start), Some(end)) = (row.int(start), row.int(end)) else {
+            let (Some(start), Some(end)) = (start.get(row), end.get(row)) else {
                 *lost += 1;
                 return;
             };
             let at = rows.len();
             let event = all_events.get(row.int(event));
             graphs.push(row.int(graph).unwrap_or(0));
+            let place = places.get(row, at, refs, lookup);
             rows.push(Region {
                 name: Default::default(),
                 category: if event.category.is_empty() { category } else { event.category },
                 start,
                 end,
-                process: refs.process(lookup, at, row.int(pid)),
-                thread: refs.get(lookup, (1, Kind::Thread), at, row.int(tid)),
+                process: place.process,
+                thread: place.thread,
                 correlation: 0,
                 parent: event.stack,
                 external: event.external,
@@ -123,37 +133,44 @@ impl Reader<'_> {
         self.region_refs(&missing);
     }
 
-    /// Reads event records and waits.
+    /// Reads event records and waits. Their times are those of the GPU, on which a record or a wait is a barrier of its queue.
     pub(super) fn syncs(&mut self) {
-        let Reader { group, trace, identity, events, tally, .. } = self;
+        let Reader { group, trace, identity, events, tally, stamps, .. } = self;
         let Some(table) = group.table(table::HIP_EVENT) else { return };
-        let wanted =
-            ["pid", "tid", "start", "end", "name_id", "stream_id", "hip_event_handle", "event_id", "extdata"]
+        let [name, handle, event, source_queue, extdata] =
+            ["name_id", "hip_event_handle", "event_id", "source_queue_id", "extdata"]
                 .map(|name| table.column(name));
-        let [pid, tid, start, end, name, stream, handle, event, extdata] = wanted;
+        let places = Places::of(group, table::HIP_EVENT);
+        let [start, end] = ["start", "end"].map(|name| Time::of(group, stamps, table::HIP_EVENT, name));
+        let mut wanted = vec![name, handle, event, source_queue, extdata, start.column(), end.column()];
+        wanted.extend(places.columns());
         let (lookup, all_events) = (&*identity, &*events);
         let each = |chunk: &mut (Syncs, Refs, u64), row: &Row<'_>| {
             let (rows, refs, lost) = chunk;
-            let (Some(start), Some(end)) = (row.int(start), row.int(end)) else {
+            let (Some(start), Some(end)) = (start.get(row), end.get(row)) else {
                 *lost += 1;
                 return;
             };
             let at = rows.len();
-            let facts = row.text(extdata).unwrap_or_default();
+            let facts = unpacked(row, extdata).unwrap_or_default();
             let facts: Json =
                 if facts.len() > 2 { serde_json::from_str(&facts).unwrap_or_default() } else { Json::Null };
             let fact = |name| facts.get(name).and_then(Json::as_i64);
+            let place = places.get(row, at, refs, lookup);
             rows.push(Sync {
                 kind: row.int(name).and_then(|id| lookup.string(id)).unwrap_or_default(),
                 start,
                 end,
-                process: refs.process(lookup, at, row.int(pid)),
-                thread: refs.get(lookup, (1, Kind::Thread), at, row.int(tid)),
-                stream: refs.get(lookup, (2, Kind::Stream), at, row.int(stream)),
+                process: place.process,
+                thread: place.thread,
+                stream: place.stream,
                 event: row.int(handle).into(),
-                waits_for: refs.get(lookup, (3, Kind::Stream), at, fact("source_stream_id")),
+                waits_for: refs.get(lookup, (OWN_SLOTS, Kind::Stream), at, fact("source_stream_id")),
                 correlation: all_events.get(row.int(event)).stack,
                 awaited: fact("awaited").into(),
+                agent: place.agent,
+                queue: place.queue,
+                waits_for_queue: refs.get(lookup, (OWN_SLOTS + 1, Kind::Queue), at, row.int(source_queue)),
             });
         };
         let mut missing = Vec::new();
@@ -163,11 +180,14 @@ impl Reader<'_> {
             tally.lost_rows += lost;
         });
         let process_of = |t: &trace::Trace, row: usize| t.syncs.process[row];
-        make_up(&missing, identity, trace, process_of, |t, slot, row, number| match slot {
-            0 => t.syncs.process[row] = ProcessId(number),
-            1 => t.syncs.thread[row] = ThreadId(number),
-            2 => t.syncs.stream[row] = StreamId(number),
-            _ => t.syncs.waits_for[row] = StreamId(number),
+        make_up(&missing, identity, trace, process_of, |t, row, late| match late {
+            Late::Process(id) => t.syncs.process[row] = id,
+            Late::Thread(id) => t.syncs.thread[row] = id,
+            Late::Stream(id) => t.syncs.stream[row] = id,
+            Late::Agent(id) => t.syncs.agent[row] = id,
+            Late::Queue(id) => t.syncs.queue[row] = id,
+            Late::Own(0, number) => t.syncs.waits_for[row] = StreamId(number),
+            Late::Own(_, number) => t.syncs.waits_for_queue[row] = QueueId(number),
         });
     }
 

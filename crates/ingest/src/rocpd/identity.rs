@@ -1,5 +1,7 @@
 //! The identities of a recording: nodes, processes, threads, agents, queues, streams, symbols, strings and tracks.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use formats::rocpd::table;
 use serde_json::Value as Json;
 use trace::{
@@ -7,8 +9,8 @@ use trace::{
     SourceId, StrId, Stream, StreamId, SymbolId, Thread, ThreadId, Trace,
 };
 
-use super::by_id::ById;
 use super::groups::Group;
+use crate::by_id::ById;
 use crate::sqlite::Col;
 
 /// What rows can refer to.
@@ -33,12 +35,15 @@ pub(super) struct Symbol {
     pub sgpr: OptI64,
 }
 
-/// A track as samples need it.
+/// Where rows took place: on a track of samples or, since schema 4, of any rows.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Track {
     pub name: StrId,
     pub process: ProcessId,
     pub thread: ThreadId,
+    pub agent: AgentId,
+    pub queue: QueueId,
+    pub stream: StreamId,
 }
 
 /// From row ids of one recording to ids of the trace.
@@ -51,6 +56,8 @@ pub(super) struct Identity {
     queues: ById,
     streams: ById,
     strings: ById,
+    /// Categories of events; none where they are strings.
+    categories: Option<ById>,
     symbols_by_id: ById,
     symbols: Vec<Symbol>,
     tracks_by_id: ById,
@@ -59,6 +66,8 @@ pub(super) struct Identity {
     only_process: ProcessId,
     /// Things that rows name and no table describes.
     pub made_up: u64,
+    /// Rows whose track is not there; counted on the workers.
+    lost_tracks: AtomicU64,
 }
 
 impl Identity {
@@ -72,20 +81,22 @@ impl Identity {
             agents: ById::default(),
             queues: ById::default(),
             streams: ById::default(),
-            strings: read_strings(group, trace),
+            strings: read_strings(group, (table::STRING, "string"), trace),
+            categories: read_categories(group, trace),
             symbols_by_id: ById::default(),
             symbols: Vec::new(),
             tracks_by_id: ById::default(),
             tracks: Vec::new(),
             only_process: ProcessId::NONE,
             made_up: 0,
+            lost_tracks: AtomicU64::new(0),
         };
         identity.read_processes(group, trace);
         identity.read_threads(group, trace);
         identity.read_agents(group, trace);
         identity.read_lanes(group, trace);
         identity.read_symbols(group, trace);
-        identity.read_tracks(group);
+        identity.read_tracks(group, trace);
         identity
     }
 
@@ -145,6 +156,10 @@ impl Identity {
             let facts: Json = serde_json::from_str(extra).unwrap_or_default();
             let product = [row.text("product_name"), row.text("model_name"), row.text("user_name")];
             let product = product.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
+            // Since schema 4 a user may have named the agent, and the architecture is the generic name.
+            let names = [row.text("name"), row.text("generic_name")];
+            let target = names.into_iter().find(|name| name.starts_with("gfx"));
+            let name = target.or_else(|| names.into_iter().find(|name| !name.is_empty())).unwrap_or_default();
             let agent = Agent {
                 process: self.process(row.int("pid")),
                 kind: match row.text("type").to_ascii_uppercase().as_str() {
@@ -156,7 +171,7 @@ impl Identity {
                 absolute_index: row.int("absolute_index").into(),
                 logical_index: row.int("logical_index").into(),
                 type_index: row.int("type_index").into(),
-                name: trace.strings.intern(row.text("name")),
+                name: trace.strings.intern(name),
                 product: trace.strings.intern(product),
                 compute_units: facts.get("cu_count").and_then(Json::as_i64).filter(|n| *n > 0).into(),
                 memory_bytes: memory_of(&facts).into(),
@@ -220,14 +235,23 @@ impl Identity {
         self.symbols_by_id = ById::new(&pairs);
     }
 
-    fn read_tracks(&mut self, group: &Group<'_>) {
+    fn read_tracks(&mut self, group: &Group<'_>, trace: &mut Trace) {
         let mut pairs = Vec::new();
         group.each(table::TRACK, |row| {
             let Some(id) = row.int("id") else { return };
             pairs.push((id, self.tracks.len() as u32));
+            let process = self.process(row.int("pid"));
+            // Rows of schema 4 know their place by their track alone, so what it names must be there.
+            let mut find = |kind, name| Some(self.make_up(kind, row.int(name)?, process, trace));
+            let agent = find(Kind::Agent, "agent_id").map_or(AgentId::NONE, AgentId);
+            let queue = find(Kind::Queue, "queue_id").map_or(QueueId::NONE, QueueId);
+            let stream = find(Kind::Stream, "stream_id").map_or(StreamId::NONE, StreamId);
             let track = Track {
                 name: row.int("name_id").and_then(|id| self.string(id)).unwrap_or_default(),
-                process: self.process(row.int("pid")),
+                process,
+                agent,
+                queue,
+                stream,
                 thread: row.int("tid").and_then(|id| self.threads.get(id)).map_or(ThreadId::NONE, ThreadId),
             };
             self.tracks.push(track);
@@ -246,6 +270,15 @@ impl Identity {
         self.strings.get(id).map(StrId)
     }
 
+    /// The category of an event.
+    #[inline]
+    pub fn category(&self, id: i64) -> Option<StrId> {
+        match &self.categories {
+            Some(categories) => categories.get(id).map(StrId),
+            None => self.string(id),
+        }
+    }
+
     /// A kernel symbol.
     #[inline]
     pub fn symbol(&self, id: i64) -> Option<Symbol> {
@@ -255,6 +288,18 @@ impl Identity {
     /// A track.
     pub fn track(&self, id: i64) -> Option<Track> {
         self.tracks_by_id.get(id).map(|i| self.tracks[i as usize])
+    }
+
+    /// The place of a row whose track is not there.
+    #[cold]
+    pub fn no_track(&self) -> Track {
+        self.lost_tracks.fetch_add(1, Ordering::Relaxed);
+        Track { process: self.only_process, ..Track::default() }
+    }
+
+    /// Rows whose track is not there.
+    pub fn lost_tracks(&self) -> u64 {
+        self.lost_tracks.load(Ordering::Relaxed)
     }
 
     /// The trace's number of what a row refers to.
@@ -323,9 +368,14 @@ macro_rules! from_number {
 }
 from_number!(ProcessId, ThreadId, AgentId, QueueId, StreamId);
 
-fn read_strings(group: &Group<'_>, trace: &mut Trace) -> ById {
-    let Some(table) = group.table(table::STRING) else { return ById::default() };
-    let (id, string) = (table.column("id"), table.column("string"));
+/// Categories that have a table of their own.
+fn read_categories(group: &Group<'_>, trace: &mut Trace) -> Option<ById> {
+    let (base, column) = group.categories();
+    (base != table::STRING).then(|| read_strings(group, (base, column), trace))
+}
+
+fn read_strings(group: &Group<'_>, (base, column): (&str, &str), trace: &mut Trace) -> ById {
+    let (id, string) = (group.column(base, "id"), group.column(base, column));
     let id = if id.is_present() { id } else { Col::ROWID };
     let mut pairs = Vec::new();
     let each = |out: &mut Vec<(i64, String)>, row: &crate::sqlite::Row<'_>| {
@@ -333,7 +383,7 @@ fn read_strings(group: &Group<'_>, trace: &mut Trace) -> ById {
             out.push((id, text.into_owned()));
         }
     };
-    group.scan(table::STRING, &[id, string], Vec::new, each, |rows| {
+    group.scan(base, &[id, string], Vec::new, each, |rows| {
         pairs.extend(rows.into_iter().map(|(id, text)| (id, trace.strings.intern(&text).0)));
     });
     ById::new(&pairs)

@@ -1,4 +1,4 @@
-//! rocpd databases: schema 3 in all revisions, of rocprofv3 and of rocprof-sys, merged or not.
+//! rocpd databases: schemas 3 and 4 in all versions, of rocprofv3 and of rocprof-sys, merged or not.
 //!
 //! ```text
 //! sqlite::Database ─► groups (one per recording) ─► identity ─► events ─► kernels, copies, regions …
@@ -6,7 +6,6 @@
 //!
 //! Tables are found by name and suffix, columns by name; what is missing is left blank and reported.
 
-mod by_id;
 mod counters;
 mod device;
 mod events;
@@ -14,10 +13,12 @@ mod groups;
 mod host;
 mod identity;
 mod materialise;
+mod places;
 mod probe;
 mod refs;
 
 use formats::rocpd::table;
+use formats::rocpd::versions::{self, Version};
 use std::cell::Cell;
 use std::path::Path;
 
@@ -30,6 +31,7 @@ use crate::{Error, Input, Progress};
 use events::{Events, Wanted};
 use groups::{Group, Loss, Losses, base_of};
 use identity::Identity;
+use places::Stamps;
 
 /// Reads one database into a trace that is not finished yet.
 pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, Error> {
@@ -51,7 +53,7 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     let mut losses = Losses::new();
     let mut tally = Tally::default();
     for group in &groups {
-        check_revision(group, source, &mut trace, path)?;
+        check_version(group, source, &mut trace);
         read_group(group, source, needs, &mut trace, &mut tally);
         losses.extend(group.losses());
     }
@@ -74,6 +76,8 @@ struct Tally {
     frames: u64,
     /// Threads, agents … that rows name and no table describes.
     made_up: u64,
+    /// Rows that name a track which is not there.
+    lost_tracks: u64,
 }
 
 /// Reads one recording, table by table.
@@ -83,6 +87,7 @@ struct Reader<'a> {
     trace: &'a mut Trace,
     identity: Identity,
     events: Events,
+    stamps: Stamps,
     passes: counters::Passes,
     tally: &'a mut Tally,
 }
@@ -98,8 +103,9 @@ fn read_group(group: &Group<'_>, source: SourceId, needs: &Needs, trace: &mut Tr
     let wanted = Wanted { all_messages: samples, owners: any_args || needs.counters };
     let events =
         if rows || needs.syncs { Events::read(group, &identity, wanted, trace) } else { Events::default() };
+    let stamps = if rows || needs.syncs { Stamps::read(group) } else { Stamps::default() };
     let passes = counters::Passes::default();
-    let mut reader = Reader { group, needs, trace, identity, events, passes, tally };
+    let mut reader = Reader { group, needs, trace, identity, events, stamps, passes, tally };
     if regions {
         reader.regions();
         reader.graph_launches();
@@ -123,35 +129,30 @@ fn read_group(group: &Group<'_>, source: SourceId, needs: &Needs, trace: &mut Tr
         reader.args();
     }
     reader.tally.made_up += reader.identity.made_up;
+    reader.tally.lost_tracks += reader.identity.lost_tracks();
 }
 
-/// Keeps the database's own facts, and refuses schemas that would be misread.
-fn check_revision(group: &Group<'_>, source: SourceId, trace: &mut Trace, path: &Path) -> Result<(), Error> {
-    let mut revision = String::new();
+/// Keeps the database's own facts, and warns of versions that are not wholly known.
+fn check_version(group: &Group<'_>, source: SourceId, trace: &mut Trace) {
+    let mut told = String::new();
     group.each(table::METADATA, |row| {
         let (tag, value) = (row.text("tag"), row.text("value"));
         if tag == "schema_version" {
-            revision = value.to_string();
+            told = value.to_string();
         }
         trace.add_metadata(source, tag, value);
     });
-    let major: u32 = revision.split('.').next().and_then(|major| major.trim().parse().ok()).unwrap_or(3);
-    let by_track = |base| {
-        group.table(base).is_some_and(|t| t.column("track_id").is_present() && !t.column("pid").is_present())
-    };
-    if by_track(table::KERNEL_DISPATCH) || by_track(table::REGION) {
-        let why = format!("rocpd schema {revision} is not supported, only 3.0.0 to 3.0.5 are");
-        return Err(Error::NotATrace { path: path.into(), why });
+    let Some(mut message) = versions::doubt(&told) else { return };
+    let unknown = group.unknown();
+    if !unknown.is_empty() {
+        message.push_str(&format!("; not read: {}", unknown.join(", ")));
     }
-    if major != 3 {
-        let message = format!("unknown schema {revision}; read as schema 3");
-        trace.health.report("schema", Status::Warn, Some(f64::from(major)), message);
-    }
-    Ok(())
+    let major = Version::parse(&told).map(|version| f64::from(version.major));
+    trace.health.report("schema", Status::Warn, major, message);
 }
 
 /// Opens a database for reading, with errors in our words.
-fn open(path: &Path) -> Result<Database, Error> {
+pub(crate) fn open(path: &Path) -> Result<Database, Error> {
     Database::open(path).map_err(|error| match error {
         OpenError::Io(why) => Error::Unreadable { path: path.into(), why: why.to_string() },
         OpenError::Empty => Error::Empty { path: path.into() },
@@ -216,6 +217,12 @@ fn report(trace: &mut Trace, database: &Database, groups: &[Group<'_>], losses: 
         "ownerless",
         ownerless,
         format!("{ownerless} arguments or counter values belong to rows that were not read"),
+    );
+    let tracks = tally.lost_tracks;
+    warn(
+        "lost_tracks",
+        tracks,
+        format!("{tracks} rows have a track that is not in the database: thread, GPU and stream are unknown"),
     );
     let made_up = tally.made_up;
     warn(

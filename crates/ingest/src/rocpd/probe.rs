@@ -13,7 +13,7 @@ pub enum Probe {
     /// A rocpd database.
     Rocpd,
     /// rocmProfileData's older format, which shares only the prefix of its table names.
-    LegacyRpd,
+    Rpd,
     /// Some other program's database.
     OtherDatabase,
     /// A database without any table.
@@ -27,8 +27,8 @@ impl Probe {
     pub fn why(self) -> &'static str {
         match self {
             Probe::Rocpd => "it is a rocpd database",
-            Probe::LegacyRpd => {
-                "it is a legacy RPD database of rocmProfileData (tables `rocpd_api`, `rocpd_op`), which is a different schema"
+            Probe::Rpd => {
+                "it is a database of rocmProfileData (tables `rocpd_api`, `rocpd_op`), which is not rocpd"
             }
             Probe::OtherDatabase => "it is a SQLite database without rocpd tables",
             Probe::NoTables => {
@@ -43,11 +43,11 @@ impl Probe {
         let (progress, advanced) = (Progress::default(), Cell::new(0));
         // The older format has a `rocpd_string` and a `rocpd_metadata` too.
         if has("rocpd_api") && has("rocpd_op") {
-            Probe::LegacyRpd
+            Probe::Rpd
         } else if !groups::find(database, &progress, &advanced).is_empty() || materialise::needed(database) {
             Probe::Rocpd
         } else if has("rocpd_api") || has("rocpd_op") {
-            Probe::LegacyRpd
+            Probe::Rpd
         } else if database.tables.is_empty() && database.views.is_empty() {
             Probe::NoTables
         } else {

@@ -2,7 +2,8 @@
 
 use trace::{ProcessId, Trace};
 
-use super::identity::{FromNumber, Identity, Kind};
+use super::identity::{FromNumber, Identity, Kind, Track};
+use super::places::Late;
 
 /// Columns with references that one table can have.
 const SLOTS: usize = 8;
@@ -21,12 +22,13 @@ pub(super) struct Missing {
 /// column is kept.
 pub(super) struct Refs {
     last: [(i64, u32); SLOTS],
+    last_track: Option<(i64, Track)>,
     missing: Vec<Missing>,
 }
 
 impl Default for Refs {
     fn default() -> Self {
-        Self { last: [(0, UNKNOWN); SLOTS], missing: Vec::new() }
+        Self { last: [(0, UNKNOWN); SLOTS], last_track: None, missing: Vec::new() }
     }
 }
 
@@ -66,19 +68,33 @@ impl Refs {
         }
     }
 
+    /// The place that a row's track says; nothing but the only process where no such track is there.
+    #[inline]
+    pub fn track(&mut self, identity: &Identity, id: Option<i64>) -> Track {
+        let Some(id) = id else { return identity.no_track() };
+        match self.last_track {
+            Some((last, track)) if last == id => track,
+            _ => {
+                let Some(track) = identity.track(id) else { return identity.no_track() };
+                self.last_track = Some((id, track));
+                track
+            }
+        }
+    }
+
     /// Hands over what could not be resolved, with rows counted from the table's beginning.
     pub fn drain_into(self, all: &mut Vec<Missing>, first_row: usize) {
         all.extend(self.missing.into_iter().map(|m| Missing { row: m.row + first_row, ..m }));
     }
 }
 
-/// Makes up what rows refer to and no table describes; `patch` sets column `slot` of a row.
+/// Makes up what rows refer to and no table describes; `patch` sets one column of a row.
 pub(super) fn make_up(
     missing: &[Missing],
     identity: &mut Identity,
     trace: &mut Trace,
     process_of: impl Fn(&Trace, usize) -> ProcessId,
-    mut patch: impl FnMut(&mut Trace, usize, usize, u32),
+    mut patch: impl FnMut(&mut Trace, usize, Late),
 ) {
     // Processes first: the others belong to them.
     let (processes, others): (Vec<&Missing>, Vec<&Missing>) =
@@ -86,6 +102,6 @@ pub(super) fn make_up(
     for m in processes.into_iter().chain(others) {
         let process = process_of(trace, m.row);
         let number = identity.make_up(m.kind, m.id, process, trace);
-        patch(trace, m.slot, m.row, number);
+        patch(trace, m.row, Late::of(m.slot, number));
     }
 }

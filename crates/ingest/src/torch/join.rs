@@ -1,8 +1,9 @@
 //! From the workers' tables to one trace.
 
+use formats::torch::key;
 use trace::{
-    AgentId, Arg, Collective, Kernels, MemoryAllocations, MemoryCopies, OptI64, QueueId, Region, Regions,
-    RowRef, Samples, SourceId, StrId, StreamId, SymbolId, Syncs, Table, ThreadId, Trace,
+    AgentId, Arg, Collective, GraphNode, Kernels, Map, MemoryAllocations, MemoryCopies, OptI64, QueueId,
+    Region, Regions, RowRef, Samples, SourceId, StrId, StreamId, SymbolId, Syncs, Table, ThreadId, Trace,
 };
 
 use super::gather::{Gather, take};
@@ -275,6 +276,9 @@ impl Join<'_> {
             waits_for,
             correlation: column!(self, Owner::Sync, syncs.correlation),
             awaited: column!(self, Owner::Sync, syncs.awaited),
+            agent: vec![AgentId::NONE; lanes.len()],
+            queue: vec![QueueId::NONE; lanes.len()],
+            waits_for_queue: vec![QueueId::NONE; lanes.len()],
         };
     }
 
@@ -370,6 +374,8 @@ impl Join<'_> {
         let rows = take!(self.from, args.row);
         let rows = self.from.rows(ARGS, rows, |place| owners[place] as usize);
         trace.args.reserve(rows.len());
+        let graph_keys = [key::GRAPH_ID, key::GRAPH_NODE_ID].map(|name| trace.strings.find(name));
+        let mut nodes: Map<RowRef, GraphNode> = Map::default();
         for (i, row) in rows.into_iter().enumerate() {
             let row = row as usize;
             let owner = match owners[i] {
@@ -386,7 +392,17 @@ impl Join<'_> {
             };
             let (position, name, value) = (positions[i], names[i], values[i]);
             trace.args.push(Arg { owner, position, ty: StrId::EMPTY, name, value });
+            if graph_keys.contains(&Some(name)) && matches!(owners[i], Owner::Kernel | Owner::Copy) {
+                let number = trace.strings.get(value).parse().unwrap_or(0);
+                let new = GraphNode { row: owner, ..GraphNode::default() };
+                let node = nodes.entry(owner).or_insert(new);
+                let field = if graph_keys[0] == Some(name) { &mut node.exec } else { &mut node.node };
+                *field = number;
+            }
         }
+        let mut nodes: Vec<GraphNode> = nodes.into_values().filter(|n| n.exec != 0 || n.node != 0).collect();
+        nodes.sort_by_key(|node| node.row);
+        nodes.into_iter().for_each(|node| trace.graph_nodes.push(node));
     }
 }
 

@@ -27,7 +27,8 @@ mod texts;
 mod verdict;
 mod worker;
 
-use trace::{Needs, Source, Trace};
+use formats::torch::key;
+use trace::{ArgNeeds, Needs, Source, Trace};
 
 pub(crate) use self::category::CallKind;
 use crate::bytes::{self, Opened};
@@ -65,6 +66,7 @@ pub fn read_in_parts(
     progress: &Progress,
     parts: Parts,
 ) -> Result<Trace, Error> {
+    let needs = &with_graph_keys(needs);
     match bytes::open(&input.path, progress)? {
         Opened::Mapped(map) => read_text(&map, input, needs, progress, parts),
         Opened::Stream(stream) => {
@@ -72,6 +74,20 @@ pub fn read_in_parts(
             assemble(input, read.gathered, &read.fingerprint, read.damage)
         }
     }
+}
+
+/// Nodes of graphs are arguments here.
+fn with_graph_keys(needs: &Needs) -> Needs {
+    let mut needs = needs.clone();
+    if needs.graph_nodes {
+        let graph = [key::GRAPH_ID, key::GRAPH_NODE_ID].map(str::to_string);
+        match &mut needs.args {
+            ArgNeeds::None => needs.args = ArgNeeds::Keys(graph.to_vec()),
+            ArgNeeds::Keys(keys) => keys.extend(graph),
+            ArgNeeds::All => {}
+        }
+    }
+    needs
 }
 
 /// Reads one trace that is in memory, uncompressed; `input` only names it.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use convert::rocpd::recordings::{Suffixes, guids, qualified};
 use convert::rocpd::schema::{self, SchemaVersion};
+use convert::rocpd::versions::{self, Tables};
 use rusqlite::Connection;
 
 /// The tables of one recording in one database.
@@ -16,6 +17,31 @@ pub(super) struct Group {
     pub tables: BTreeMap<String, Table>,
     /// Highest ids of dispatches, regions and events: tells a copy from a different recording of one guid.
     pub last_ids: [i64; 3],
+    /// Whether its JSON is compressed.
+    pub compressed: bool,
+    /// What is doubtful about its version.
+    pub doubt: Option<String>,
+}
+
+/// A group in the database of a name.
+pub(super) struct InDatabase<'a> {
+    pub database: &'a str,
+    pub group: &'a Group,
+}
+
+impl Tables for InDatabase<'_> {
+    fn name(&self, plain: &str) -> Option<String> {
+        Some(qualified(self.database, &self.group.tables.get(plain)?.name))
+    }
+
+    fn has(&self, plain: &str, column: &str) -> bool {
+        let table = self.group.tables.get(plain);
+        table.is_some_and(|table| table.columns.iter().any(|own| own.eq_ignore_ascii_case(column)))
+    }
+
+    fn is_compressed(&self) -> bool {
+        self.group.compressed
+    }
 }
 
 /// A table as it is.
@@ -55,6 +81,10 @@ pub(super) fn groups(connection: &Connection, database: &str) -> rusqlite::Resul
             let has = |column: &&str| table.columns.iter().any(|own| own.eq_ignore_ascii_case(column));
             columns.iter().all(has).then_some(table.name.as_str())
         })?;
+        let metadata = group.tables.get(table::METADATA).map(|table| table.name.as_str());
+        let doubt = versions::doubt(connection, database, metadata);
+        group.compressed = versions::is_compressed(connection, database, metadata);
+        group.doubt = doubt;
         group.last_ids = [table::KERNEL_DISPATCH, table::REGION, table::EVENT]
             .map(|table| last_id(connection, database, group, table).unwrap_or(0));
     }

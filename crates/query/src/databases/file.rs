@@ -83,5 +83,6 @@ pub(super) fn open(uri: &str) -> rusqlite::Result<Connection> {
     connection.execute_batch(&format!(
         "PRAGMA mmap_size = {MAPPED_BYTES}; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;"
     ))?;
+    convert::rocpd::versions::register(&connection)?;
     Ok(connection)
 }

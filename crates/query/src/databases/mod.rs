@@ -51,6 +51,9 @@ pub(crate) fn open(connection: &mut Connection, paths: Vec<PathBuf>, part: &Part
             let why = "a SQLite database without rocpd tables".to_string();
             return Err(ingest::Error::NotATrace { path: file.path.clone(), why }.into());
         }
+        for doubt in groups.iter().filter_map(|group| group.doubt.as_ref()) {
+            health.report("schema", Status::Warn, None, format!("`{}`: {doubt}", file.path.display()));
+        }
         databases.push(groups);
     }
     drop_duplicates(&files, &mut databases, &mut health);

@@ -8,10 +8,12 @@ use std::collections::BTreeMap;
 
 use convert::rocpd::part::{Part, PartTable};
 use convert::rocpd::recordings::{qualified, quoted};
+use convert::rocpd::schema::newest_has;
+use convert::rocpd::versions;
 use convert::rocpd::views::{self, Scope, View};
 use rusqlite::Connection;
 
-use super::discover::{Group, Table, known_tables};
+use super::discover::{Group, InDatabase, Table, known_tables};
 
 /// Totals that we compute faster than the views that a database carries.
 const FASTER: &[(&str, &str)] = &[
@@ -34,7 +36,17 @@ pub(super) fn columns_of<'g>(groups: impl Iterator<Item = &'g Group>) -> BTreeMa
             }
         }
     }
+    let has = |table: &str, column: &str| has(&columns, table, column);
+    if versions::has_category_table(&has) {
+        let own = versions::CATEGORY_COLUMNS.map(str::to_string).to_vec();
+        columns.insert(versions::CATEGORIES.to_string(), own);
+    }
     columns
+}
+
+/// Whether some database has a column, or could have it.
+fn has(columns: &BTreeMap<String, Vec<String>>, table: &str, column: &str) -> bool {
+    columns.get(table).is_some_and(|columns| columns.iter().any(|own| own.eq_ignore_ascii_case(column)))
 }
 
 /// Creates the tables and row views of groups, each in the database of that name.
@@ -46,7 +58,7 @@ pub(super) fn create(
     for (number, (database, group)) in groups.iter().enumerate() {
         let tables: Vec<PartTable<'_>> =
             group.tables.iter().map(|(plain, table)| table_of_part(plain, table)).collect();
-        part.note(connection, database, &tables, &label(number))?;
+        part.note(connection, database, &tables, &InDatabase { database, group }, &label(number))?;
     }
     create_some(connection, groups, &columns_of(groups.iter().map(|(_, group)| *group)), part, &|_| true)
 }
@@ -73,7 +85,7 @@ pub(super) fn create_one(
         if !wanted.iter().any(|name| name == view.name) {
             continue;
         }
-        let select = view.select(&|_, _| true).unwrap_or_default();
+        let select = view.select(&|table, column| has(columns, table, column)).unwrap_or_default();
         relations_of(&select, &mut |name| {
             wanted.push(name.to_string());
             None
@@ -98,14 +110,14 @@ fn create_some(
         [(database, group)] => {
             let left_out = |table: &PartTable<'_>| part.condition(table, &label(0));
             tables(&mut sql, &some, (database, group), "", &left_out);
-            rows(&mut sql, &row_views, "");
+            rows(&mut sql, &row_views, columns, "");
         }
         _ => {
             for (number, (database, group)) in groups.iter().enumerate() {
                 let ending = label(number);
                 let left_out = |table: &PartTable<'_>| part.condition(table, &ending);
                 tables(&mut sql, &some, (database, group), &ending, &left_out);
-                rows(&mut sql, &row_views, &ending);
+                rows(&mut sql, &row_views, columns, &ending);
             }
             for name in some.keys().copied().chain(row_views.iter().map(|view| view.name)) {
                 union(&mut sql, name, groups.len(), some.get(name).copied());
@@ -122,7 +134,7 @@ pub(crate) fn create_totals(connection: &Connection) -> rusqlite::Result<()> {
     for view in views::known().iter().filter(|view| view.scope == Scope::Totals) {
         let select = match FASTER.iter().find(|(name, _)| *name == view.name) {
             Some((_, faster)) => Some(faster.to_string()),
-            None => view.select(&|_, _| true),
+            None => view.select(&newest_has),
         };
         if let Some(select) = select {
             sql.push_str(&format!("CREATE TEMP VIEW {} AS {select};\n", view.name));
@@ -140,21 +152,29 @@ fn tables(
     left_out: &dyn Fn(&PartTable<'_>) -> String,
 ) {
     for (&plain, &columns) in columns {
-        let table = group.tables.get(plain);
-        let own =
-            |column: &str| table.is_some_and(|t| t.columns.iter().any(|c| c.eq_ignore_ascii_case(column)));
+        let shown = InDatabase { database, group };
+        // Categories are rows of another table under a name of their own.
+        let (stored, names) = match plain {
+            versions::CATEGORIES => versions::categories(&shown),
+            _ => (plain, ""),
+        };
+        let table = group.tables.get(stored);
         let list: Vec<String> = columns
             .iter()
-            .map(|column| match column.as_str() {
-                column if !own(column) => format!("NULL AS {}", quoted(column)),
-                // All rows of a group share their guid: the plus keeps SQLite from joining by an index on it.
-                "guid" => "+\"guid\" AS \"guid\"".to_string(),
-                column => quoted(column),
+            .map(|column| {
+                let own = if column == "string" && !names.is_empty() { names } else { column.as_str() };
+                match versions::expression(&shown, stored, own) {
+                    None => format!("NULL AS {}", quoted(column)),
+                    // All rows of a group share their guid: the plus keeps SQLite from joining by an index on it.
+                    Some(own) if column == "guid" => format!("+{own} AS \"guid\""),
+                    Some(own) if own == quoted(column) => own,
+                    Some(other) => format!("{other} AS {}", quoted(column)),
+                }
             })
             .collect();
         let from = match table {
             Some(table) => {
-                let condition = left_out(&table_of_part(plain, table));
+                let condition = left_out(&table_of_part(stored, table));
                 format!(" FROM {}{condition}", qualified(database, &table.name))
             }
             None => " WHERE 0".to_string(),
@@ -165,9 +185,9 @@ fn tables(
 }
 
 /// The row views of one group.
-fn rows(sql: &mut String, row_views: &[&View], part: &str) {
+fn rows(sql: &mut String, row_views: &[&View], columns: &BTreeMap<String, Vec<String>>, part: &str) {
     for view in row_views {
-        if let Some(select) = view.select(&|_, _| true) {
+        if let Some(select) = view.select(&|table, column| has(columns, table, column)) {
             let name = quoted(&format!("{}{part}", view.name));
             let select = if part.is_empty() { select } else { of_part(&select, part) };
             sql.push_str(&format!("CREATE TEMP VIEW {name} AS {select};\n"));

@@ -39,9 +39,10 @@ pub(crate) fn create(connection: &mut Connection, trace: Trace) -> rusqlite::Res
         sql.push_str(&format!("CREATE VIRTUAL TABLE temp.\"{}\" USING rocm_trace;\n", table.name));
     }
     for view in views::known().iter().filter(|v| v.scope == Scope::Rows) {
-        if let (None, Some(select)) =
-            (definitions().find(|table| table.name == view.name), view.select(&|_, _| true))
-        {
+        if let (None, Some(select)) = (
+            definitions().find(|table| table.name == view.name),
+            view.select(&convert::rocpd::schema::newest_has),
+        ) {
             sql.push_str(&format!("CREATE TEMP VIEW \"{}\" AS {select};\n", view.name));
         }
     }

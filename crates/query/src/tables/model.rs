@@ -300,13 +300,21 @@ impl Model {
         })
     }
 
-    /// What a graph flag means as an id of the graph: replayed, launched directly, not said.
-    pub fn graph(&self, graph: Graph) -> Option<i64> {
+    /// The graph that replayed a row; 1 for one without a number, 0 for work that was launched directly.
+    pub fn graph(&self, row: RowRef, graph: Graph) -> Option<i64> {
+        if let Some(node) = self.trace.graph_nodes.of(row) {
+            return Some(node.exec);
+        }
         match graph {
             Graph::Unknown => None,
             Graph::Direct => Some(0),
             Graph::Replayed => Some(1),
         }
+    }
+
+    /// The node of that graph.
+    pub fn graph_node(&self, row: RowRef) -> Option<i64> {
+        self.trace.graph_nodes.of(row).map(|node| node.node)
     }
 }
 

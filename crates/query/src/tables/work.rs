@@ -24,6 +24,10 @@ pub(super) fn copy_thread(m: &Model, i: usize) -> ThreadId {
     m.launcher(m.trace.memory_copies.thread[i], RowRef::new(Table::MemoryCopies, i))
 }
 
+fn copy_row(i: usize) -> RowRef {
+    RowRef::new(Table::MemoryCopies, i)
+}
+
 pub(super) fn allocation_thread(m: &Model, i: usize) -> ThreadId {
     m.launcher(m.trace.memory_allocations.thread[i], RowRef::new(Table::MemoryAllocations, i))
 }
@@ -52,8 +56,8 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "grid_size_z" INTEGER = |m, i| size(shape(m, i).grid, 2);
         "region_name_id" INTEGER = |m, i| m.string_id(m.trace.kernels.region[i]).into();
         "event_id" INTEGER = |m, i| m.event(Table::Kernels, i).into();
-        "graph_exec_id" INTEGER = |m, i| m.graph(m.trace.kernels.graph[i]).into();
-        "graph_node_id" INTEGER = |_, _| Cell::Null;
+        "graph_exec_id" INTEGER = |m, i| m.graph(RowRef::kernel(i), m.trace.kernels.graph[i]).into();
+        "graph_node_id" INTEGER = |m, i| m.graph_node(RowRef::kernel(i)).into();
         "replay_pass" INTEGER = |_, _| Cell::Null;
         "extdata" JSONB = |_, _| EMPTY;
     }
@@ -75,8 +79,8 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "stream_id" INTEGER = |m, i| m.stream_ref(m.trace.memory_copies.stream[i]).into();
         "region_name_id" INTEGER = |_, _| Cell::Null;
         "event_id" INTEGER = |m, i| m.event(Table::MemoryCopies, i).into();
-        "graph_exec_id" INTEGER = |m, i| m.graph(m.trace.memory_copies.graph[i]).into();
-        "graph_node_id" INTEGER = |_, _| Cell::Null;
+        "graph_exec_id" INTEGER = |m, i| m.graph(copy_row(i), m.trace.memory_copies.graph[i]).into();
+        "graph_node_id" INTEGER = |m, i| m.graph_node(copy_row(i)).into();
         "extdata" JSONB = |_, _| EMPTY;
     }
     table::MEMORY_ALLOCATE, numbered true, sorted by "start" |m| &m.trace.memory_allocations.start, rows |m| m.trace.memory_allocations.len(), {

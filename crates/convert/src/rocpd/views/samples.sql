@@ -1,4 +1,4 @@
--- Points in time, one row each. Track, event and thread are outer joins: samples of a track without a thread
+-- Points in time, one row each, named by themselves (schema 4) or by their track. Track, event and thread are outer joins: samples of a track without a thread
 -- (monitor series) stay.
 -- `+` keeps joins off the guid, which all rows share: an index on it would help nobody.
 SELECT
@@ -13,6 +13,8 @@ FROM rocpd_sample M
 LEFT JOIN rocpd_track K ON K.id = M.track_id AND K.guid = M.guid
 LEFT JOIN rocpd_event E ON E.id = M.event_id AND E.guid = M.guid
 LEFT JOIN rocpd_string C ON C.id = E.category_id AND C.guid = M.guid
-LEFT JOIN rocpd_string S ON S.id = K.name_id AND S.guid = M.guid
+LEFT JOIN rocpd_string S ON S.id = coalesce(
+    M.name_id, -- needs rocpd_sample.name_id
+    K.name_id, NULL) AND S.guid = M.guid
 LEFT JOIN rocpd_info_process P ON P.id = K.pid AND P.guid = M.guid
 LEFT JOIN rocpd_info_thread T ON T.id = K.tid AND T.guid = M.guid

@@ -1,8 +1,8 @@
 //! Rows that are intervals: kernels, calls, copies, allocations and events.
 
 use trace::{
-    AgentKind, Graph, Kernel, KernelSymbol, LaunchShape, MemoryAllocation, MemoryCopy, OptI64, ProcessId,
-    Region, Sample, ShapeId, StrId, Sync, Trace,
+    AgentKind, Graph, GraphNode, Kernel, KernelSymbol, LaunchShape, MemoryAllocation, MemoryCopy, OptI64,
+    ProcessId, Region, RowRef, Sample, ShapeId, StrId, Sync, Table, Trace,
 };
 
 use super::Set;
@@ -135,7 +135,7 @@ impl Set<'_> {
         let shape = Shape::of(columns);
         let (name, id) = (columns.find(&["kernel_name"]), columns.find(&["kernel_id"]));
         let (agent, dispatch) = (columns.find(&["agent_id"]), columns.find(&["dispatch_id"]));
-        let graph = columns.find(&["graph_exec_id"]);
+        let (graph, node) = (columns.find(&["graph_exec_id"]), columns.find(&["graph_node_id"]));
         let doubled = rows.doubled();
         let mut fields = Vec::new();
         while rows.next(&mut fields) {
@@ -168,6 +168,7 @@ impl Set<'_> {
                 },
                 ..Kernel::default()
             };
+            keep_node(trace, RowRef::kernel(trace.kernels.len()), [graph, node].map(|c| c.whole(&fields)));
             trace.kernels.push(kernel);
         }
     }
@@ -219,6 +220,7 @@ impl Set<'_> {
         let direction = columns.find(&["direction"]);
         let (src, dst) = (columns.find(&["source_agent_id"]), columns.find(&["destination_agent_id"]));
         let bytes = columns.find(&["size", "bytes", "copy_size", "copy_bytes"]);
+        let (graph, node) = (columns.find(&["graph_exec_id"]), columns.find(&["graph_node_id"]));
         let mut fields = Vec::new();
         while rows.next(&mut fields) {
             let Some((start, end)) = identity.times(&fields, rows.cut) else {
@@ -244,6 +246,8 @@ impl Set<'_> {
                 correlation: whose.correlation,
                 ..MemoryCopy::default()
             };
+            let row = RowRef::new(Table::MemoryCopies, trace.memory_copies.len());
+            keep_node(trace, row, [graph, node].map(|c| c.whole(&fields)));
             trace.memory_copies.push(copy);
         }
     }
@@ -317,5 +321,12 @@ impl Set<'_> {
             };
             self.trace.syncs.push(sync);
         }
+    }
+}
+
+/// Keeps the node of a graph that a row was.
+fn keep_node(trace: &mut Trace, row: RowRef, [exec, node]: [Option<i64>; 2]) {
+    if let Some(exec) = exec.filter(|exec| *exec != 0) {
+        trace.graph_nodes.push(GraphNode { row, exec, node: node.unwrap_or(0) });
     }
 }

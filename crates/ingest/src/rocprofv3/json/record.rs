@@ -33,6 +33,7 @@ pub(super) struct Record<'a> {
     pub allocation: Option<i64>,
     pub address: Option<i64>,
     pub graph: Option<i64>,
+    pub graph_node: Option<i64>,
     /// Index into the instructions of PC samples.
     pub instruction: Option<i64>,
     pub code_object: Option<i64>,
@@ -141,6 +142,7 @@ fn fill<'a>(json: &mut Cursor<'a>, record: &mut Record<'a>, depth: u32) -> Resul
             b"allocation_size" => record.allocation = number(json)?,
             b"address" => record.address = number(json)?,
             b"graph_exec_id" => record.graph = number(json)?,
+            b"graph_node_id" => record.graph_node = number(json)?,
             b"inst_index" => record.instruction = number(json)?,
             b"code_object_id" => record.code_object = number(json)?,
             b"code_object_offset" => record.code_offset = number(json)?,

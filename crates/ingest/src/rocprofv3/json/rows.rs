@@ -1,7 +1,8 @@
 //! Records that are intervals: kernels, calls, copies and allocations.
 
 use trace::{
-    AgentKind, Graph, Kernel, LaunchShape, MemoryAllocation, MemoryCopy, OptI64, Region, Sample, SymbolId,
+    AgentKind, Graph, GraphNode, Kernel, LaunchShape, MemoryAllocation, MemoryCopy, OptI64, Region, RowRef,
+    Sample, SymbolId, Table,
 };
 
 use super::Reader;
@@ -18,6 +19,8 @@ impl<'a> Reader<'a, '_> {
 
     pub(super) fn kernel(&mut self, record: &Record<'a>) {
         if let Some(kernel) = self.kernel_row(record) {
+            let row = RowRef::kernel(self.trace.kernels.len());
+            self.graph_node(record, row);
             self.trace.kernels.push(kernel);
         }
     }
@@ -126,6 +129,16 @@ impl<'a> Reader<'a, '_> {
             ..MemoryCopy::default()
         };
         trace.memory_copies.push(copy);
+        let row = RowRef::new(Table::MemoryCopies, self.trace.memory_copies.len() - 1);
+        self.graph_node(record, row);
+    }
+
+    /// Keeps the node of a graph that a row was.
+    fn graph_node(&mut self, record: &Record<'a>, row: RowRef) {
+        let (exec, node) = (record.graph.unwrap_or(0), record.graph_node.unwrap_or(0));
+        if exec != 0 {
+            self.trace.graph_nodes.push(GraphNode { row, exec, node });
+        }
     }
 
     pub(super) fn allocation(&mut self, record: &Record<'a>) {

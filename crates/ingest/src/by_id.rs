@@ -6,7 +6,7 @@ const NONE: u32 = u32::MAX;
 
 /// Numbers by row id.
 #[derive(Default)]
-pub(super) struct ById {
+pub(crate) struct ById {
     lowest: i64,
     dense: Vec<u32>,
     sparse: Map<i64, u32>,

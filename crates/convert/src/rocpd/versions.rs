@@ -1,0 +1,89 @@
+//! Tables of any version as SQL shows them: with the columns of schema 3, wherever their values are.
+
+use formats::lz4;
+use formats::rocpd::table;
+use formats::rocpd::versions::{self, COMPRESSED, COMPRESSION, Place};
+use rusqlite::functions::FunctionFlags;
+use rusqlite::types::{Value, ValueRef};
+use rusqlite::{Connection, Result};
+
+use super::recordings::{qualified, quoted};
+
+/// Names of event categories, from whichever table has them: (id, guid, string).
+pub const CATEGORIES: &str = "rocpd_event_category";
+
+/// Columns of [`CATEGORIES`].
+pub const CATEGORY_COLUMNS: [&str; 3] = ["id", "guid", "string"];
+
+/// The function that unpacks JSON, under the vendor's name.
+const UNPACK: &str = "lz4_decompress";
+
+/// The tables of one recording, as SQL can see them.
+pub trait Tables {
+    /// The real name of a table, with its database where there are several.
+    fn name(&self, plain: &str) -> Option<String>;
+    /// Whether a table has a column.
+    fn has(&self, plain: &str, column: &str) -> bool;
+    /// Whether its JSON is compressed.
+    fn is_compressed(&self) -> bool;
+}
+
+/// The expression for a column of a table; `None` where no table has it. It stands in a SELECT from the table alone.
+pub fn expression(tables: &dyn Tables, plain: &str, column: &str) -> Option<String> {
+    match versions::place(plain, column, &|table, column| tables.has(table, column)) {
+        Place::Own if tables.is_compressed() && COMPRESSED.iter().any(|c| c.eq_ignore_ascii_case(column)) => {
+            Some(format!("CAST({UNPACK}({}) AS TEXT)", quoted(column)))
+        }
+        Place::Own => Some(quoted(column)),
+        Place::Elsewhere(other) => {
+            let name = tables.name(other.table)?;
+            // A look-up by rowid, done only where the column is asked for.
+            Some(format!(
+                "(SELECT T.{} FROM {name} T WHERE T.id = {})",
+                quoted(other.value),
+                quoted(other.key)
+            ))
+        }
+        Place::Nowhere => None,
+    }
+}
+
+/// Where the rows of [`CATEGORIES`] are, and the column with the name.
+pub fn categories(tables: &dyn Tables) -> (&'static str, &'static str) {
+    versions::categories(&|table, column| tables.has(table, column))
+}
+
+/// Whether the metadata of a recording says that its JSON is compressed.
+pub fn is_compressed(connection: &Connection, database: &str, metadata: Option<&str>) -> bool {
+    let Some(metadata) = metadata else { return false };
+    let sql = format!("SELECT 1 FROM {} WHERE tag = ?1", qualified(database, metadata));
+    connection.query_row(&sql, [COMPRESSION], |_| Ok(())).is_ok()
+}
+
+/// What to say of the version that the metadata of a recording tells; nothing where all of it is known.
+pub fn doubt(connection: &Connection, database: &str, metadata: Option<&str>) -> Option<String> {
+    let sql = format!("SELECT value FROM {} WHERE tag = 'schema_version'", qualified(database, metadata?));
+    let told: String = connection.query_row(&sql, [], |row| row.get(0)).ok()?;
+    versions::doubt(&told)
+}
+
+/// Adds the function that unpacks JSON to a connection.
+pub fn register(connection: &Connection) -> Result<()> {
+    let pure =
+        FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
+    connection.create_scalar_function(UNPACK, 1, pure, |context| {
+        Ok(match context.get_raw(0) {
+            ValueRef::Blob(bytes) if lz4::is_frame(bytes) => {
+                lz4::decompress(bytes).map_or(Value::Null, Value::Blob)
+            }
+            // The default of such a column is no bytes at all.
+            ValueRef::Blob([]) => Value::Text("{}".into()),
+            other => Value::try_from(other).unwrap_or(Value::Null),
+        })
+    })
+}
+
+/// Whether any table is of a version that names categories in a table of their own.
+pub fn has_category_table(has: &dyn Fn(&str, &str) -> bool) -> bool {
+    versions::categories(has).0 != table::STRING
+}
