@@ -195,8 +195,13 @@ fn graph_companions(options: &GenerateOptions, format: OutputFormat) -> Result<V
     let roles = [(GraphMode::Off, "mapping", "mapping"), (GraphMode::Capture, "capture_traces", "capture")];
     let mut files = Vec::new();
     for (graphs, folder, role) in roles {
-        let run_options =
-            Options { graphs, kernels: None, steps: Some(round), lose: Vec::new(), ..options.options.clone() };
+        let run_options = Options {
+            graphs,
+            kernels: None,
+            steps: Some(round),
+            lose: Vec::new(),
+            ..options.options.clone()
+        };
         let prepared = Prepared::new(&scenario, &run_options)?;
         let name = format!("{}.{role}", scenario.name);
         let mut sink = Sink::open(&prepared, &name, format, out.join(folder), run_options.stacks)?;
