@@ -21,7 +21,10 @@ fn a_trace_that_lost_kernels_is_not_trusted_and_fails_under_strict() {
     let folder = tempfile::tempdir().expect("a folder");
     for (format, loss) in [("rocpd", "graph=20%"), ("torch", "eager=20%")] {
         let made = folder.path().join(format);
-        synth(&made, &["--scenario", "serving", "--steps", "5", "--no-stacks", "--to", format, "--lose", loss]);
+        synth(
+            &made,
+            &["--scenario", "serving", "--steps", "5", "--no-stacks", "--to", format, "--lose", loss],
+        );
         std::fs::remove_dir_all(made.join("mapping")).ok();
         std::fs::remove_dir_all(made.join("capture_traces")).ok();
         let truth = std::fs::read_to_string(made.join("truth.json")).expect("the truth");
