@@ -67,3 +67,19 @@ fn a_part_of_a_complete_trace_is_not_called_incomplete() {
     let report = json("summary", &[&made], &["--end", "50%"]);
     assert_eq!(check(&report)["status"], "pass");
 }
+
+#[test]
+fn a_trace_that_ends_while_work_runs_is_not_called_incomplete() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (scenario, end) in [("clean", "30%"), ("clean", "80%"), ("serving", "80%"), ("training", "55%")] {
+        let made = folder.path().join(scenario);
+        synth(&made, &["--scenario", scenario, "--steps", "4", "--no-stacks", "--to", "rocpd", "--force"]);
+        let part = folder.path().join(format!("{scenario}-{end}"));
+        let made = made.to_str().expect("a path");
+        let to = part.to_str().expect("a path");
+        let output = run(&["convert", made, "--to", "rocpd", "--end", end, "--out", to, "-q"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let report = json("summary", &[&part], &[]);
+        assert_eq!(check(&report)["status"], "pass", "{scenario} until {end}: {}", check(&report));
+    }
+}

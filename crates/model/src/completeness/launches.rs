@@ -3,7 +3,7 @@
 use trace::{LinkKind, Ns, Table, Trace};
 
 use super::{Completeness, Evidence, Missing};
-use crate::calls::{Calls, Launches};
+use crate::calls::{BlocksFor, Calls, Launches};
 use crate::recordings::Recordings;
 
 /// What the check has to know of a call.
@@ -67,6 +67,8 @@ pub(super) struct Scan {
     pub recordings: Vec<Counts>,
     /// How many kernels each capture launched.
     pub captured: Vec<usize>,
+    /// By process: what was launched before this has run, and was recorded if it was not lost.
+    pub waited_until: Vec<Option<Ns>>,
 }
 
 /// The calls of one process while they are looked at.
@@ -76,8 +78,12 @@ struct ProcessCalls {
     capturing: u32,
     captured: usize,
     last_worked: Option<Ns>,
-    last_wait: Option<Ns>,
+    /// Start and end of the last waits, the newest last.
+    waits: [Option<(Ns, Ns)>; WAITS],
 }
+
+/// Waits that are remembered: threads may wait side by side.
+const WAITS: usize = 4;
 
 pub(super) fn scan(trace: &Trace, recordings: &Recordings) -> Scan {
     let (has_work, mut counts) = work(trace, recordings);
@@ -101,7 +107,10 @@ pub(super) fn scan(trace: &Trace, recordings: &Recordings) -> Scan {
                     captured.push(std::mem::take(&mut state.captured));
                 }
             }
-            Action::Wait => state.last_wait = Some(regions.start[row]),
+            Action::Wait => {
+                state.waits.rotate_left(1);
+                state.waits[WAITS - 1] = Some((regions.start[row], regions.end[row]));
+            }
             Action::LaunchKernel if has_work.get(row) => state.last_worked = Some(regions.start[row]),
             Action::LaunchKernel if state.capturing > 0 => state.captured += 1,
             Action::LaunchKernel if regions.correlation[row] != 0 => empty.push(row as u32),
@@ -121,9 +130,34 @@ pub(super) fn scan(trace: &Trace, recordings: &Recordings) -> Scan {
             counts[recording].worked += 1;
         }
     }
-    let mut scan = Scan { actions, has_work, empty, replays, recordings: counts, captured };
+    let waited_until = waited_until(trace, &processes);
+    let mut scan = Scan { actions, has_work, empty, replays, recordings: counts, captured, waited_until };
     scan.keep_judged(trace, recordings, &processes);
     scan
+}
+
+/// The start of the last wait of each process that ended before the recording did: something comes after it. At the end of
+/// a part of a trace a wait is cut off, and the work that it waits for is not there.
+fn waited_until(trace: &Trace, processes: &[ProcessCalls]) -> Vec<Option<Ns>> {
+    let regions = &trace.regions;
+    let mut last_start: Vec<Option<Ns>> = vec![None; processes.len()];
+    let mut left = processes.iter().filter(|process| process.waits[WAITS - 1].is_some()).count();
+    for row in (0..regions.len()).rev() {
+        if left == 0 {
+            break;
+        }
+        let Some(process) = regions.process[row].get().filter(|&process| last_start[process].is_none())
+        else {
+            continue;
+        };
+        last_start[process] = Some(regions.start[row]);
+        left -= usize::from(processes[process].waits[WAITS - 1].is_some());
+    }
+    let ended = |(process, last): (&ProcessCalls, Option<Ns>)| {
+        let waits = process.waits.iter().rev().flatten();
+        waits.filter(|(_, end)| last.is_some_and(|last| *end <= last)).map(|(start, _)| *start).max()
+    };
+    processes.iter().zip(last_start).map(ended).collect()
 }
 
 /// Which calls have work, and the kernels of each recording.
@@ -162,9 +196,9 @@ fn action(calls: &Calls, name: usize) -> Action {
         Some(Launches::Graph) => Action::LaunchGraph,
         _ if facts.begins_capture => Action::BeginCapture,
         _ if facts.ends_capture => Action::EndCapture,
-        _ if facts.is_of_runtime() && (facts.is_synchronisation() || facts.is_blocking_copy()) => {
-            Action::Wait
-        }
+        // An event may be of a step before.
+        _ if facts.blocks_for == BlocksFor::Event || !facts.is_of_runtime() => Action::Other,
+        _ if facts.is_synchronisation() || facts.is_blocking_copy() => Action::Wait,
         _ => Action::Other,
     }
 }
@@ -188,11 +222,12 @@ impl Scan {
         let recording_of = |row: u32| recordings.of_process(regions.process[row as usize]);
         // What comes after the last launch with work may still have been in the queue, unless the host waited for it.
         let mut after: Vec<usize> = vec![0; trace.processes.len()];
+        let waited_until = &self.waited_until;
         let is_after = |row: u32| {
-            let process = &processes[regions.process[row as usize].0 as usize];
+            let process = regions.process[row as usize].0 as usize;
             let start = regions.start[row as usize];
-            process.last_worked.is_none_or(|last| start > last)
-                && process.last_wait.is_none_or(|last| start > last)
+            processes[process].last_worked.is_none_or(|last| start > last)
+                && waited_until[process].is_none_or(|last| start > last)
         };
         for &row in self.empty.iter().chain(&self.replays).filter(|&&row| is_after(row)) {
             after[regions.process[row as usize].0 as usize] += 1;

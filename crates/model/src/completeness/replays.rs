@@ -7,7 +7,7 @@
 use trace::{LinkKind, Map, StrId, StreamId, Table, Trace};
 
 use super::eager::Times;
-use super::launches::Scan;
+use super::launches::{Bits, Scan};
 use super::{Estimate, Evidence, Missing};
 use crate::recordings::Recordings;
 
@@ -79,8 +79,7 @@ pub(super) fn missing(trace: &Trace, recordings: &Recordings, scan: &Scan) -> (V
 
 /// Classes from the largest to the smallest, launches without kernels, and the times of kernels in graphs by name.
 fn classes(trace: &Trace, scan: &Scan) -> (Vec<Class>, Vec<u32>, Map<StrId, Times>) {
-    let place: Map<u32, u32> =
-        scan.replays.iter().enumerate().map(|(place, &row)| (row, place as u32)).collect();
+    let place = Places::of(trace, scan);
     let mut contents = vec![Contents::default(); scan.replays.len()];
     each_kernel(trace, &place, |launch, kernel| {
         let name = u64::from(trace.kernels.name[kernel].0) + 1;
@@ -100,45 +99,80 @@ fn classes(trace: &Trace, scan: &Scan) -> (Vec<Class>, Vec<u32>, Map<StrId, Time
         .into_values()
         .map(|launches| Class { launches, names: Vec::new(), order: Vec::new(), by_stream: Vec::new() })
         .collect();
-    let mut times: Map<StrId, Times> = Map::default();
     // One class and nothing missing is the usual case: there is nothing to compare.
     if classes.len() > 1 || !empty.is_empty() || !scan.captured.is_empty() {
-        fill(trace, &place, &mut classes, &mut times);
+        fill(trace, &place, &mut classes);
     }
     // Launches of one recording that has only copies are no loss.
     empty.retain(|&launch| !scan.has_work.get(scan.replays[launch as usize] as usize));
     classes.sort_by_key(|class| (std::cmp::Reverse(class.kernels()), class.launches[0]));
+    let may_be_part = |(at, part): (usize, &Class)| {
+        classes[..at].iter().any(|whole| difference(part, whole).is_some()) || part.launches.len() == 1
+    };
+    // Graphs that have nothing to do with each other are whole, and no time is missing.
+    let compares = classes.len() > 1 && classes.iter().enumerate().any(may_be_part);
+    let times = match compares || !empty.is_empty() || !scan.captured.is_empty() {
+        true => times_by_name(trace, &place),
+        false => Map::default(),
+    };
     (classes, empty, times)
 }
 
-fn each_kernel(trace: &Trace, place: &Map<u32, u32>, mut each: impl FnMut(usize, usize)) {
+/// Where graph launches are in `Scan::replays`, by their row.
+struct Places {
+    is_replay: Bits,
+    place: Map<u32, u32>,
+}
+
+impl Places {
+    fn of(trace: &Trace, scan: &Scan) -> Self {
+        let mut is_replay = Bits::new(trace.regions.len());
+        scan.replays.iter().for_each(|&row| is_replay.set(row as usize));
+        let place = scan.replays.iter().enumerate().map(|(place, &row)| (row, place as u32)).collect();
+        Self { is_replay, place }
+    }
+}
+
+/// Calls back with the launch and the row of each kernel of a graph launch, in the order of time.
+fn each_kernel(trace: &Trace, places: &Places, mut each: impl FnMut(usize, usize)) {
     let links = &trace.links;
     // Kernels of one launch follow each other: most look-ups are the same as the last.
-    let mut last = (u32::MAX, None);
+    let mut last = (u32::MAX, 0);
     for i in 0..links.len() {
         let (LinkKind::Launch, Some(call), Some(kernel)) =
             (links.kind[i], links.from[i].row_of(Table::Regions), links.to[i].row_of(Table::Kernels))
         else {
             continue;
         };
+        if !places.is_replay.get(call) {
+            continue;
+        }
         if last.0 != call as u32 {
-            last = (call as u32, place.get(&(call as u32)).copied());
+            last = (call as u32, places.place[&(call as u32)]);
         }
-        if let Some(launch) = last.1 {
-            each(launch as usize, kernel);
-        }
+        each(last.1 as usize, kernel);
     }
 }
 
-/// Adds the kernels of the first launch of each class, and the times of all.
-fn fill(trace: &Trace, place: &Map<u32, u32>, classes: &mut [Class], times: &mut Map<StrId, Times>) {
+/// The times of all kernels of graph launches.
+fn times_by_name(trace: &Trace, places: &Places) -> Map<StrId, Times> {
+    let kernels = &trace.kernels;
+    let mut times: Map<StrId, Times> = Map::default();
+    each_kernel(trace, places, |_, kernel| {
+        let time = (kernels.end[kernel] - kernels.start[kernel]) as f64;
+        times.entry(kernels.name[kernel]).or_default().add(time, kernels.stream[kernel]);
+    });
+    times
+}
+
+/// Adds the kernels of the first launch of each class.
+fn fill(trace: &Trace, places: &Places, classes: &mut [Class]) {
     let first: Map<u32, u32> =
         classes.iter().enumerate().map(|(class, facts)| (facts.launches[0], class as u32)).collect();
     let kernels = &trace.kernels;
-    each_kernel(trace, place, |launch, kernel| {
+    each_kernel(trace, places, |launch, kernel| {
         let (name, stream) = (kernels.name[kernel], kernels.stream[kernel]);
         let (start, end) = (kernels.start[kernel], kernels.end[kernel]);
-        times.entry(name).or_default().add((end - start) as f64, stream);
         let Some(&class) = first.get(&(launch as u32)) else { return };
         let class = &mut classes[class as usize];
         class.order.push(name);
@@ -203,13 +237,18 @@ fn difference(part: &Class, whole: &Class) -> Option<Vec<(StrId, u32)>> {
     own.peek().is_none().then_some(rest)
 }
 
+/// Time that streams wait between as many kernels of the whole graph.
+fn usual_gaps(part: &Class, whole: &Class) -> f64 {
+    whole.idle() * part.kernels() as f64 / whole.kernels() as f64
+}
+
 /// Whether launches of one class are what is left of launches of a larger one.
 fn is_rest_of(part: &Class, whole: &Class, times: &Map<StrId, Times>) -> bool {
     let Some(rest) = difference(part, whole) else { return false };
     let mean = |name: &StrId| times[name].mean();
     let lost: f64 = rest.iter().map(|(name, count)| f64::from(*count) * mean(name)).sum();
     let shortest = rest.iter().map(|(name, _)| mean(name)).fold(f64::MAX, f64::min);
-    let usual = whole.idle() * part.kernels() as f64 / whole.kernels() as f64;
+    let usual = usual_gaps(part, whole);
     let gaps = part.idle() - usual;
     if gaps >= GAP_SHARE * lost || (gaps >= GAP_SHARE * part.busy() && gaps > 2.0 * usual) {
         return true;
@@ -273,7 +312,12 @@ fn partial(
     let mut sums: Map<usize, Sum> = Map::default();
     for (class, facts) in classes.iter().enumerate().filter(|(class, _)| whole[*class] != *class) {
         let all = &classes[whole[class]];
-        for &launch in &facts.launches {
+        // What is lost at the end alone may not have run when the recording ended.
+        let gaps = facts.idle() - usual_gaps(facts, all);
+        let shortest = all.names.iter().map(|(name, _)| times[name].mean()).fold(f64::MAX, f64::min);
+        let ends_early = all.order.starts_with(&facts.order) && gaps < GAP_SHARE * shortest;
+        let counts = |launch: &&u32| !(ends_early && is_cut_off(trace, scan, **launch));
+        for &launch in facts.launches.iter().filter(counts) {
             let row = scan.replays[launch as usize] as usize;
             let Some(recording) = recordings.of_process(trace.regions.process[row]) else { continue };
             let sum = sums.entry(recording).or_default();
@@ -288,6 +332,17 @@ fn partial(
         }
     }
     finish(recordings, scan, sums, times, Evidence::PartialReplays)
+}
+
+/// Whether a launch is the last of its process and nothing waited for it: the recording may have ended while it ran.
+fn is_cut_off(trace: &Trace, scan: &Scan, launch: u32) -> bool {
+    let row = scan.replays[launch as usize] as usize;
+    let process = trace.regions.process[row];
+    let mut later = scan.replays[launch as usize + 1..].iter();
+    let is_last = !later
+        .any(|&other| trace.regions.process[other as usize] == process && scan.has_work.get(other as usize));
+    let waited = process.get().and_then(|process| scan.waited_until[process]);
+    is_last && waited.is_none_or(|waited| trace.regions.start[row] > waited)
 }
 
 /// What is missing of the launches of one recording.
