@@ -94,8 +94,8 @@ pub(super) fn missing(trace: &Trace, recordings: &Recordings, scan: &Scan) -> Ve
     for (place, recording) in recordings.all.iter().enumerate() {
         let own = |process: ProcessId| recordings.of_process(process) == Some(place);
         let mut guess = Guess::default();
-        for ((process, _), thread) in threads.iter().filter(|((process, _), _)| own(*process)) {
-            guess.add(trace, place, *process, thread, &known);
+        for (_, thread) in threads.iter().filter(|((process, _), _)| own(*process)) {
+            guess.add(trace, place, thread, &known);
         }
         if guess.launches == 0 {
             continue;
@@ -112,7 +112,13 @@ pub(super) fn missing(trace: &Trace, recordings: &Recordings, scan: &Scan) -> Ve
             kernels: Some(guess.launches),
             of_kernels: Some(counts.launches),
             between: Some((first, last)),
-            time: known.contains_key(&Place::Any).then(|| guess.estimate(&known)),
+            time: known.contains_key(&Place::Any).then(|| {
+                let mut time = guess.estimate(&known);
+                // Of kernels whose launch is not recorded as many may be missing.
+                let linked = counts.linked.max(1) as f64;
+                time.high = (time.high as f64 * (counts.kernels as f64 / linked).max(1.0)) as i64;
+                time
+            }),
         });
     }
     found
@@ -139,11 +145,10 @@ fn launches_by_thread(trace: &Trace, scan: &Scan) -> Vec<((ProcessId, ThreadId),
     let mut numbers: Map<(ProcessId, ThreadId), usize> = Map::default();
     let mut threads: Vec<((ProcessId, ThreadId), Thread)> = Vec::new();
     let mut empty = scan.empty.iter().copied().peekable();
-    for row in 0..regions.len() {
+    for (row, &kernel) in kernel_of.iter().enumerate() {
         let action = scan.actions[regions.name[row].0 as usize];
         let is_empty = empty.next_if_eq(&(row as u32)).is_some();
-        if action == Action::Other || (action == Action::LaunchKernel && kernel_of[row] == NONE && !is_empty)
-        {
+        if action == Action::Other || (action == Action::LaunchKernel && kernel == NONE && !is_empty) {
             continue;
         }
         let key = (regions.process[row], regions.thread[row]);
@@ -164,12 +169,7 @@ fn launches_by_thread(trace: &Trace, scan: &Scan) -> Vec<((ProcessId, ThreadId),
             Some(last) if last.round as usize == round => last.position + 1,
             _ => 0,
         };
-        thread.launches.push(Launch {
-            row: row as u32,
-            kernel: kernel_of[row],
-            round: round as u32,
-            position,
-        });
+        thread.launches.push(Launch { row: row as u32, kernel, round: round as u32, position });
     }
     threads
 }
@@ -228,15 +228,7 @@ struct Guess {
 }
 
 impl Guess {
-    fn add(
-        &mut self,
-        trace: &Trace,
-        recording: usize,
-        process: ProcessId,
-        thread: &Thread,
-        known: &Map<Place, Times>,
-    ) {
-        debug_assert!(process.get().is_some());
+    fn add(&mut self, trace: &Trace, recording: usize, thread: &Thread, known: &Map<Place, Times>) {
         let mut run = 0.0;
         for (at, launch) in thread.launches.iter().enumerate().filter(|(_, launch)| launch.kernel == NONE) {
             let start = trace.regions.start[launch.row as usize];

@@ -58,6 +58,23 @@ impl Class {
     fn busy(&self) -> f64 {
         self.by_stream.iter().map(|on| on.busy as f64).sum()
     }
+
+    /// Whether more kernels may have run than are known: no launch has all that were seen, or the gaps are longer than the
+    /// kernels.
+    fn may_lack_kernels(&self) -> bool {
+        self.launches.is_empty() || self.idle() > self.busy()
+    }
+
+    /// Whether it may lack kernels and no other launch confirms it.
+    fn is_doubtful(&self) -> bool {
+        self.launches.len() < 2 && self.may_lack_kernels()
+    }
+
+    /// Time in which kernels may have run that are not known, those before the first and after the last included.
+    fn room(&self) -> f64 {
+        let kernels = self.kernels() as f64;
+        self.idle() * (kernels + 1.0) / (kernels - 1.0).max(1.0)
+    }
 }
 
 /// What graph launches miss, and whether a capture is known of every graph.
@@ -325,10 +342,20 @@ fn partial(
             for &(name, count) in &all.names {
                 sum.add(name, count.saturating_sub(count_of(&facts.names, name)));
             }
-            if all.launches.is_empty() {
-                // No launch was seen whole: more may be missing, as much as there are gaps.
-                sum.gaps += facts.idle();
+            if all.may_lack_kernels() {
+                sum.gaps += facts.room();
             }
+        }
+    }
+    // Where launches have lost kernels, those that seem whole may have lost some too.
+    let seem_whole = |(class, facts): &(usize, &Class)| {
+        whole[*class] == *class && facts.launches.len() == 1 && facts.is_doubtful()
+    };
+    for (_, facts) in classes.iter().enumerate().filter(seem_whole) {
+        let row = scan.replays[facts.launches[0] as usize] as usize;
+        let recording = recordings.of_process(trace.regions.process[row]);
+        if let Some(sum) = recording.and_then(|recording| sums.get_mut(&recording)) {
+            sum.gaps += facts.room();
         }
     }
     finish(recordings, scan, sums, times, Evidence::PartialReplays)
@@ -378,7 +405,7 @@ impl Sum {
             variance += times.variance() * (count + count * count / times.count);
         }
         let mut time = Estimate::around(likely, DEVIATIONS * variance.sqrt() + SLACK * likely, 0.0);
-        time.high = time.high.max(self.gaps as i64);
+        time.high += self.gaps as i64;
         time
     }
 }
@@ -470,11 +497,11 @@ fn without_work(
     whole: &[usize],
     times: &Map<StrId, Times>,
 ) -> Vec<Missing> {
-    // How long each graph takes, its kernels, and how often it was seen.
+    // How long each graph takes, its kernels, and how often it was seen. Of graphs that may lack kernels that is not known.
     let graphs: Vec<(Estimate, f64, f64)> = classes
         .iter()
         .enumerate()
-        .filter(|(class, _)| whole[*class] == *class)
+        .filter(|(class, facts)| whole[*class] == *class && !facts.is_doubtful())
         .map(|(class, facts)| {
             let mut sum = Sum::default();
             facts.names.iter().for_each(|&(name, count)| sum.add(name, count));
