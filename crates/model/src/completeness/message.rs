@@ -19,14 +19,20 @@ pub(super) fn of(complete: &Completeness, trace: &Trace) -> String {
         parts.push(format!("{} more", largest.len() - NAMED));
     }
     let time = match complete.missing_time() {
-        Some(time) => {
-            let all = (complete.recorded_ns + time.likely).max(1) as f64;
-            let share = 100.0 * time.likely as f64 / all;
-            format!("about {share:.1} % of GPU time is missing, {}", range(time))
-        }
+        Some(time) => format!("{} of GPU time is missing, {}", share(complete, time), range(time)),
         None => "how much GPU time is missing is not known".into(),
     };
     format!("GPU work was lost: {}; {time}", parts.join("; "))
+}
+
+/// `about 3.8 %`, or `up to 60 %` where the bounds are far apart.
+fn share(complete: &Completeness, time: Estimate) -> String {
+    let of = |ns: i64| 100.0 * ns as f64 / (complete.recorded_ns + ns).max(1) as f64;
+    if time.high > 2 * time.likely {
+        format!("up to {:.1} %", of(time.high))
+    } else {
+        format!("about {:.1} %", of(time.likely))
+    }
 }
 
 fn nothing_missing(complete: &Completeness) -> String {
@@ -43,7 +49,7 @@ fn nothing_missing(complete: &Completeness) -> String {
 fn one(missing: &Missing, trace: &Trace) -> String {
     let Missing { recording, launches, of_launches, .. } = missing;
     let kernels = || match (missing.kernels, missing.of_kernels) {
-        (Some(lost), Some(all)) => format!(" ({lost} of {all} kernels)"),
+        (Some(lost), Some(all)) => format!(" ({lost} of {all})"),
         _ => String::new(),
     };
     match missing.evidence {
@@ -63,16 +69,11 @@ fn one(missing: &Missing, trace: &Trace) -> String {
             format!("{launches} of {of_launches} graph launches of {recording} have no GPU work")
         }
         Evidence::PartialReplays => {
-            format!(
-                "{launches} of {of_launches} graph launches of {recording} have too few kernels{}",
-                kernels()
-            )
+            format!("{launches} of {of_launches} graph launches of {recording} lack kernels{}", kernels())
         }
         Evidence::FewerThanCaptured => {
-            format!(
-                "{launches} of {of_launches} graph launches of {recording} have fewer kernels than captured{}",
-                kernels()
-            )
+            let what = "lack kernels that their capture has";
+            format!("{launches} of {of_launches} graph launches of {recording} {what}{}", kernels())
         }
     }
 }
