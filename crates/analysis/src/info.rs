@@ -1,5 +1,6 @@
 //! `info`: what is in the input.
 
+use model::completeness::{Completeness, Missing};
 use report::{Column, Report, Table, Unit, Value};
 use trace::{AgentKind, Ns, Trace};
 
@@ -242,6 +243,48 @@ impl TraceContents {
         }
         table
     }
+}
+
+/// `missing`: GPU work that was launched and is not in the trace, by how that shows.
+pub fn missing_table(trace: &Trace, complete: &Completeness) -> Table {
+    let columns = vec![
+        Column::text("evidence"),
+        Column::text("recording"),
+        Column::int("stream", Unit::Exact),
+        Column::int("launches", Unit::None).key(),
+        Column::int("of_launches", Unit::None),
+        Column::int("kernels", Unit::None),
+        Column::int("of_kernels", Unit::None),
+        Column::int("first_ns", Unit::Exact).detail(),
+        Column::int("last_ns", Unit::Exact).detail(),
+        Column::int("time_ns", Unit::Ns).key(),
+        Column::int("least_ns", Unit::Ns),
+        Column::int("most_ns", Unit::Ns),
+    ];
+    let mut table = Table::new("missing", "Missing GPU work", columns);
+    for missing in &complete.missing {
+        let Missing { evidence, recording, launches, of_launches, kernels, of_kernels, .. } = missing;
+        let stream =
+            missing.stream.and_then(|stream| trace.streams.get(stream.get()?)).map(|stream| stream.id);
+        let count = |number: Option<usize>, why| Value::int_or(number.map(|number| number as i64), why);
+        let at = |ns: Option<Ns>| Value::int_or(ns, "no launch was recorded");
+        let time = |ns: Option<Ns>| Value::int_or(ns, "no such kernel was recorded");
+        table.push(vec![
+            Value::from(evidence.name()),
+            Value::from(recording.as_str()),
+            Value::int_or(stream, "not only one stream"),
+            Value::from(*launches),
+            Value::from(*of_launches),
+            count(*kernels, "no such launch was recorded whole"),
+            count(*of_kernels, "no such launch was recorded whole"),
+            at(missing.between.map(|between| between.0)),
+            at(missing.between.map(|between| between.1)),
+            time(missing.time.map(|time| time.likely)),
+            time(missing.time.map(|time| time.low)),
+            time(missing.time.map(|time| time.high)),
+        ]);
+    }
+    table
 }
 
 fn metadata_table(metadata: &[(Option<usize>, String, String)]) -> Table {

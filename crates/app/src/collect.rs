@@ -18,7 +18,7 @@ use crate::panels::choose_counters;
 use crate::presets::plan_report;
 
 pub use collect::command::Mode;
-pub use collect::run::Tool;
+pub use collect::run::{Attach, Tool};
 pub use collect::slurm::SlurmOptions;
 
 /// Recorded when nothing else is asked for.
@@ -46,6 +46,8 @@ pub enum Config {
 pub struct RecordRequest {
     /// The application and its arguments.
     pub application: Vec<String>,
+    /// A process that runs already, instead.
+    pub attach: Option<Attach>,
     /// Name of a preset, or a TOML file.
     pub preset: Option<String>,
     /// A configuration instead.
@@ -181,7 +183,11 @@ impl RecordRequest {
                 facts.insert(key.into(), json!(value));
             }
         }
+        if let Some(attach) = &self.attach {
+            facts.insert("attached_pid".into(), json!(attach.pid));
+        }
         let mut request = CollectRequest::new(self.application.clone(), preset);
+        request.attach = self.attach;
         request.counters = counters.counters;
         request.arch.clone_from(&self.arch);
         request.folder.clone_from(&self.folder);
@@ -200,7 +206,9 @@ impl RecordRequest {
             }
             None => LauncherChoice::Auto,
         };
-        if request.application.is_empty() {
+        if self.attach.is_some() {
+            request.launcher = LauncherChoice::None;
+        } else if request.application.is_empty() {
             let why = "none is given".to_string();
             return Err(CollectError::NoApplication { word: String::new(), why }.into());
         }

@@ -8,6 +8,7 @@ use analysis::triage::{OneRun, OneRunError};
 use convert::merge::{files_of_package, is_package};
 use convert::rocpd::part::{Part, TimedRows};
 use model::classify::Classifier;
+use model::completeness::Completeness;
 use model::recordings::{Recording, Recordings};
 use model::stages::Stage;
 use report::{InputFact, Remedy};
@@ -132,9 +133,13 @@ pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(expanded)
 }
 
-/// Reads files and folders whole.
+/// Reads files and folders whole, and checks that all launched work is there.
 pub(crate) fn read(paths: &[PathBuf], needs: &Needs, observer: &dyn Observer) -> Result<Trace, Failure> {
-    watched("reading", observer, |progress| ingest::read(paths, needs, progress))
+    let mut trace = watched("reading", observer, |progress| ingest::read(paths, needs, progress))?;
+    if Completeness::can_be_told(needs) {
+        Completeness::of(&trace).report_to(&mut trace);
+    }
+    Ok(trace)
 }
 
 /// Reads the trace that tells where replayed kernels come from, if there is one.

@@ -49,7 +49,7 @@ pub use self::causes::{critical_path, overlap};
 pub use self::collect::{collect, collect_plan};
 pub use self::compare::compare;
 pub use self::convert::convert;
-pub use self::doctor::doctor;
+pub use self::doctor::{DoctorRequest, doctor};
 pub use self::explain::explain;
 pub use self::failure::{Failure, FailureKind};
 pub use self::input::Input;

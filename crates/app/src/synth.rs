@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::observer::Observer;
 use crate::triage::{TriageRequest, triage};
 
-pub use synth::{GenerateOptions, GraphMode, Options, OutputFormat, Scenario};
+pub use synth::{GenerateOptions, GraphMode, Loss, Options, OutputFormat, Scenario};
 
 /// Simulates a run and writes it; lists the files.
 pub fn synth(options: &GenerateOptions) -> Result<Report, Failure> {

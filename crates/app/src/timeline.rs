@@ -6,6 +6,7 @@ use analysis::stability::{RunTimes, run_needs, stability_report};
 use analysis::{BreakdownOptions, SummaryOptions};
 use model::Run;
 use model::classify::{Classes, Classifier};
+use model::completeness::Completeness;
 use model::stages::Stage;
 use report::Report;
 use trace::{ArgNeeds, Needs, RowRef, Trace};
@@ -18,7 +19,14 @@ use crate::observer::Observer;
 /// What is in a trace: inputs, tables, GPUs, health.
 pub fn info(input: &Input, observer: &dyn Observer) -> Result<Report, Failure> {
     let needs = Needs { python_frames: false, args: ArgNeeds::None, ..Needs::everything() };
-    Ok(analysis::info(&input.read(&needs, observer)?))
+    let trace = input.read(&needs, observer)?;
+    let mut report = analysis::info(&trace);
+    // A part of a trace lacks the rest of it.
+    if input.filters.is_empty() {
+        let missing = analysis::info::missing_table(&trace, &Completeness::of(&trace));
+        report.tables.extend((!missing.rows.is_empty()).then_some(missing));
+    }
+    Ok(report)
 }
 
 /// What to summarise.

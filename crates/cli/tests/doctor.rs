@@ -1,10 +1,13 @@
 //! `doctor` as a script uses it: exit codes and JSON.
 
 mod common;
+#[path = "common/lab.rs"]
+mod lab;
 
 use std::path::Path;
 
 use common::rocm_perf;
+use lab::Lab;
 use stand_in_rocm::StandIns;
 
 fn write(root: &Path, path: &str, text: &str) {
@@ -91,4 +94,54 @@ fn the_doctor_no_longer_keeps_preflight_clocks_and_image_from_the_artifacts() {
     assert_eq!(found["preflight_passed"], true);
     assert_eq!(found["base_image"], "rocm/vllm:1");
     assert_eq!(metadata(&["--gpu-clocks=0=2000"])["gpu_clocks_mhz"], serde_json::json!({"0": 2000}));
+}
+
+/// The probe's table and what a person reads.
+fn probed(lab: &Lab, fault: &str) -> (serde_json::Value, String, Option<i32>) {
+    let mut command = lab.rocm_perf();
+    command.env("STAND_IN_FAULT", fault).args(["doctor", "--probe", "--format", "json"]);
+    let output = command.output().expect("the binary runs");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    (report["tables"]["probe"].clone(), message + &report["notes"].to_string(), output.status.code())
+}
+
+#[test]
+fn the_probe_compares_what_is_launched_with_what_is_recorded() {
+    let Some(lab) = Lab::get() else { return };
+    let (table, text, _) = probed(lab, "");
+    assert_eq!((&table[0]["launched"], &table[0]["recorded"]), (&64.into(), &64.into()), "{text}");
+    assert_eq!((&table[1]["launched"], &table[1]["recorded"]), (&128.into(), &128.into()), "{text}");
+    assert!(text.contains("recorded all 192 kernels"), "{text}");
+
+    let (table, _, code) = probed(lab, "lose_graph_kernels");
+    assert_eq!((&table[0]["lost"], &table[1]["lost"]), (&0.into(), &16.into()));
+    assert_eq!(code, Some(1));
+}
+
+#[test]
+fn a_probe_that_cannot_run_says_why() {
+    let Some(lab) = Lab::get() else { return };
+    let (table, text, code) = probed(lab, "unwritable");
+    assert_eq!((table, code), (serde_json::Value::Null, Some(1)), "{text}");
+    let mut command = lab.rocm_perf();
+    let output = command.env("PATH", "/nonexistent").args(["doctor", "--probe"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let mut command = lab.rocm_perf();
+    let output = command.args(["doctor", "--probe", "--root", "/"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "a probe runs here, not on another machine");
+}
+
+#[test]
+fn a_known_issue_of_another_machine_is_listed_with_its_link() {
+    let root = tempfile::tempdir().unwrap();
+    write(root.path(), "opt/rocm/.info/version", "7.2.1-43\n");
+    let mut command = rocm_perf();
+    command.env("PATH", "/nonexistent").args(["doctor", "--format", "json", "--root"]).arg(root.path());
+    let report: serde_json::Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+    let issues = report["tables"]["issues"].as_array().unwrap();
+    let ids: Vec<&str> = issues.iter().map(|issue| issue["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["graphs-lose-kernels", "attach-writes-nothing"]);
+    assert!(issues[0]["link"].as_str().unwrap().contains("/35390"), "{}", issues[0]);
+    assert_eq!(issues[0]["found"], "ROCm 7.2.1");
 }

@@ -6,6 +6,8 @@ mod doctor;
 mod fixture;
 #[path = "machine/gpus.rs"]
 mod gpus;
+#[path = "machine/known_issues.rs"]
+mod known_issues;
 #[path = "machine/library_calls.rs"]
 mod library_calls;
 #[path = "machine/monitor.rs"]

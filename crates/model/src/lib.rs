@@ -9,6 +9,7 @@ pub mod attribution;
 pub mod calls;
 pub mod classify;
 pub mod collectives;
+pub mod completeness;
 pub mod lanes;
 mod launches;
 pub mod names;

@@ -139,6 +139,9 @@ pub fn generate(options: &GenerateOptions) -> Result<Generated, Error> {
         Some(_) if options.options.kernels.is_some() => {
             return Err(Error::Options("give either a size or a number of kernels, not both".into()));
         }
+        Some(_) if !options.options.lose.is_empty() => {
+            return Err(Error::Options("give a number of kernels or steps, not a size, to lose some".into()));
+        }
         // A stream of JSON is simply cut when it is long enough.
         Some(_) if first_is_torch => run_options.steps = Some(u64::MAX),
         Some(size) => run_options.steps = Some(steps_for_size(options, size)?),
@@ -202,7 +205,13 @@ fn graph_companions(options: &GenerateOptions, format: OutputFormat) -> Result<V
     let roles = [(GraphMode::Off, "mapping", "mapping"), (GraphMode::Capture, "capture_traces", "capture")];
     let mut files = Vec::new();
     for (graphs, folder, role) in roles {
-        let run_options = Options { graphs, kernels: None, steps: Some(round), ..options.options.clone() };
+        let run_options = Options {
+            graphs,
+            kernels: None,
+            steps: Some(round),
+            lose: Vec::new(),
+            ..options.options.clone()
+        };
         let prepared = Prepared::new(&scenario, &run_options)?;
         let name = format!("{}.{role}", scenario.name);
         let mut sink = Sink::open(&prepared, &name, format, out.join(folder), run_options.stacks)?;

@@ -7,6 +7,7 @@ use crate::clock::Clock;
 use crate::emit::Emitter;
 use crate::engine::{Engine, Slowdown};
 use crate::identity::{Dialect, Place};
+use crate::lose::{Loss, Lost, Survey};
 use crate::program::{GraphMode, Program, compile};
 use crate::record::Record;
 use crate::scenario::Scenario;
@@ -31,6 +32,8 @@ pub struct Options {
     pub graphs: GraphMode,
     /// Whose words to use.
     pub dialect: Dialect,
+    /// Kernels that run and that the profiler loses.
+    pub lose: Vec<Loss>,
 }
 
 impl Default for Options {
@@ -44,6 +47,7 @@ impl Default for Options {
             stacks: true,
             graphs: GraphMode::On,
             dialect: Dialect::Torch,
+            lose: Vec::new(),
         }
     }
 }
@@ -178,6 +182,7 @@ impl<'a> Prepared<'a> {
         let mut engine = self.engine(&self.program, None);
         let clocks: Vec<Clock> = (0..self.ranks).map(|r| Clock::of(&self.scenario.ranks, r)).collect();
         let mut tallies: Vec<Tally> = clocks.iter().map(|clock| Tally::new(&self.program, *clock)).collect();
+        let mut lost = self.choose_lost(&clocks)?;
         let mut step = self.skip_unrecorded(&mut engine)?;
         let mut more = true;
         while more && step < self.steps {
@@ -185,10 +190,13 @@ impl<'a> Prepared<'a> {
                 step += 1;
                 engine.run(step)?;
             }
-            let records: Vec<Vec<Record>> =
+            let mut records: Vec<Vec<Record>> =
                 (0..self.ranks as usize).map(|rank| engine.take_records(rank)).collect();
             for (tally, records) in tallies.iter_mut().zip(&records) {
                 tally.add(&self.program, records);
+            }
+            for (rank, records) in records.iter_mut().enumerate() {
+                lost.take_out(rank, records);
             }
             more = on_block(Block { records: &records, reached: engine.reached() })?;
         }
@@ -213,9 +221,26 @@ impl<'a> Prepared<'a> {
             span_ns: ranks.iter().map(|r| r.span_ns).max().unwrap_or(0),
             straggler,
             injected,
+            lost: lost.truth,
             expected: self.scenario.expected.clone(),
             ranks,
         })
+    }
+
+    /// Which kernels the profiler loses. A run of its own tells what there is to lose.
+    fn choose_lost(&self, clocks: &[Clock]) -> Result<Lost, Error> {
+        if self.options.lose.is_empty() {
+            return Ok(Lost::default());
+        }
+        let mut engine = self.engine(&self.program, None);
+        let mut survey = Survey::new(clocks);
+        for step in self.skip_unrecorded(&mut engine)? + 1..=self.steps {
+            engine.run(step)?;
+            for rank in 0..self.ranks as usize {
+                survey.add(rank, &engine.take_records(rank));
+            }
+        }
+        survey.choose(&self.options.lose, &self.program, self.options.seed)
     }
 
     /// Runs the steps before the recording began and forgets what they did; gives their number.

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::clock::Clock;
 use crate::identity::Place;
+use crate::lose::LossTruth;
 use crate::program::Program;
 use crate::record::{Detail, Record};
 use crate::recording::Expected;
@@ -27,6 +28,9 @@ pub struct Truth {
     pub straggler: Option<u32>,
     /// What is wrong on purpose, per rank.
     pub injected: Vec<Injected>,
+    /// What ran and is not in the trace, per rank.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<LossTruth>,
     /// What an analysis must say, where the scenario knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<Expected>,

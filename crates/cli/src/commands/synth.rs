@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use app::synth::{GenerateOptions, GraphMode, Options, OutputFormat, Scenario, scenario};
+use app::synth::{GenerateOptions, GraphMode, Loss, Options, OutputFormat, Scenario, scenario};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -14,6 +14,7 @@ use crate::output::OutputArgs;
   rocm-perf synth --scenario training --ranks 8 --to rocpd --out ranks
   rocm-perf synth --size 1GB --to torch --out big
   rocm-perf synth --scenario my.toml --scale 'gemm=0.5' --out faster
+  rocm-perf synth --lose graph=10% --to rocpd --out incomplete
   rocm-perf synth --list
 
 The same seed gives the same bytes. `truth.json` beside the traces lists what
@@ -55,6 +56,10 @@ pub struct SynthArgs {
     #[arg(long, value_name = "NAME=FACTOR", value_parser = scale_of)]
     scale: Vec<(String, f64)>,
 
+    /// Leave kernels out, as a profiler that loses them: SHARE (0.1, 10%) of graph, replay, eager, stream or rank
+    #[arg(long, value_name = "KIND=SHARE")]
+    lose: Vec<Loss>,
+
     /// No Python frames in torch traces
     #[arg(long)]
     no_stacks: bool,
@@ -92,6 +97,7 @@ impl SynthArgs {
                 ranks: self.ranks,
                 stacks: !self.no_stacks,
                 graphs: if self.no_graphs { GraphMode::Off } else { GraphMode::On },
+                lose: self.lose.clone(),
                 ..Options::default()
             },
             size: self.size,

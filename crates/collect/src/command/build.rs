@@ -146,7 +146,7 @@ fn definitions(of: &[Definition]) -> String {
     text
 }
 
-fn since(option: &str) -> Version {
+pub(crate) fn since(option: &str) -> Version {
     options::find(option).map_or(Version::DEVELOPMENT, |option| option.since)
 }
 

@@ -5,8 +5,8 @@ pub mod options;
 mod systems;
 mod version;
 
-pub(crate) use build::definitions_since;
 pub use build::{Built, Definition, Output, Wanted, build};
+pub(crate) use build::{definitions_since, since};
 pub(crate) use systems::INSTRUMENTED;
 pub use systems::Mode;
 pub use version::Version;

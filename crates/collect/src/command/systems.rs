@@ -15,6 +15,8 @@ pub enum Mode {
     Instrument,
     /// As it is, or as it was rewritten before.
     Run,
+    /// It runs already.
+    Attach,
 }
 
 impl Mode {
@@ -24,6 +26,7 @@ impl Mode {
             Mode::Sample => "sample",
             Mode::Instrument => "instrument",
             Mode::Run => "run",
+            Mode::Attach => "attach",
         }
     }
 
@@ -37,6 +40,7 @@ impl Mode {
         match self {
             Mode::Sample => "rocprof-sys-sample",
             Mode::Instrument | Mode::Run => "rocprof-sys-run",
+            Mode::Attach => "rocprof-sys-attach",
         }
     }
 }

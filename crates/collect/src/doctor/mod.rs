@@ -10,14 +10,20 @@
 
 mod facts;
 mod hardware;
+mod known;
 mod machine;
+mod probe;
 mod report;
+mod rpath;
 mod software;
+mod stack;
 mod system;
 
 pub use facts::{facts, preflight};
+pub use known::{Hit, KnownIssue, known_issues};
 pub use machine::{Identity, Machine};
-pub use report::report;
+pub use probe::{Probe, ProbeError, ProbedWork, probe};
+pub use report::{issues_table, report};
 
 use std::sync::LazyLock;
 
@@ -83,7 +89,7 @@ static WORDS: LazyLock<Vec<Words>> = LazyLock::new(|| {
 
 /// What finds out, by the id of the check.
 type Finder = fn(&Machine) -> Found;
-const FINDERS: [(&str, Finder); 23] = [
+const FINDERS: [(&str, Finder); 24] = [
     ("driver", hardware::driver),
     ("gpus", hardware::gpus),
     ("kfd", hardware::kfd),
@@ -91,6 +97,7 @@ const FINDERS: [(&str, Finder); 23] = [
     ("rocm", software::rocm),
     ("profiler", software::profiler),
     ("features", software::features),
+    ("known_issues", known::check),
     ("python", software::python),
     ("counters", software::counters),
     ("pc_sampling", hardware::pc_sampling),

@@ -2,7 +2,7 @@
 
 use report::{Column, Finding, HealthStatus, Report, Severity, Table, Value};
 
-use super::Check;
+use super::{Check, Hit};
 
 /// The report of an examination.
 pub fn report(checks: &[Check]) -> Report {
@@ -52,6 +52,33 @@ pub fn report(checks: &[Check]) -> Report {
         notes: vec![verdict(checks).into()],
         ..Report::default()
     }
+}
+
+/// `issues`: known issues that the machine has.
+pub fn issues_table(hits: &[Hit]) -> Table {
+    let columns = vec![
+        Column::text("issue"),
+        Column::text("found"),
+        Column::text("effect"),
+        Column::text("remedy"),
+        Column::text("seen"),
+        Column::text("link"),
+        Column::text("id").data(),
+    ];
+    let mut table = Table::new("issues", "Known issues", columns);
+    for Hit { issue, found } in hits {
+        let text = |text: &str| Value::Text(text.into());
+        table.push(vec![
+            text(&issue.title),
+            Value::Text(found.join(", ")),
+            text(&issue.effect),
+            text(&issue.remedy),
+            text(&issue.seen),
+            text(&issue.link),
+            text(&issue.id),
+        ]);
+    }
+    table
 }
 
 /// One line: what counts.

@@ -3,16 +3,24 @@
 use super::{Found, Machine};
 
 /// The version that ROCm's folder says it is.
-fn rocm_version(machine: &Machine) -> Option<String> {
+pub(super) fn rocm_version(machine: &Machine) -> Option<String> {
     let file = machine.rocm_folders().into_iter().map(|folder| folder.join(".info/version"));
     file.filter_map(|path| crate::gpus::read_text(&path)).next()
 }
 
 /// The version that the profiler says it is of.
 fn profiler_version(machine: &Machine) -> Option<String> {
+    profiler_field(machine, "rocm_version")
+}
+
+/// A line of what the profiler says of itself.
+pub(super) fn profiler_field(machine: &Machine, name: &str) -> Option<String> {
     let text = machine.output(&machine.program("rocprofv3")?, &["--version"])?;
-    let line = text.lines().find_map(|line| line.trim().strip_prefix("rocm_version:"));
-    line.map(|version| version.trim().to_string()).filter(|version| !version.is_empty())
+    let field = |line: &str| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == name).then(|| value.trim().to_string())
+    };
+    text.lines().find_map(field).filter(|value| !value.is_empty())
 }
 
 /// Major and minor number of `7.0.2-12345`.

@@ -126,6 +126,16 @@ pub enum CollectError {
         /// What the profiler said that may explain it.
         said: Option<String>,
     },
+    /// The profiler was attached, and there is nothing.
+    #[error("no kernel of process {pid} was recorded in {seconds} s")]
+    AttachedInVain {
+        /// The process.
+        pid: u32,
+        /// How long.
+        seconds: f64,
+        /// What the profiler said that may explain it.
+        said: Option<String>,
+    },
     /// Files are there and cannot be read.
     #[error("cannot read the profiler's output: {0}")]
     Unreadable(String),
@@ -220,6 +230,12 @@ impl CollectError {
             CollectError::Full { .. } => return Some(Remedy::OtherPlace),
             CollectError::NoKernels { said: Some(said), .. } => {
                 return Some(format!("the profiler said: {said}").into());
+            }
+            CollectError::AttachedInVain { said: Some(said), .. } => {
+                return Some(format!("the profiler said: {said}").into());
+            }
+            CollectError::AttachedInVain { .. } => {
+                "start the program with ROCP_TOOL_ATTACH=1, and attach while it uses the GPU; some releases write nothing (`rocm-perf doctor` names them)"
             }
             CollectError::NoKernels { .. } => {
                 "does it use the GPU? clearing LD_PRELOAD or exiting with `_exit` also loses the trace; `rocm-perf doctor` checks the machine"

@@ -195,7 +195,14 @@ impl<'a> Gatherer<'a> {
                 return Some(CollectError::Unreadable(why.clone()));
             }
             let said = worst(&ended.messages).map(|message| message.text.clone());
-            return Some(CollectError::NoKernels { pass: number, said });
+            return Some(match self.request.attach {
+                Some(attach) => CollectError::AttachedInVain {
+                    pid: attach.pid,
+                    seconds: attach.duration.as_secs_f64(),
+                    said,
+                },
+                None => CollectError::NoKernels { pass: number, said },
+            });
         }
         None
     }

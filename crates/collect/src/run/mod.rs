@@ -6,6 +6,7 @@
 //! ```
 
 mod application;
+mod attach;
 mod error;
 mod files;
 mod gather;
@@ -17,6 +18,7 @@ mod request;
 mod time;
 
 pub use self::files::FileFact;
+pub use attach::Attach;
 pub use error::CollectError;
 pub use gather::ONE_AT_A_TIME;
 pub use record::FILE;
@@ -135,6 +137,9 @@ pub fn run(request: &CollectRequest, events: &dyn Events) -> Result<Run, Collect
     let started = SystemTime::now();
     let folder = make_folder(request.folder.as_deref(), started)?;
     let _guard = Guard::new();
+    if request.attach.is_some() {
+        prepared.notes.iter().for_each(|note| events.warn(note));
+    }
     let mut gatherer = Gatherer::new(request, &prepared, &folder, started);
     let count = prepared.plan.passes.len();
     for pass in &prepared.plan.passes {
@@ -228,6 +233,9 @@ fn one_pass(
     }
     let monitor = watch(request, &folder, &mut watched);
     let ended = run_words(&command.words, "output.log")?;
+    if request.attach.is_some() && ended.process.is_success() {
+        attach::wait_for_files(&folder);
+    }
     if let Some(recorded) = monitor.map(Monitor::stop) {
         watched.notes.extend(recorded.notes.iter().cloned());
         watched.monitor = Some(recorded);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::attach::Attach;
 use super::error::CollectError;
 use crate::command::{INSTRUMENTED, Mode, Output};
 use crate::launcher::{self, Launched, RankScript};
@@ -58,6 +59,8 @@ pub struct CollectRequest {
     pub timeout: Option<Duration>,
     /// Who starts the ranks.
     pub launcher: LauncherChoice,
+    /// A process that runs already, instead of an application.
+    pub attach: Option<Attach>,
     /// Further facts for `run.json`, such as `base_image`.
     pub facts: Map<String, Value>,
     /// What was corrected on the way here, for `run.json`.
@@ -80,6 +83,7 @@ impl CollectRequest {
             timing: false,
             timeout: None,
             launcher: LauncherChoice::Auto,
+            attach: None,
             facts: Map::new(),
             notes: Vec::new(),
             root: "/".into(),
@@ -100,6 +104,8 @@ pub struct Prepared {
     pub application: Vec<String>,
     /// Who starts ranks, if any.
     pub launched: Option<Launched>,
+    /// The process to attach to, instead of an application.
+    pub attach: Option<Attach>,
     /// Variables of the application.
     pub env: Vec<(String, String)>,
     /// What is done otherwise than asked, and why.
@@ -132,6 +138,9 @@ impl Prepared {
             Some(profiler) => profiler.clone(),
             None => match request.tool {
                 Tool::Profiler => profiler::find(&Places::of_environment())?,
+                Tool::Systems(_) if request.attach.is_some() => {
+                    profiler::find_systems(&Places::of_environment(), Mode::Attach)?
+                }
                 Tool::Systems(mode) => profiler::find_systems(&Places::of_environment(), mode)?,
             },
         };
@@ -160,7 +169,17 @@ impl Prepared {
         for left in &plan.left_out {
             notes.push(format!("left out `{}`: {}", left.counter, left.why));
         }
-        Ok(Self { profiler, arch, plan, application, launched, env: env.into_iter().collect(), notes })
+        if let Some(attach) = &request.attach {
+            if !env.is_empty() || !preset.library_calls.is_empty() {
+                let why = "its environment was set when it was started";
+                notes.push(format!(
+                    "variables and library calls of the preset do not reach a running process: {why}"
+                ));
+            }
+            notes.extend(attach.limits(&profiler, &plan, &request.root)?);
+        }
+        let env = env.into_iter().collect();
+        Ok(Self { profiler, arch, plan, application, launched, attach: request.attach, env, notes })
     }
 
     /// Whether passes have folders of their own.
@@ -175,6 +194,10 @@ impl Prepared {
             let output = Output { folder: folder.clone(), name: PROCESS.into() };
             let built = pass.command(&self.profiler, &output)?;
             let files = built.files.into_iter().map(|(name, text)| (folder.join(name), text)).collect();
+            if let Some(attach) = &self.attach {
+                let words = attach.words(&self.profiler, built.words, &folder);
+                return Ok(PassCommand { words, files, before: Vec::new(), notes: built.notes });
+            }
             let (application, before) = self.rewritten(&folder);
             let words = built.words.into_iter().chain(application).collect();
             return Ok(PassCommand { words, files, before, notes: built.notes });
@@ -234,6 +257,9 @@ impl Prepared {
 
     /// Fails when a program that must be here is not.
     pub fn check_programs(&self) -> Result<(), CollectError> {
+        if self.attach.is_some() {
+            return Ok(());
+        }
         let first = self.launched.as_ref().and_then(|launched| launched.head.first());
         for word in first.into_iter().chain(self.application.first()) {
             check_program(word)?;

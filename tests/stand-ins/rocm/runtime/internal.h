@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -56,6 +57,17 @@ struct Ran {
 Ran run_grid(const Work& work, dim3 grid, dim3 block, size_t lds);
 
 // streams.cpp
+/// A launch that a graph holds.
+struct Node {
+  dim3 grid, block;
+  size_t lds;
+  std::shared_ptr<Work> work;
+  const void* function;
+};
+/// Kernels that one launch runs, in order.
+struct Graph {
+  std::vector<Node> nodes;
+};
 struct Stream {
   int id;
   int device;
@@ -70,6 +82,8 @@ struct Stream {
   };
   std::deque<Task> tasks;
   std::vector<std::pair<Stream*, uint64_t>> waits;
+  /// Where launches go while the stream is captured.
+  Graph* capture = nullptr;
 };
 struct Event {
   Stream* stream = nullptr;

@@ -129,6 +129,24 @@ static void log_dispatch(int64_t dispatch, int64_t correlation, long thread, Str
            std::to_string(start) + ",\"end\":" + std::to_string(end) + "}");
 }
 
+/// Queues one kernel of a launch.
+static void dispatch(Stream* stream, const Node& node, int64_t correlation) {
+  State& s = state();
+  int64_t dispatch;
+  {
+    std::lock_guard<std::mutex> lock(s.mutex);
+    dispatch = ++s.dispatches;
+  }
+  long thread = syscall(SYS_gettid);
+  enqueue(stream, [=] {
+    int64_t start = now();
+    Ran ran = run_grid(*node.work, node.grid, node.block, node.lds);
+    int64_t end = now();
+    if (logging())
+      log_dispatch(dispatch, correlation, thread, stream, node.grid, node.block, node.lds, ran, node.function, start, end);
+  });
+}
+
 hipError_t submit(const char* name, dim3 grid, dim3 block, size_t lds, hipStream_t to, Work* work, const void* function) {
   Call call(name);
   call.arg("void*", "stream", hex(to)).arg("size_t", "sharedMemBytes", std::to_string(lds));
@@ -139,20 +157,12 @@ hipError_t submit(const char* name, dim3 grid, dim3 block, size_t lds, hipStream
   // The profiler's library aborts inside the application when it cannot count what it was asked to.
   if (const char* message = getenv("STAND_IN_HIP_ABORT")) fprintf(stderr, "%s\n", message), abort();
   Stream* stream = stream_of(to);
-  State& s = state();
-  int64_t dispatch;
-  {
-    std::lock_guard<std::mutex> lock(s.mutex);
-    dispatch = ++s.dispatches;
+  Node node{grid, block, lds, owned, function};
+  if (stream->capture) {
+    stream->capture->nodes.push_back(node);
+    return hipSuccess;
   }
-  int64_t correlation = call.correlation;
-  long thread = syscall(SYS_gettid);
-  enqueue(stream, [=] {
-    int64_t start = now();
-    Ran ran = run_grid(*owned, grid, block, lds);
-    int64_t end = now();
-    if (logging()) log_dispatch(dispatch, correlation, thread, stream, grid, block, lds, ran, function, start, end);
-  });
+  dispatch(stream, node, call.correlation);
   return hipSuccess;
 }
 
@@ -210,6 +220,41 @@ hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned) {
   Stream* s = stream_of(stream);
   std::lock_guard<std::mutex> lock(state().mutex);
   if (event->stream) s->waits.push_back({event->stream, event->sequence});
+  return hipSuccess;
+}
+
+hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode) {
+  Call call("hipStreamBeginCapture");
+  if (!stream || stream->capture) return failed(hipErrorInvalidHandle);
+  stream->capture = new Graph;
+  return hipSuccess;
+}
+hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph) {
+  Call call("hipStreamEndCapture");
+  if (!stream || !stream->capture) return failed(hipErrorInvalidHandle);
+  *graph = stream->capture;
+  stream->capture = nullptr;
+  return hipSuccess;
+}
+hipError_t hipGraphInstantiate(hipGraphExec_t* exec, hipGraph_t graph, hipGraphNode_t*, char*, size_t) {
+  Call call("hipGraphInstantiate");
+  *exec = new Graph(*graph);
+  return hipSuccess;
+}
+hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream) {
+  Call call("hipGraphLaunch");
+  call.arg("hipGraphExec_t", "graphExec", hex(exec)).arg("hipStream_t", "stream", hex(stream));
+  for (const Node& node : exec->nodes) dispatch(stream_of(stream), node, call.correlation);
+  return hipSuccess;
+}
+hipError_t hipGraphDestroy(hipGraph_t graph) {
+  Call call("hipGraphDestroy");
+  delete graph;
+  return hipSuccess;
+}
+hipError_t hipGraphExecDestroy(hipGraphExec_t exec) {
+  Call call("hipGraphExecDestroy");
+  delete exec;
   return hipSuccess;
 }
 

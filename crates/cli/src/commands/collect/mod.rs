@@ -5,7 +5,7 @@ mod slurm_options;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use app::collect::{Config, Mode, Plan, RecordRequest, Tool};
+use app::collect::{Attach, Config, Mode, Plan, RecordRequest, Tool};
 use clap::{Args, ValueEnum};
 
 use self::slurm_options::SlurmArgs;
@@ -20,6 +20,7 @@ use crate::output::OutputArgs;
   rocm-perf collect --counters SQ_WAVES,FETCH_SIZE --arch gfx942 -- ./app
   rocm-perf collect --preset panels --block 2 -- ./app     # then: rocm-perf panels RUN -b 2
   rocm-perf collect --config rocprofv3_compute_bound.json -- ./app
+  rocm-perf collect --attach 4711 --attach-for 5           # a process that runs already
   rocm-perf collect --preset multi-gpu -- torchrun --nproc_per_node=4 train.py
   rocm-perf collect --preset multi-node --slurm --nodes 2 --ntasks-per-node 4 --dry-run -- python train.py
 
@@ -83,6 +84,14 @@ pub struct CollectArgs {
     /// How rocprof-sys watches the process
     #[arg(long, value_enum, default_value_t, value_name = "MODE")]
     mode: ModeName,
+
+    /// Attach to a running process (rocprofv3 of ROCm 7.1 or later, rocprof-sys) instead of starting an application
+    #[arg(long, value_name = "PID", conflicts_with_all = ["application", "launcher", "slurm", "timing", "mode"])]
+    attach: Option<u32>,
+
+    /// How long to stay attached
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "10", requires = "attach")]
+    attach_for: Duration,
 
     /// Output folder [default: rocprof_output/TIME]
     #[arg(short, long, value_name = "DIR")]
@@ -162,6 +171,7 @@ impl CollectArgs {
         let text = self.additional_context.clone();
         RecordRequest {
             application: self.application.clone(),
+            attach: self.attach.map(|pid| Attach { pid, duration: self.attach_for }),
             preset: self.preset.clone(),
             config: config.or(text.map(|text| Config::Text { name: "--additional-context", text })),
             counters: self.counters.clone(),

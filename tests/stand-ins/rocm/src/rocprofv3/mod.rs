@@ -1,6 +1,7 @@
 //! `rocprofv3`: parses, runs the application once per pass, and writes what its runtime logged.
 
 mod application;
+mod attach;
 mod jobs;
 mod messages;
 mod naming;
@@ -72,11 +73,11 @@ fn run(arguments: &[String]) -> Result<Ended, Stop> {
         crate::avail::main(&["info".into(), "--pmc".into()]);
         return Ok(Ended::Exit(0));
     }
+    if let Some(pid) = line.values.get("pid").and_then(Value::as_i64) {
+        return attach::run(&line, pid, version);
+    }
     if line.application.is_empty() {
         return Err(Stop::fatal("No application provided"));
-    }
-    if line.values.contains_key("pid") {
-        return Err(Stop::fatal("attachment is not part of the stand-in"));
     }
     if on("echo") {
         println!("command: {:?}", line.application);
@@ -147,8 +148,16 @@ fn run_pass(line: &CommandLine, pass: &Pass, number: usize, version: Version) ->
 
 /// Writes the files of every process that logged something, late if asked to.
 fn write_all(output: &Output<'_>, folder: &std::path::Path, ended: Ended) -> Result<Ended, Stop> {
-    let recordings = log::read_folder(folder);
-    if fault("late_files") {
+    write_recordings(output, log::read_folder(folder), ended, fault("late_files"))
+}
+
+fn write_recordings(
+    output: &Output<'_>,
+    recordings: Vec<log::Recording>,
+    ended: Ended,
+    late: bool,
+) -> Result<Ended, Stop> {
+    if late {
         // SAFETY: this process has one thread; the child only writes files and exits.
         if unsafe { libc::fork() } != 0 {
             return Ok(ended);

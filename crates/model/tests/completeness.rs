@@ -1,0 +1,161 @@
+//! Lost kernels are found, and complete traces raise no alarm: a sweep over simulated runs of which the truth is known.
+
+use std::path::Path;
+
+use ingest::Progress;
+use rocm_perf_model::completeness::{Completeness, Evidence};
+use synth::{GenerateOptions, Generated, Loss, LossKind, Options, OutputFormat, Scenario};
+use trace::{Needs, Status, Trace};
+
+/// Scenarios that have something to lose of each kind, and how many steps of them.
+const GRAPHS: [(&str, u64); 3] = [("serving", 6), ("clean-replay", 4), ("tiny-kernels", 6)];
+const EAGER: [(&str, u64); 4] = [("clean", 6), ("launch-bound", 4), ("eager", 4), ("serialised-streams", 6)];
+const STREAMS: [(&str, u64); 3] = [("training", 2), ("serialised-streams", 8), ("exposed-communication", 6)];
+const RANKS: [(&str, u64); 3] = [("training", 2), ("clean-ranks", 4), ("straggler", 4)];
+
+fn generate(folder: &Path, scenario: &str, steps: u64, seed: u64, lose: Vec<Loss>) -> Generated {
+    // Neighbouring seeds are of other kinds and scenarios; each meets both formats.
+    let format =
+        if (seed / 4 + seed / 12).is_multiple_of(2) { OutputFormat::Rocpd } else { OutputFormat::Torch };
+    let options = GenerateOptions {
+        options: Options { seed, steps: Some(steps), stacks: false, lose, ..Options::default() },
+        mapping: false,
+        force: true,
+        ..GenerateOptions::new(Scenario::builtin(scenario).unwrap(), folder, format)
+    };
+    synth::generate(&options).unwrap()
+}
+
+fn read(generated: &Generated) -> Trace {
+    let paths: Vec<_> =
+        generated.files.iter().filter(|file| file.format.is_some()).map(|file| file.path.clone()).collect();
+    ingest::read(&paths, &Needs::summary(), &Progress::default()).unwrap()
+}
+
+fn run(scenario: &str, steps: u64, seed: u64, lose: Vec<Loss>) -> (Generated, Trace) {
+    let folder = tempfile::tempdir().unwrap();
+    let generated = generate(folder.path(), scenario, steps, seed, lose);
+    let trace = read(&generated);
+    (generated, trace)
+}
+
+#[test]
+fn losses_of_every_kind_are_found_and_their_time_is_within_its_bounds() {
+    let kinds: [(LossKind, &[(&str, u64)]); 4] = [
+        (LossKind::Graph, &GRAPHS),
+        (LossKind::Eager, &EAGER),
+        (LossKind::Stream, &STREAMS),
+        (LossKind::Rank, &RANKS),
+    ];
+    let (mut found, mut within, mut close, mut runs) = (0, 0, 0, 0);
+    for seed in 0..100u64 {
+        let (kind, scenarios) = kinds[(seed % 4) as usize];
+        let (scenario, steps) = scenarios[(seed / 4) as usize % scenarios.len()];
+        // From 1 % to 90 %, evenly on a logarithmic scale.
+        let share = 0.01 * 90f64.powf((seed / 4) as f64 / 24.0);
+        let (generated, trace) = run(scenario, steps, seed, vec![Loss { kind, share }]);
+        let complete = Completeness::of(&trace);
+        let lost: i64 = generated.truth.lost.iter().map(|loss| loss.time_ns).sum();
+        let time = complete.missing_time();
+        let is_within = time.is_some_and(|time| time.low <= lost && lost <= time.high);
+        runs += 1;
+        found += usize::from(complete.status() != Status::Pass);
+        within += usize::from(is_within);
+        let off = |likely: i64| (likely - lost).abs() as f64 / lost as f64;
+        close += usize::from(time.is_some_and(|time| off(time.likely) <= 0.25));
+        if !is_within || complete.status() != Status::Fail {
+            println!(
+                "{scenario} {kind:?} {share:.3} seed {seed}: lost {lost}, said {time:?}; {:?}",
+                complete.missing
+            );
+        }
+    }
+    println!("{found} found, {within} within bounds, {close} within 25 %, of {runs}");
+    assert!(found >= 99, "found {found} of {runs}");
+    assert!(within >= 95, "within bounds {within} of {runs}");
+    // Bounds that hold because they are far apart would be of no use.
+    assert!(close >= 85, "close to the truth {close} of {runs}");
+}
+
+#[test]
+fn complete_runs_raise_no_alarm() {
+    let mut alarms = 0;
+    let names: Vec<&str> = Scenario::builtin_names().collect();
+    for seed in 0..100u64 {
+        let scenario = names[(seed / 2) as usize % names.len()];
+        let (_, trace) = run(scenario, 2 + seed % 3, seed, Vec::new());
+        let complete = Completeness::of(&trace);
+        if complete.status() != Status::Pass {
+            println!("{scenario} seed {seed}: {:?}", complete.missing);
+            alarms += 1;
+        }
+    }
+    assert!(alarms <= 1, "{alarms} false alarms");
+}
+
+#[test]
+fn the_same_loss_in_every_replay_cannot_be_judged_without_a_capture() {
+    let lose = vec![Loss { kind: LossKind::Replay, share: 0.125 }];
+    let (_, mut trace) = run("serving", 6, 3, lose);
+    let complete = Completeness::of(&trace);
+    assert_eq!(complete.missing, []);
+    complete.report_to(&mut trace);
+    let check = trace.health.checks.iter().find(|check| check.id == "complete").unwrap();
+    assert_eq!(check.status, Status::Pass);
+    assert!(check.message.contains("cannot judge"), "{}", check.message);
+}
+
+#[test]
+fn replays_that_all_lost_other_kernels_are_found_though_none_is_whole() {
+    // Each loss leaves another launch whole.
+    let lose = vec![Loss { kind: LossKind::Graph, share: 0.75 }, Loss { kind: LossKind::Graph, share: 0.75 }];
+    let (generated, trace) = run("serving", 9, 5, lose);
+    let complete = Completeness::of(&trace);
+    assert_eq!(complete.status(), Status::Fail);
+    let lost: i64 = generated.truth.lost.iter().map(|loss| loss.time_ns).sum();
+    let time = complete.missing_time().unwrap();
+    assert!(time.low <= lost && lost <= time.high, "{lost} {time:?}");
+}
+
+#[test]
+fn a_capture_tells_what_every_replay_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = |lose: Vec<Loss>, out: &str| GenerateOptions {
+        options: Options { steps: Some(6), stacks: false, lose, ..Options::default() },
+        ..GenerateOptions::new(
+            Scenario::builtin("serving").unwrap(),
+            folder.path().join(out),
+            OutputFormat::Torch,
+        )
+    };
+    let read = |generated: &Generated| {
+        let wanted =
+            generated.files.iter().filter(|file| file.format.is_some() && file.role != Some("mapping"));
+        let paths: Vec<_> = wanted.map(|file| file.path.clone()).collect();
+        Completeness::of(&ingest::read(&paths, &Needs::summary(), &Progress::default()).unwrap())
+    };
+    let whole = read(&synth::generate(&options(Vec::new(), "whole")).unwrap());
+    assert_eq!((whole.missing.len(), whole.has_capture), (0, true));
+    let lose = vec![Loss { kind: LossKind::Replay, share: 0.125 }];
+    let generated = synth::generate(&options(lose, "lost")).unwrap();
+    let lost = read(&generated);
+    assert_eq!(
+        lost.missing.iter().map(|missing| missing.evidence).collect::<Vec<_>>(),
+        [Evidence::FewerThanCaptured]
+    );
+    assert_eq!(lost.missing[0].kernels, Some(generated.truth.lost[0].kernels as usize));
+    let (time, truth) = (lost.missing_time().unwrap(), generated.truth.lost[0].time_ns);
+    assert!(time.low <= truth && truth <= time.high, "{truth} {time:?}");
+}
+
+#[test]
+fn a_rank_that_is_silent_is_named() {
+    let lose = vec![Loss { kind: LossKind::Rank, share: 1.0 }];
+    let (generated, trace) = run("clean-ranks", 3, 8, lose);
+    let complete = Completeness::of(&trace);
+    let silent: Vec<_> =
+        complete.missing.iter().filter(|missing| missing.evidence == Evidence::SilentRank).collect();
+    assert_eq!(silent.len(), 1, "{:?}", complete.missing);
+    assert_eq!(silent[0].recording, format!("rank {}", generated.truth.lost[0].rank));
+    assert_eq!(complete.status(), Status::Fail);
+}
