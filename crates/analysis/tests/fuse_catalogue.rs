@@ -317,8 +317,8 @@ fn a_file_adds_to_the_catalogue_and_its_mistakes_are_named() {
         (fusion("rope rope", "paths = []"), "fusion `mine`: it says of no framework"),
         (fusion("rope rope", ""), "fusion 1: missing field `paths`"),
         ("[group.g]\n".into(), "group `g`: it takes every kernel"),
-        ("[group.g]\nname = '('\n".into(), "group `g`: `(` is no regular expression"),
-        ("[group.g]\ncategory = ['gem']\n".into(), "group `g`: `gem` is no category"),
+        ("[group.g]\nname = '('\n".into(), "group `g`: `(` is not a regular expression"),
+        ("[group.g]\ncategory = ['gem']\n".into(), "group `g`: `gem` is not a category"),
         ("[group.g]\ncategory = ['gemm']\nhelper = true\n".into(), "only a kernel of category `moe`"),
         ("[[fusions]]\nid = 1".into(), "unknown field `fusions`"),
     ];

@@ -151,7 +151,7 @@ fn only_kernel(filters: &Filters) -> Result<impl Fn(&str) -> bool + use<>, Failu
 pub fn known_arch(name: &str) -> Result<&'static Arch, Failure> {
     hw::arch::find(name).or_else(|| hw::arch::of_product(name)).ok_or_else(|| {
         let names: Vec<&str> = hw::arch::all().iter().map(|arch| arch.name.as_str()).collect();
-        Failure::input(format!("`{name}` is no known GPU"))
+        Failure::input(format!("`{name}` is not a known GPU"))
             .with_help(format!("known are {}", names.join(", ")))
     })
 }

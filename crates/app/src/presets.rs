@@ -97,7 +97,7 @@ impl PresetRequest {
             return Ok(profiler::find(&Places::of_environment()).unwrap_or_else(|_| Profiler::assumed()));
         };
         let version = collect::command::Version::parse(text).ok_or_else(|| {
-            Failure::input(format!("`{text}` is no release of ROCm")).with_help("write it as `7.0`")
+            Failure::input(format!("`{text}` is not a release of ROCm")).with_help("write it as `7.0`")
         })?;
         Ok(Profiler { version, version_from: "the request".into(), ..Profiler::assumed() })
     }

@@ -64,7 +64,7 @@ fn workgroups_and_dynamic_lds_are_the_users() {
 #[test]
 fn mistakes_are_named() {
     assert!(error(&[]).contains("no input given"));
-    assert!(error(&["--arch", "gfx999", "--vgpr", "1"]).contains("`gfx999` is no known GPU"));
+    assert!(error(&["--arch", "gfx999", "--vgpr", "1"]).contains("`gfx999` is not a known GPU"));
     assert!(
         error(&["--arch", "gfx942", "--vgpr", "1", "--wave-size", "32"])
             .contains("gfx942 has no waves of 32 lanes")

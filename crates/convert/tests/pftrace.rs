@@ -55,7 +55,7 @@ impl Message {
 fn parse_number(text: &str) -> u64 {
     match text.strip_prefix("0x") {
         Some(hex) => u64::from_str_radix(hex, 16).expect("a number of eight bytes"),
-        None => text.parse().unwrap_or_else(|_| panic!("`{text}` is no number")),
+        None => text.parse().unwrap_or_else(|_| panic!("`{text}` is not a number")),
     }
 }
 

@@ -46,13 +46,13 @@ enum Target {
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum WhatIfError {
     /// No `=`.
-    #[error("`{0}` is no NAME=FACTOR")]
+    #[error("`{0}` is not NAME=FACTOR")]
     Shape(String),
     /// No usable factor.
     #[error("`{0}` has no factor of at least 0 behind the `=`")]
     Factor(String),
     /// No regular expression.
-    #[error("`{text}` is no regular expression: {why}")]
+    #[error("`{text}` is not a regular expression: {why}")]
     Pattern {
         /// The name.
         text: String,

@@ -245,7 +245,7 @@ impl FusionCatalogue {
 impl Group {
     fn read(text: GroupText) -> Result<Self, String> {
         let category =
-            |word: &String| Category::parse(word).ok_or_else(|| format!("`{word}` is no category"));
+            |word: &String| Category::parse(word).ok_or_else(|| format!("`{word}` is not a category"));
         let group = Self {
             category: text.category.iter().map(category).collect::<Result<_, _>>()?,
             name: pattern(text.name)?,
@@ -317,6 +317,6 @@ pub(super) fn is_main(category: Category) -> bool {
 }
 
 fn pattern(text: Option<String>) -> Result<Option<Regex>, String> {
-    let compile = |text: String| Regex::new(&text).map_err(|_| format!("`{text}` is no regular expression"));
+    let compile = |text: String| Regex::new(&text).map_err(|_| format!("`{text}` is not a regular expression"));
     text.map(compile).transpose()
 }

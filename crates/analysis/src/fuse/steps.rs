@@ -31,7 +31,7 @@ fn step(word: &str, groups: &BTreeMap<String, usize>) -> Result<Step, String> {
     let (names, repeat) = word.split_at(end);
     let inner = names.strip_prefix('(').and_then(|names| names.strip_suffix(')'));
     let (names, passes) = (inner.unwrap_or(names), inner.is_some());
-    let (min, max) = repetitions(repeat).ok_or_else(|| format!("`{repeat}` in `{word}` is no repetition"))?;
+    let (min, max) = repetitions(repeat).ok_or_else(|| format!("`{repeat}` in `{word}` is not a repetition"))?;
     let place = |name: &str| groups.get(name).copied().ok_or_else(|| format!("there is no group `{name}`"));
     let groups = names.split('|').map(place).collect::<Result<_, _>>()?;
     Ok(Step { groups, min, max, passes })
@@ -80,8 +80,8 @@ mod tests {
         for (text, message) in [
             ("a c", "there is no group `c`"),
             ("a b*", "there is no group `b*`"),
-            ("a b{x}", "`{x}` in `b{x}` is no repetition"),
-            ("a b{3,2}", "is no repetition"),
+            ("a b{x}", "`{x}` in `b{x}` is not a repetition"),
+            ("a b{3,2}", "is not a repetition"),
             ("a b?", "needs at least two kernels"),
             ("a (b)", "needs at least two kernels"),
             ("a (b", "there is no group `(b`"),

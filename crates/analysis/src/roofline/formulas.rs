@@ -67,14 +67,14 @@ fn read(text: &str) -> Result<Rules, String> {
         let pipe = match entry.pipe.as_str() {
             "vector" => Pipe::Vector,
             "matrix" => Pipe::Matrix,
-            other => return Err(format!("`{other}` is no pipe")),
+            other => return Err(format!("`{other}` is not a pipe")),
         };
         let formulas = vec![formula(&entry.formula)?];
         rules.flops.push(Formulas { what: (entry.data_type, pipe), archs: entry.archs.clone(), formulas });
     }
     for entry in &text.bytes {
         let level = Level::ALL.into_iter().find(|level| level.name() == entry.level);
-        let what = level.ok_or_else(|| format!("`{}` is no level", entry.level))?;
+        let what = level.ok_or_else(|| format!("`{}` is not a level", entry.level))?;
         let formulas = entry.formulas.iter().map(formula).collect::<Result<_, _>>()?;
         rules.bytes.push(Formulas { what, archs: entry.archs.clone(), formulas });
     }

@@ -142,7 +142,7 @@ impl OpRules {
 fn rule(op: OpText) -> Result<OpRule, String> {
     let mut inputs = Vec::new();
     for (position, text) in &op.inputs {
-        let position = position.parse().map_err(|_| format!("`{position}` is no position"))?;
+        let position = position.parse().map_err(|_| format!("`{position}` is not a position"))?;
         inputs.push((position, text.split(' ').map(dimension).collect()));
     }
     inputs.sort_by_key(|&(position, _)| position);
@@ -191,11 +191,11 @@ fn moved(text: &str) -> Result<Moved, String> {
 
 fn type_of(text: &str) -> Result<TypeOf, String> {
     if let Some(position) = text.strip_prefix("value ") {
-        return position.parse().map(TypeOf::Value).map_err(|_| format!("`{text}` is no position"));
+        return position.parse().map(TypeOf::Value).map_err(|_| format!("`{text}` is not a position"));
     }
     match text.parse() {
         Ok(position) => Ok(TypeOf::Input(position)),
-        Err(_) => Element::parse(text).map(TypeOf::Element).ok_or_else(|| format!("`{text}` is no type")),
+        Err(_) => Element::parse(text).map(TypeOf::Element).ok_or_else(|| format!("`{text}` is not a type")),
     }
 }
 

@@ -63,7 +63,7 @@ impl Architecture {
         if Platform::of(trace) == Platform::Cuda {
             let products = products(trace);
             let named = if products.is_empty() { "an NVIDIA GPU".to_string() } else { products.join(", ") };
-            let evidence = format!("the trace is of {named}, so it is no evidence about AMD GPUs");
+            let evidence = format!("the trace is of {named}, so it says nothing about AMD GPUs");
             return Self { observed: None, evidence, is_foreign: true };
         }
         let found = by_kernel_names(trace)

@@ -96,7 +96,7 @@ pub fn blocks(asked: &[String]) -> Result<Blocks, Failure> {
     }
     let mut blocks = Vec::new();
     for text in asked {
-        let wrong = |why: String| Failure::input(format!("`{text}` is no block: {why}"));
+        let wrong = |why: String| Failure::input(format!("`{text}` is not a block: {why}"));
         let block: Block = text.parse().map_err(wrong)?;
         let known = block.panel < 2
             || panels.iter().any(|panel| {

@@ -216,7 +216,7 @@ fn object(path: &Path) -> Result<Map<String, Value>, Failure> {
     match serde_json::from_str(&text) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(fail("it holds no JSON object".into())),
-        Err(error) => Err(fail(format!("it is no JSON: {error}"))),
+        Err(error) => Err(fail(format!("it is not JSON: {error}"))),
     }
 }
 

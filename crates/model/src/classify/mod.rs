@@ -257,11 +257,11 @@ mod tests {
         let cases = [
             (
                 "[[rule]]\npattern = 'a'\ncategory = 'gemm'\nbackend = 'x'\n[[rule]]\npattern = '('\ncategory = 'gemm'\nbackend = 'x'",
-                "rules in `f.toml`: rule 2: `pattern` is no regular expression: unclosed group",
+                "rules in `f.toml`: rule 2: `pattern` is not a regular expression: unclosed group",
             ),
             (
                 "[[rule]]\npattern = 'a'\ncategory = 'gem'\nbackend = 'x'",
-                "rule 1: `gem` is no category; there are communication,",
+                "rule 1: `gem` is not a category; there are communication,",
             ),
             ("[[rule]]\npattern = 'a'\ncategory = 'gemm'", "rule 1: missing field `backend`"),
             ("[[rule]]\npattern = 'a'\ncategory = 'gemm'\nbackend = ''", "rule 1: `backend` is empty"),
@@ -275,7 +275,7 @@ mod tests {
             ),
             ("[[rule]\n", "line 1: "),
             ("[[rules]]\npattern = 'a'", "unknown field `rules`"),
-            ("[[inductor]]\ncategory = 'x'", "inductor rule 1: `x` is no category"),
+            ("[[inductor]]\ncategory = 'x'", "inductor rule 1: `x` is not a category"),
         ];
         for (text, expected) in cases {
             let error = Classifier::with_rules("f.toml", text).unwrap_err().to_string();

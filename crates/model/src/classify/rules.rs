@@ -236,7 +236,7 @@ fn add_words(words: &mut Words, more: WordsText) {
 fn category(word: &str) -> Result<Category, String> {
     Category::parse(word).ok_or_else(|| {
         let known: Vec<&str> = Category::ALL.iter().map(|category| category.name()).collect();
-        format!("`{word}` is no category; there are {}", known.join(", "))
+        format!("`{word}` is not a category; there are {}", known.join(", "))
     })
 }
 
@@ -246,7 +246,7 @@ fn pattern_set(patterns: &[impl AsRef<str>]) -> Result<RegexSet, String> {
     built.map_err(|error| {
         let text = error.to_string();
         let reason = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("").trim();
-        format!("`pattern` is no regular expression: {}", reason.trim_start_matches("error: "))
+        format!("`pattern` is not a regular expression: {}", reason.trim_start_matches("error: "))
     })
 }
 

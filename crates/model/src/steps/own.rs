@@ -14,13 +14,13 @@ pub struct StagePatterns {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StagePatternError {
     /// There is no `=`.
-    #[error("`{0}` is no stage pattern: write NAME=REGEX, such as decode=^my_step")]
+    #[error("`{0}` is not a stage pattern: write NAME=REGEX, such as decode=^my_step")]
     NoEquals(String),
     /// No stage has that name.
-    #[error("`{0}` is no stage; there are {1}")]
+    #[error("`{0}` is not a stage; there are {1}")]
     NoStage(String, String),
     /// The expression is wrong.
-    #[error("`{0}` is no regular expression: {1}")]
+    #[error("`{0}` is not a regular expression: {1}")]
     BadPattern(String, String),
 }
 
@@ -63,8 +63,8 @@ mod tests {
         let mut patterns = StagePatterns::default();
         for (text, message) in [
             ("decode", "write NAME=REGEX"),
-            ("sleep=^x", "`sleep` is no stage; there are prefill, decode"),
-            ("decode=(", "`(` is no regular expression: unclosed group"),
+            ("sleep=^x", "`sleep` is not a stage; there are prefill, decode"),
+            ("decode=(", "`(` is not a regular expression: unclosed group"),
         ] {
             let error = patterns.add(text).unwrap_err().to_string();
             assert!(error.contains(message), "{error}");

@@ -47,7 +47,7 @@ impl std::fmt::Display for Absent {
             Absent::Fact { name, why } => write!(f, "{name} is {why}"),
             Absent::Undefined => write!(f, "not defined on this architecture"),
             Absent::NotWhole { name } => write!(f, "{name} holds values that are not whole"),
-            Absent::Word { text } => write!(f, "`{text}` is no number"),
+            Absent::Word { text } => write!(f, "`{text}` is not a number"),
             Absent::NoChannel => write!(f, "the formula names a channel where there is none"),
         }
     }
