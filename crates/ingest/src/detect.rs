@@ -8,6 +8,7 @@ use crate::Error;
 use crate::compute;
 use crate::rocpd::{Probe, probe};
 use crate::rocprofv3::csv::header;
+use crate::snapshot;
 use crate::sniff::{JsonKind, describe, is_perfetto, is_xplane, top_level};
 
 /// A format that we read.
@@ -29,6 +30,8 @@ pub enum Format {
     Perfetto,
     /// XSpace profile of JAX or TensorFlow.
     Xplane,
+    /// Memory snapshot of torch.
+    Snapshot,
 }
 
 impl Format {
@@ -43,6 +46,7 @@ impl Format {
             Format::Rocprof => "rocprof",
             Format::Perfetto => "perfetto",
             Format::Xplane => "xplane",
+            Format::Snapshot => "memory-snapshot",
         }
     }
 }
@@ -169,6 +173,9 @@ fn of_content(head: Vec<u8>, rest: impl Read) -> Result<Format, String> {
 fn of_plain(head: Vec<u8>, rest: impl Read) -> Result<Format, String> {
     if is_xplane(&head) {
         return Ok(Format::Xplane);
+    }
+    if snapshot::is_pickle(&head) {
+        return snapshot::looks_like_snapshot(&head).map(|()| Format::Snapshot);
     }
     if is_perfetto(&head) {
         return Ok(Format::Perfetto);

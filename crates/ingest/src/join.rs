@@ -7,7 +7,9 @@ use trace::{Needs, Status, Trace};
 
 use crate::duplicates::{Recordings, drop_copies};
 use crate::inputs::{Found, FoundInputs, find};
-use crate::{Error, Format, Input, Progress, compute, perfetto, rank, rocpd, rocprofv3, torch, xplane};
+use crate::{
+    Error, Format, Input, Progress, compute, perfetto, rank, rocpd, rocprofv3, snapshot, torch, xplane,
+};
 
 /// Inputs are read side by side up to this many bytes, which bounds what is held before it is joined.
 /// Bigger files are split inside their readers.
@@ -59,6 +61,7 @@ fn read_one(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
         Format::Compute | Format::Rocprof => compute::read(input, needs, progress),
         Format::Perfetto => perfetto::read(input, needs, progress),
         Format::Xplane => xplane::read(input, needs, progress),
+        Format::Snapshot => snapshot::read(input, needs, progress),
     }
 }
 

@@ -25,6 +25,7 @@ mod rank;
 pub mod rocpd;
 pub mod rocprofv3;
 mod run_folder;
+pub mod snapshot;
 mod sniff;
 mod sqlite;
 pub mod torch;
