@@ -11,6 +11,7 @@ pub mod classify;
 pub mod collectives;
 pub mod lanes;
 mod launches;
+pub mod memory;
 pub mod names;
 pub mod nesting;
 pub mod order;
