@@ -33,6 +33,7 @@ mod record;
 mod recording;
 mod run;
 mod scenario;
+mod snapshot;
 mod truth;
 
 pub use error::Error;
@@ -42,4 +43,5 @@ pub use program::GraphMode;
 pub use recording::{AnnotationLanes, Expected, Recording};
 pub use run::{Options, Run, Simulation, simulate};
 pub use scenario::Scenario;
+pub use snapshot::MemoryTruth;
 pub use truth::{IdleTruth, Injected, KernelTruth, RankTruth, StageTruth, Truth};

@@ -214,6 +214,7 @@ impl<'a> Prepared<'a> {
             straggler,
             injected,
             expected: self.scenario.expected.clone(),
+            memory: Vec::new(),
             ranks,
         })
     }

@@ -64,6 +64,9 @@ pub fn compare(base: &Memory, candidate: &Memory) -> MemoryChange {
         let after = find(candidate, label).map(|place| &candidate.devices[place]);
         for (name, figure) in FIGURES {
             let (base, candidate) = (before.and_then(figure), after.and_then(figure));
+            if base.is_none() && candidate.is_none() {
+                continue;
+            }
             change.figures.push(Changed { device: label.into(), name: name.into(), base, candidate });
         }
         change.owners.extend(owners(label, before, after));
