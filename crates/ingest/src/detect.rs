@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::Error;
 use crate::compute;
+use crate::inspector::is_inspector;
 use crate::rocpd::{Probe, probe};
 use crate::rocprofv3::csv::header;
 use crate::snapshot;
@@ -32,6 +33,8 @@ pub enum Format {
     Xplane,
     /// Memory snapshot of torch.
     Snapshot,
+    /// JSON lines of RCCL's Inspector plugin.
+    Inspector,
 }
 
 impl Format {
@@ -47,6 +50,7 @@ impl Format {
             Format::Perfetto => "perfetto",
             Format::Xplane => "xplane",
             Format::Snapshot => "memory-snapshot",
+            Format::Inspector => "rccl-inspector",
         }
     }
 }
@@ -182,6 +186,9 @@ fn of_plain(head: Vec<u8>, rest: impl Read) -> Result<Format, String> {
     }
     if let Some(known) = describe(&head) {
         return Err(known.into());
+    }
+    if is_inspector(&head) {
+        return Ok(Format::Inspector);
     }
     if let b'{' | b'[' = first_letter(&head) {
         return match top_level(Cursor::new(head).chain(rest.take(JSON_LIMIT))) {

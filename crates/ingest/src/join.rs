@@ -8,7 +8,8 @@ use trace::{Needs, Status, Trace};
 use crate::duplicates::{Recordings, drop_copies};
 use crate::inputs::{Found, FoundInputs, find};
 use crate::{
-    Error, Format, Input, Progress, compute, perfetto, rank, rocpd, rocprofv3, snapshot, torch, xplane,
+    Error, Format, Input, Progress, compute, inspector, perfetto, rank, rocpd, rocprofv3, snapshot, torch,
+    xplane,
 };
 
 /// Inputs are read side by side up to this many bytes, which bounds what is held before it is joined.
@@ -47,6 +48,7 @@ pub(crate) fn read_all(paths: &[PathBuf], needs: &Needs, progress: &Progress) ->
     {
         return Err(error);
     }
+    inspector::name_strangers(&mut trace);
     rank::assign(&mut trace);
     trace.finish();
     Ok(trace)
@@ -62,6 +64,7 @@ fn read_one(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
         Format::Perfetto => perfetto::read(input, needs, progress),
         Format::Xplane => xplane::read(input, needs, progress),
         Format::Snapshot => snapshot::read(input, needs, progress),
+        Format::Inspector => inspector::read(input, needs, progress),
     }
 }
 

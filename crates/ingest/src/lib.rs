@@ -16,6 +16,7 @@ mod duplicates;
 mod entities;
 mod error;
 mod inputs;
+pub mod inspector;
 mod join;
 pub mod json;
 pub mod perfetto;

@@ -1,11 +1,14 @@
 //! Which parts of a trace a query needs, so that a query on kernels does not read Python frames.
 
+use model::memory::COUNTED;
 use trace::{ArgNeeds, Needs};
 
 /// Parts of names of tables and views that show arguments.
 const ARGUMENTS: &[&str] = &["arg"];
 /// Parts of names of tables and views that show host regions, and with them Python frames.
-const REGIONS: &[&str] = &["region", "event", "sample", "string", "thread", "marker", "arg"];
+const REGIONS: &[&str] = &["region", "event", "sample", "string", "thread", "marker", "arg", "memory_blocks"];
+/// The table that is replayed from allocations and what they count.
+const MEMORY: &[&str] = &["memory_blocks"];
 /// The view that counts regions without saying so in its name.
 const REGIONS_TOO: &[&str] = &["top"];
 
@@ -21,7 +24,11 @@ pub(crate) fn of(sql: Option<&str>) -> Needs {
         return everything;
     }
     let frames = names(REGIONS) || words.iter().any(|word| REGIONS_TOO.contains(word));
-    let args = if names(ARGUMENTS) { ArgNeeds::All } else { ArgNeeds::None };
+    let args = match (names(ARGUMENTS), names(MEMORY)) {
+        (true, _) => ArgNeeds::All,
+        (false, true) => ArgNeeds::Keys(COUNTED.map(String::from).to_vec()),
+        (false, false) => ArgNeeds::None,
+    };
     Needs { python_frames: frames, args, ..everything }
 }
 

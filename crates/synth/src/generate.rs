@@ -10,6 +10,7 @@ use files::{OutputFile, TemporaryFolder};
 use crate::Error;
 use crate::emit::Emitter;
 use crate::identity::Dialect;
+use crate::inspector;
 use crate::program::GraphMode;
 use crate::run::{Options, Prepared};
 use crate::scenario::{Action, Scenario};
@@ -31,17 +32,20 @@ pub enum OutputFormat {
     Rocprofv3Json,
     /// Memory snapshot of torch.
     Snapshot,
+    /// Collectives as RCCL's Inspector writes them.
+    Inspector,
 }
 
 impl OutputFormat {
     /// All of them with their names.
-    pub const ALL: [(&'static str, OutputFormat); 6] = [
+    pub const ALL: [(&'static str, OutputFormat); 7] = [
         ("rocpd", OutputFormat::Rocpd),
         ("torch", OutputFormat::Torch),
         ("torch-gz", OutputFormat::TorchGz),
         ("rocprofv3-csv", OutputFormat::Rocprofv3Csv),
         ("rocprofv3-json", OutputFormat::Rocprofv3Json),
         ("snapshot", OutputFormat::Snapshot),
+        ("inspector", OutputFormat::Inspector),
     ];
 
     /// The name on the command line.
@@ -306,6 +310,7 @@ struct Sink<'a> {
     emitters: Vec<Emitter<'a>>,
     targets: Vec<PathBuf>,
     streams: Vec<torch::FileWriter>,
+    seed: u64,
 }
 
 impl<'a> Sink<'a> {
@@ -331,6 +336,7 @@ impl<'a> Sink<'a> {
                 OutputFormat::Rocprofv3Json => folder.join(host).join(format!("{pid}_results.json")),
                 OutputFormat::Rocprofv3Csv => folder.join(host).join(pid.to_string()),
                 OutputFormat::Snapshot => folder.join(format!("{name}.rank{rank}.pickle")),
+                OutputFormat::Inspector => folder.join(format!("{host}-pid{pid}.jsonl")),
             }
         };
         let targets: Vec<PathBuf> = (0..prepared.ranks).map(target).collect();
@@ -349,7 +355,7 @@ impl<'a> Sink<'a> {
                 streams.push(stream);
             }
         }
-        Ok(Self { format, emitters, targets, streams })
+        Ok(Self { format, emitters, targets, streams, seed: prepared.options.seed })
     }
 
     fn append(&mut self, block: &crate::run::Block<'_>) -> Result<(), Error> {
@@ -398,6 +404,17 @@ impl<'a> Sink<'a> {
                 OutputFormat::Rocprofv3Json => {
                     emitter.trace.finish();
                     let bytes = json::write(&emitter.trace, &target).map_err(|e| failed(&target, &e))?;
+                    written.push((target, bytes));
+                }
+                OutputFormat::Inspector => {
+                    emitter.trace.finish();
+                    let write = || -> std::io::Result<u64> {
+                        let mut file = OutputFile::create(&target)?;
+                        let bytes = inspector::write(&emitter.trace, &mut file, self.seed, rank as u32)?;
+                        file.commit()?;
+                        Ok(bytes)
+                    };
+                    let bytes = write().map_err(|e| failed(&target, &e))?;
                     written.push((target, bytes));
                 }
                 // The allocator's record is no part of the simulated timeline; `generate` writes it.

@@ -27,6 +27,7 @@ mod error;
 mod frames;
 mod generate;
 mod identity;
+mod inspector;
 mod program;
 mod random;
 mod record;

@@ -99,7 +99,7 @@ pub(crate) struct Block<'a> {
 /// A scenario with its options, ready to run.
 pub(crate) struct Prepared<'a> {
     scenario: &'a Scenario,
-    options: Options,
+    pub options: Options,
     pub program: Program,
     pub ranks: u32,
     pub steps: u64,

@@ -18,9 +18,10 @@ pub(crate) fn assess(trace: &mut Trace) {
 }
 
 fn contents(trace: &mut Trace) {
-    // A snapshot of an allocator has no kernels to miss.
-    let is_snapshot = !(trace.allocator_events.is_empty() && trace.allocator_segments.is_empty());
-    if trace.kernels.is_empty() && !is_snapshot {
+    // A snapshot of an allocator and a list of collectives have no kernels to miss.
+    let other = !(trace.allocator_events.is_empty() && trace.allocator_segments.is_empty())
+        || !trace.collectives.is_empty();
+    if trace.kernels.is_empty() && !other {
         trace.health.report("kernels", Status::Warn, Some(0.0), "no GPU kernel was recorded");
     }
 }

@@ -274,6 +274,7 @@ impl<'n> Rows<'n> {
             dtype: self.text(slice, Field::DataType),
             row,
             process,
+            ..Collective::default()
         });
     }
 
