@@ -276,15 +276,17 @@ impl Loop {
 
     fn frames<W: Write>(&self, p: &mut Pickle<W>, stack: Option<u32>) -> io::Result<()> {
         p.text("frames")?;
-        let frames = stack.map_or(&[][..], |stack| &self.stacks[stack as usize]);
-        p.list(frames, |p, (name, file, line)| {
-            p.dict(|p| {
-                p.text("name")?;
-                p.text(name)?;
-                p.text("filename")?;
-                p.text(file)?;
-                p.text("line")?;
-                p.int(i64::from(*line))
+        let Some(stack) = stack else { return p.list([(); 0], |_, ()| Ok(())) };
+        p.again(stack, |p| {
+            p.list(&self.stacks[stack as usize], |p, (name, file, line)| {
+                p.dict(|p| {
+                    p.text("name")?;
+                    p.text(name)?;
+                    p.text("filename")?;
+                    p.text(file)?;
+                    p.text("line")?;
+                    p.int(i64::from(*line))
+                })
             })
         })
     }

@@ -11,11 +11,22 @@ pub(super) struct Pickle<W: Write> {
     texts: Map<String, u32>,
     remembered: u32,
     written: u64,
+    /// What is written is kept here, too.
+    copy: Option<Vec<u8>>,
+    /// Values that come again and again, by the caller's number: their bytes and how much they remember.
+    repeated: Map<u32, (Vec<u8>, u32)>,
 }
 
 impl<W: Write> Pickle<W> {
     pub fn begin(to: W) -> io::Result<Self> {
-        let mut pickle = Self { to, texts: Map::default(), remembered: 0, written: 0 };
+        let mut pickle = Self {
+            to,
+            texts: Map::default(),
+            remembered: 0,
+            written: 0,
+            copy: None,
+            repeated: Map::default(),
+        };
         pickle.bytes(&[0x80, 4])?;
         Ok(pickle)
     }
@@ -28,7 +39,27 @@ impl<W: Write> Pickle<W> {
 
     fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.written += bytes.len() as u64;
+        if let Some(copy) = &mut self.copy {
+            copy.extend_from_slice(bytes);
+        }
         self.to.write_all(bytes)
+    }
+
+    /// A value that is written many times. Once all its texts are known its bytes never change.
+    pub fn again(&mut self, number: u32, write: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<()> {
+        if let Some((bytes, remembered)) = self.repeated.get(&number) {
+            self.written += bytes.len() as u64;
+            self.remembered += remembered;
+            return self.to.write_all(bytes);
+        }
+        let (texts, remembered) = (self.texts.len(), self.remembered);
+        self.copy = Some(Vec::new());
+        write(self)?;
+        let copy = self.copy.take().unwrap_or_default();
+        if self.texts.len() == texts {
+            self.repeated.insert(number, (copy, self.remembered - remembered));
+        }
+        Ok(())
     }
 
     fn memoize(&mut self) -> io::Result<()> {
