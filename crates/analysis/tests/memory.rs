@@ -90,6 +90,33 @@ fn simulated_snapshots_give_their_truth() {
     }
 }
 
+/// rocprofv3 tells neither device nor size of a free; its address does.
+#[test]
+fn rocpd_and_torch_files_of_one_run_hold_the_same_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut peaks = Vec::new();
+    for format in [OutputFormat::Rocpd, OutputFormat::Torch] {
+        let scenario = Scenario::builtin("allocation-churn").unwrap();
+        let options = GenerateOptions {
+            options: Options { steps: Some(4), stacks: false, ..Options::default() },
+            ..GenerateOptions::new(scenario, folder.path().join(format.name()), format)
+        };
+        let generated = generate(&options).unwrap();
+        let file = generated.files.iter().find(|file| file.format == Some(format)).unwrap();
+        let memory = compute(&read(&file.path));
+        assert_eq!(
+            memory.devices.len(),
+            1,
+            "{:?}",
+            memory.devices.iter().map(|d| &d.label).collect::<Vec<_>>()
+        );
+        let gpu = gpu(&memory);
+        assert!(gpu.peak.bytes > 0);
+        peaks.push((gpu.peak.bytes, gpu.at_end, gpu.changes));
+    }
+    assert_eq!(peaks[0], peaks[1]);
+}
+
 #[test]
 fn a_comparison_charges_the_growth_of_the_peak_to_lines() {
     let folder = tempfile::tempdir().unwrap();

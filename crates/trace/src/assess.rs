@@ -19,9 +19,8 @@ pub(crate) fn assess(trace: &mut Trace) {
 
 fn contents(trace: &mut Trace) {
     // A snapshot of an allocator and a list of collectives have no kernels to miss.
-    let other = !(trace.allocator_events.is_empty() && trace.allocator_segments.is_empty())
-        || !trace.collectives.is_empty();
-    if trace.kernels.is_empty() && !other {
+    let others = trace.allocator_events.len() + trace.allocator_segments.len() + trace.collectives.len();
+    if trace.kernels.is_empty() && others == 0 {
         trace.health.report("kernels", Status::Warn, Some(0.0), "no GPU kernel was recorded");
     }
 }

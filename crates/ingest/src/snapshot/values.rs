@@ -240,7 +240,7 @@ impl Values {
     pub fn set_items(&mut self) -> Result<(), Fault> {
         let mark = self.last_mark()?;
         let dict = self.container_below(mark, false)?;
-        if (self.stack.len() - mark) % 2 != 0 {
+        if !(self.stack.len() - mark).is_multiple_of(2) {
             return Err(malformed("a key has no value"));
         }
         self.set_from(mark, dict);

@@ -29,7 +29,14 @@ pub(super) fn replay(trace: &Trace, devices: &mut Devices, owners: &mut Owners) 
         }
         let at = rows.start[row];
         let is_alloc = !matches!(trace.strings.get(rows.kind[row]), "FREE" | "RECLAIM");
-        let device = devices.of(rows.process[row], rows.agent[row]);
+        let process = rows.process[row];
+        // rocprofv3 tells the device of an allocation, but not that of a free.
+        let home = || devices.holder(process, rows.address[row].get()?);
+        let agent = match rows.agent[row].is_some() || is_alloc {
+            true => rows.agent[row],
+            false => home().unwrap_or_default(),
+        };
+        let device = devices.of(process, agent);
         if device.base.is_none()
             && let Some((held, bytes)) = counted(row, held).zip(rows.bytes[row].get())
         {
@@ -46,7 +53,7 @@ pub(super) fn replay(trace: &Trace, devices: &mut Devices, owners: &mut Owners) 
         let block = Held { address: rows.address[row], stream: rows.stream[row], ..Held::default() };
         if !is_alloc {
             let block = Held { owner: owners.before_the_record(), ..block };
-            device.free(at, block, rows.bytes[row].get());
+            device.free(at, block, rows.bytes[row].get().filter(|bytes| *bytes > 0));
             continue;
         }
         let Some(bytes) = rows.bytes[row].get() else { continue };

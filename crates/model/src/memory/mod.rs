@@ -182,6 +182,12 @@ impl Devices {
         });
         &mut self.all[place]
     }
+
+    /// The device of a process that holds an address.
+    fn holder(&self, process: ProcessId, address: i64) -> Option<AgentId> {
+        let mut devices = self.all.iter().filter(|replay| replay.device.process == process);
+        devices.find(|replay| replay.open.contains_key(&address)).map(|replay| replay.device.agent)
+    }
 }
 
 /// A device while its events are replayed.
