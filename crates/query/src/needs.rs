@@ -12,6 +12,16 @@ const MEMORY: &[&str] = &["memory_blocks"];
 /// The view that counts regions without saying so in its name.
 const REGIONS_TOO: &[&str] = &["top"];
 
+/// Tables that only a trace has: they are made from its rows.
+const MADE: &[&str] = &["memory_blocks", "memory_events", "memory_segments", "collectives"];
+
+/// Whether statements name a table that only a trace has.
+pub(crate) fn names_made_table(sql: &str) -> bool {
+    let lower = sql.to_lowercase();
+    let mut words = lower.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+    words.any(|word| MADE.contains(&word))
+}
+
 /// What to read for some statements; everything when they are not known yet.
 pub(crate) fn of(sql: Option<&str>) -> Needs {
     let everything = Needs::everything();
@@ -47,6 +57,7 @@ mod tests {
             ("SELECT * FROM region_args", true, true),
             ("SELECT * FROM events_args", true, true),
             ("SELECT name FROM sqlite_schema", true, true),
+            ("SELECT line FROM memory_blocks", true, false),
         ];
         for (sql, frames, args) in cases {
             let needs = of(Some(sql));

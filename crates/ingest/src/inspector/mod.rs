@@ -40,8 +40,12 @@ pub fn read(input: &Input, _: &Needs, progress: &Progress) -> Result<Trace, Erro
         return Err(Error::Damaged { path: input.path.clone(), format: "output of RCCL's Inspector", why });
     }
     let mut trace = Trace::default();
-    let source =
-        Source { bytes: input.bytes, ..Source::named(&input.path.to_string_lossy(), input.format.name()) };
+    let source = Source {
+        bytes: input.bytes,
+        // It tells about a rank, and is no timeline of one.
+        role: Some("collectives".into()),
+        ..Source::named(&input.path.to_string_lossy(), input.format.name())
+    };
     let source = trace.add_source(source);
     let mut rows = Rows {
         trace,

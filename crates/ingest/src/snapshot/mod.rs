@@ -95,8 +95,12 @@ pub(crate) fn is_pickle(head: &[u8]) -> bool {
 fn into_trace(values: Values, input: &Input) -> Trace {
     let Values { strings, mut rows, frames, stack_frames, stack_ends, lists, .. } = values;
     let mut trace = Trace { strings, ..Trace::default() };
-    let source =
-        Source { bytes: input.bytes, ..Source::named(&input.path.to_string_lossy(), input.format.name()) };
+    let source = Source {
+        bytes: input.bytes,
+        // It tells about a rank, and is no timeline of one.
+        role: Some("memory".into()),
+        ..Source::named(&input.path.to_string_lossy(), input.format.name())
+    };
     let source = trace.add_source(source);
     let guid = trace.strings.intern(&format!("snapshot-{:016x}", identity(&rows)));
     let process = trace.add_process(Process { guid, ppid: OptI64::NONE, ..Process::new(source, 0) });
