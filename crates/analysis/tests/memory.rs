@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use ingest::Progress;
-use rocm_perf_analysis::memory::{DeviceFigures, Memory, compare, compute, needs, present};
+use rocm_perf_analysis::memory::{
+    DeviceFigures, Memory, Part, compare, compute, compute_part, needs, present,
+};
 use synth::{GenerateOptions, MemoryTruth, Options, OutputFormat, Scenario, generate};
 use trace::Trace;
 
@@ -115,6 +117,34 @@ fn rocpd_and_torch_files_of_one_run_hold_the_same_memory() {
         peaks.push((gpu.peak.bytes, gpu.at_end, gpu.changes));
     }
     assert_eq!(peaks[0], peaks[1]);
+}
+
+/// Held bytes at the ends of a part are those of the whole record at these moments.
+#[test]
+fn a_part_of_the_record_starts_and_ends_with_what_the_whole_holds_then() {
+    let folder = tempfile::tempdir().unwrap();
+    let (trace, _) = simulated(folder.path(), 5, 6);
+    let whole = compute(&trace);
+    let events = &trace.allocator_events;
+    let held_at = |at: i64| {
+        let mut held = gpu(&whole).at_start;
+        for row in (0..events.len()).filter(|&row| events.start[row] <= at) {
+            held += match events.action[row] {
+                trace::AllocatorAction::Alloc => events.bytes[row].get().unwrap(),
+                trace::AllocatorAction::FreeCompleted => -events.bytes[row].get().unwrap(),
+                _ => 0,
+            };
+        }
+        held
+    };
+    let (first, last) = (events.start[events.len() / 3], events.start[events.len() / 2]);
+    let at = |at: i64| Some(trace::Moment::At(at));
+    let memory = compute_part(&trace, Part { start: at(first + 1), end: at(last) });
+    let part = gpu(&memory);
+    assert_eq!((part.at_start, part.at_end), (held_at(first), held_at(last)));
+    let inside = events.start.iter().filter(|start| (first..=last).contains(*start));
+    assert_eq!(part.peak.bytes, inside.map(|&start| held_at(start)).max().unwrap());
+    assert!(part.changes < gpu(&whole).changes);
 }
 
 #[test]

@@ -10,7 +10,7 @@ mod pools;
 mod present;
 
 use model::memory::{COUNTED, DeviceMemory, MemoryHistory, Peak};
-use trace::{ArgNeeds, BlockState, Needs, Ns, Trace};
+use trace::{ArgNeeds, BlockState, Moment, Needs, Ns, Trace};
 
 pub use chart::{Slice, Timeline};
 pub use compare::{Changed, MemoryChange, compare, present_change};
@@ -73,9 +73,29 @@ pub struct DeviceFigures {
     pub lost_frees: usize,
 }
 
+/// The part of the record to look at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// Where it begins.
+    pub start: Option<Moment>,
+    /// Where it ends.
+    pub end: Option<Moment>,
+}
+
 /// The figures of a trace; none where it tells nothing about memory.
 pub fn compute(trace: &Trace) -> Memory {
-    let history = MemoryHistory::of(trace);
+    compute_part(trace, Part::default())
+}
+
+/// The figures of a part of the record.
+pub fn compute_part(trace: &Trace, part: Part) -> Memory {
+    let mut history = MemoryHistory::of(trace);
+    let moments = (part.start.is_some() || part.end.is_some()).then_some(part);
+    if let Some((part, span)) = moments.zip(history.span()) {
+        let start = part.start.map_or(span.0, |moment| moment.resolve(span));
+        let end = part.end.map_or(span.1, |moment| moment.resolve(span));
+        history = history.between(trace, start, end);
+    }
     let figures = |device: &DeviceMemory| of_device(trace, &history, device);
     let mut devices: Vec<DeviceFigures> = history.devices.iter().map(figures).collect();
     // GPUs first: the host's memory is rarely the question.

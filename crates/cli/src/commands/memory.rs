@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use app::Input;
-use app::memory::MemoryRequest;
+use app::memory::{MemoryRequest, Part};
+use app::{Input, Moment};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -15,6 +15,7 @@ use crate::output::OutputArgs;
   rocm-perf memory snapshot.pickle
   rocm-perf memory snapshot.pickle --table peak_owners --format csv
   rocm-perf memory before.pickle --compare after.pickle
+  rocm-perf memory snapshot.pickle --start 50% --end 60%
   rocm-perf memory trace.json.gz
 
 Reads memory snapshots of torch (torch.cuda.memory._dump_snapshot), torch
@@ -27,6 +28,14 @@ pub struct MemoryArgs {
     #[command(flatten)]
     files: PathArgs,
 
+    /// Start of the part to look at: `30%` of the record, `1.2s` or `350ms` after its start, or nanoseconds on its clock
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    start: Option<Moment>,
+
+    /// End of the part to look at, in the same notation
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    end: Option<Moment>,
+
     /// Compare with this run: what holds more or less
     #[arg(long, value_name = "INPUT")]
     compare: Option<PathBuf>,
@@ -34,7 +43,13 @@ pub struct MemoryArgs {
 
 impl MemoryArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
-        let request = MemoryRequest { input: Input::of(self.files.paths()?), compare: self.compare.clone() };
+        let part = Part { start: self.start, end: self.end };
+        let request =
+            MemoryRequest { part, input: Input::of(self.files.paths()?), compare: self.compare.clone() };
         output.show(app::memory(&request, output)?)
     }
+}
+
+fn moment(text: &str) -> Result<Moment, String> {
+    text.parse().map_err(|error: <Moment as std::str::FromStr>::Err| error.to_string())
 }

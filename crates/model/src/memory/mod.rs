@@ -114,6 +114,24 @@ impl MemoryHistory {
         Self { devices, owners: owners.all }
     }
 
+    /// First and last change of any device.
+    pub fn span(&self) -> Option<(Ns, Ns)> {
+        let first = self.devices.iter().filter_map(|device| device.changes.first()).map(|change| change.at);
+        let last = self.devices.iter().filter_map(|device| device.changes.last()).map(|change| change.at);
+        first.min().zip(last.max())
+    }
+
+    /// The same with a record that begins and ends at these moments: what was allocated earlier was there before, what was freed
+    /// later is held at the end.
+    pub fn between(mut self, trace: &Trace, start: Ns, end: Ns) -> Self {
+        self.devices = self.devices.into_iter().map(|device| device.between(start, end)).collect();
+        let moment = |row: &u32| trace.allocator_events.start[*row as usize];
+        for device in &mut self.devices {
+            device.out_of_memory.retain(|row| (start..=end).contains(&moment(row)));
+        }
+        self
+    }
+
     /// Whether the trace tells nothing about memory.
     pub fn is_empty(&self) -> bool {
         self.devices.is_empty()
@@ -121,6 +139,27 @@ impl MemoryHistory {
 }
 
 impl DeviceMemory {
+    fn between(mut self, start: Ns, end: Ns) -> Self {
+        let is_out =
+            |held: &Held| held.to.is_some_and(|to| to < start) || held.from.is_some_and(|from| from > end);
+        let mut place = vec![u32::MAX; self.blocks.len()];
+        let mut kept: Vec<Held> = Vec::new();
+        for (number, held) in self.blocks.iter().enumerate().filter(|(_, held)| !is_out(held)) {
+            place[number] = kept.len() as u32;
+            let from = held.from.filter(|from| *from >= start);
+            kept.push(Held { from, to: held.to.filter(|to| *to <= end), ..*held });
+        }
+        self.changes.retain(|change| (start..=end).contains(&change.at));
+        for change in &mut self.changes {
+            change.block = place[change.block as usize];
+        }
+        self.reserved_at_end = self.reserved_at(end);
+        self.reserved_changes.retain(|(at, _)| (start..=end).contains(at));
+        let replay =
+            Replay { device: DeviceMemory { blocks: kept, ..self }, open: Map::default(), base: None };
+        replay.finish()
+    }
+
     /// Bytes that were held before the first event.
     pub fn at_start(&self) -> i64 {
         self.blocks.iter().filter(|block| block.from.is_none()).map(|block| block.bytes).sum()
