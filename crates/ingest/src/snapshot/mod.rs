@@ -9,6 +9,7 @@
 
 mod pickle;
 mod rows;
+mod value;
 mod values;
 
 use trace::{
@@ -18,7 +19,8 @@ use trace::{
 
 use self::pickle::{Fill, Stop};
 use self::rows::{Annotation, KEYS};
-use self::values::{Value, Values};
+use self::value::Value;
+use self::values::Values;
 use crate::bytes::{self, open_stream};
 use crate::{Error, Input, Progress};
 

@@ -2,7 +2,8 @@
 //!
 //! Opcodes are decoded from a small window over the stream; what they make is kept by [`Values`], which folds it at once.
 
-use super::values::{Value, Values};
+use super::value::Value;
+use super::values::Values;
 
 /// The pickle protocols that are read.
 pub(super) const PROTOCOLS: std::ops::RangeInclusive<u8> = 2..=5;

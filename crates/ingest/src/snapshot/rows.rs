@@ -5,7 +5,7 @@ use trace::{
     AllocatorSegments, BlockState, Frame, OptI64, StackId, StrId, StreamId, Strings,
 };
 
-use super::values::Value;
+use super::value::Value;
 
 /// Declares the keys that are read: a name each, and its number.
 macro_rules! keys {

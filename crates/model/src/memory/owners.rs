@@ -30,8 +30,11 @@ const BEFORE: &str = "allocated before the record";
 const NOT_RECORDED: &str = "no call recorded";
 const NO_PYTHON: &str = "no Python frame";
 
-/// Folders whose lines are a library's, not the user's.
-const LIBRARIES: [&str; 5] = ["torch/", "site-packages/", "dist-packages/", "lib/python3", "<frozen "];
+/// Folders of installed programs: their lines count where the stack has none of the user's own.
+const INSTALLED: [&str; 4] = ["site-packages/", "dist-packages/", "lib/python3", "<frozen "];
+
+/// Folders of torch itself, whose lines count where there is no other.
+const TORCH: [&str; 1] = ["torch/"];
 
 /// Parts of paths whose functions name a module or an optimizer.
 const MODULES: [&str; 2] = ["torch/nn/modules/", "torch/optim/"];
@@ -86,7 +89,7 @@ impl Owners {
             (trace.strings.get(name), trace.strings.get(category))
         };
         let mut owner = Owner::default();
-        let (mut library, mut innermost, mut met_python) = ("", "", false);
+        let (mut line, mut innermost, mut met_python) = (BestLine::default(), "", false);
         for (name, category) in regions.iter().rev().map(|&row| text(row)) {
             if category != "python_function" {
                 innermost = if innermost.is_empty() { name } else { innermost };
@@ -102,16 +105,10 @@ impl Owners {
                     owner.module = module.into();
                 }
             } else if name.contains(".py(") {
-                if is_library(name) {
-                    library = if library.is_empty() { name } else { library };
-                } else if owner.line.is_empty() {
-                    owner.line = name.into();
-                }
+                line.offer(name, || name.into());
             }
         }
-        if owner.line.is_empty() {
-            owner.line = library.into();
-        }
+        owner.line = line.take();
         if owner.op.is_empty() {
             owner.op = innermost.into();
         }
@@ -119,17 +116,49 @@ impl Owners {
     }
 }
 
-fn is_library(file: &str) -> bool {
-    LIBRARIES.iter().any(|folder| {
-        file.find(folder)
-            .is_some_and(|place| place == 0 || file[..place].ends_with('/') || folder.starts_with('<'))
-    })
+/// How much a line says about who allocated.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Whose {
+    Torch,
+    Installed,
+    User,
+}
+
+impl Whose {
+    fn of(file: &str) -> Self {
+        let within = |folder: &&str| {
+            let place = file.find(*folder);
+            place.is_some_and(|place| place == 0 || file[..place].ends_with('/'))
+        };
+        match (TORCH.iter().any(|folder| within(&folder)), INSTALLED.iter().any(|folder| within(&folder))) {
+            (true, _) => Whose::Torch,
+            (false, true) => Whose::Installed,
+            (false, false) => Whose::User,
+        }
+    }
+}
+
+/// The innermost of the lines that say most, given from the innermost outwards.
+#[derive(Default)]
+struct BestLine(Option<(Whose, String)>);
+
+impl BestLine {
+    fn offer(&mut self, file: &str, line: impl FnOnce() -> String) {
+        let whose = Whose::of(file);
+        if self.0.as_ref().is_none_or(|(best, _)| whose > *best) {
+            self.0 = Some((whose, line()));
+        }
+    }
+
+    fn take(self) -> String {
+        self.0.map_or_else(String::new, |(_, line)| line)
+    }
 }
 
 fn from_stack(trace: &Trace, stack: StackId) -> Option<Owner> {
     let text = |id| trace.strings.get(id);
     let mut owner = Owner::default();
-    let (mut library, mut node) = (String::new(), "");
+    let (mut best, mut node) = (BestLine::default(), "");
     let mut met_python = false;
     for frame in trace.stacks.get(stack) {
         let (name, file) = (text(frame.name), text(frame.file));
@@ -151,27 +180,70 @@ fn from_stack(trace: &Trace, stack: StackId) -> Option<Owner> {
             continue;
         }
         met_python = true;
-        let line = format!("{file}:{} {name}", frame.line);
         let place = MODULES.iter().find_map(|folder| file.find(folder));
         if let Some(place) = place.filter(|_| owner.module.is_empty() && !file.ends_with(ANY_MODULE)) {
             let path = file[place + "torch/".len()..].trim_end_matches(".py").replace('/', ".");
             owner.module = format!("{path} {name}");
         }
-        if is_library(file) {
-            if library.is_empty() {
-                library = line;
-            }
-        } else if owner.line.is_empty() {
-            owner.line = line;
-        }
+        best.offer(file, || format!("{file}:{} {name}", frame.line));
     }
+    owner.line = best.take();
     if owner.line.is_empty() {
-        owner.line = match (library.is_empty(), node.is_empty()) {
-            (false, _) => library,
-            (true, false) => format!("backward: {node}"),
-            (true, true) if owner.op.is_empty() => return None,
-            (true, true) => NO_PYTHON.into(),
+        owner.line = match node.is_empty() {
+            false => format!("backward: {node}"),
+            true if owner.op.is_empty() => return None,
+            true => NO_PYTHON.into(),
         };
     }
     Some(owner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace::{Frame, Stacks};
+
+    fn owner(frames: &[(&str, &str, u32)]) -> Option<Owner> {
+        let mut trace = Trace::default();
+        let frames: Vec<Frame> = frames
+            .iter()
+            .map(|(name, file, line)| {
+                let (name, file) = (trace.strings.intern(name), trace.strings.intern(file));
+                Frame { name, file, line: *line }
+            })
+            .collect();
+        let count = frames.len() as u32;
+        trace.stacks = Stacks::new(frames, (0..count).collect(), vec![count]);
+        Owner::of_stack(&trace, StackId(0))
+    }
+
+    const MALLOC: (&str, &str, u32) = ("c10::hip::allocate(unsigned long)", "??", 0);
+    const EMPTY: (&str, &str, u32) = ("at::_ops::empty_memory_format::call(long)", "??", 0);
+    const LINEAR: (&str, &str, u32) = ("at::_ops::linear::call(at::Tensor const&)", "??", 0);
+    const MODULE: (&str, &str, u32) =
+        ("forward", "/opt/lib/python3.12/site-packages/torch/nn/modules/linear.py", 125);
+    const CALL: (&str, &str, u32) = ("_call_impl", "torch/nn/modules/module.py", 1790);
+    const SERVER: (&str, &str, u32) = ("run", "/opt/lib/python3.12/site-packages/vllm/worker.py", 7);
+    const USER: (&str, &str, u32) = ("step", "/home/me/train.py", 88);
+
+    #[test]
+    fn the_users_line_comes_before_an_installed_one_and_that_before_torch() {
+        let line = |frames: &[(&str, &str, u32)]| owner(frames).expect("an owner").line;
+        assert_eq!(line(&[MALLOC, EMPTY, LINEAR, MODULE, CALL, SERVER, USER]), "/home/me/train.py:88 step");
+        assert!(line(&[MALLOC, EMPTY, LINEAR, MODULE, CALL, SERVER]).ends_with("vllm/worker.py:7 run"));
+        assert!(line(&[MALLOC, EMPTY, LINEAR, MODULE, CALL]).ends_with("linear.py:125 forward"));
+    }
+
+    #[test]
+    fn the_op_is_what_python_called_and_the_module_the_innermost() {
+        let found = owner(&[MALLOC, EMPTY, LINEAR, MODULE, CALL, USER]).expect("an owner");
+        assert_eq!((found.op.as_str(), found.module.as_str()), ("aten::linear", "nn.modules.linear forward"));
+    }
+
+    #[test]
+    fn a_backward_pass_is_named_by_its_node() {
+        let node = ("torch::autograd::generated::MmBackward0::apply(std::vector<at::Tensor>&&)", "??", 0);
+        assert_eq!(owner(&[MALLOC, EMPTY, node]).expect("an owner").line, "backward: MmBackward0");
+        assert_eq!(owner(&[MALLOC]), None);
+    }
 }

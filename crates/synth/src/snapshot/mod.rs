@@ -57,8 +57,8 @@ pub(crate) const USUAL_STEPS: u64 = 10;
 const LAYERS: usize = 24;
 const DEVICE_BYTES: i64 = 192 << 30;
 /// Bytes of an event without its frames, and of a frame, once all texts are known.
-const EVENT_BYTES: u64 = 46;
-const FRAME_BYTES: u64 = 25;
+const EVENT_BYTES: u64 = 60;
+const FRAME_BYTES: u64 = 31;
 const LEAK_BYTES: i64 = 262_144;
 const MICROSECOND: i64 = 1000;
 
