@@ -130,7 +130,7 @@ impl Whose {
             let place = file.find(*folder);
             place.is_some_and(|place| place == 0 || file[..place].ends_with('/'))
         };
-        match (TORCH.iter().any(|folder| within(&folder)), INSTALLED.iter().any(|folder| within(&folder))) {
+        match (TORCH.iter().any(&within), INSTALLED.iter().any(within)) {
             (true, _) => Whose::Torch,
             (false, true) => Whose::Installed,
             (false, false) => Whose::User,
