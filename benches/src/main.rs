@@ -6,6 +6,7 @@ mod collect;
 mod convert;
 mod critical_path;
 mod measure;
+mod memory;
 mod occupancy;
 mod older;
 mod panels;
@@ -85,6 +86,7 @@ impl Bench {
         if full {
             self.growth()?;
         }
+        self.memory_and_collectives()?;
         self.rocpd()?;
         if full {
             self.convert_growth()?;

@@ -16,6 +16,7 @@ pub mod fuse;
 mod gpu;
 pub mod idle;
 pub mod info;
+pub mod memory;
 pub mod occupancy;
 pub mod overlap;
 pub mod panels;

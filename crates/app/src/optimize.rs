@@ -348,7 +348,11 @@ fn read_evidence(path: &Path) -> Result<serde_json::Value, Failure> {
     let wrong = |why: String| Failure::input(format!("cannot read `{}`: {why}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
     let report: serde_json::Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    if report["tables"].is_object() { Ok(report) } else { Err(wrong("it is not a report of rocm-perf".into())) }
+    if report["tables"].is_object() {
+        Ok(report)
+    } else {
+        Err(wrong("it is not a report of rocm-perf".into()))
+    }
 }
 
 /// Fails when nothing was accepted.

@@ -90,6 +90,10 @@ impl Lab {
             panels_maker::write(&lab.input(name), |_| true);
         }
         lab.copy("rank0_results.db", &["4711_results.db", "run.db"]);
+        synth(&lab.input("snapshots"), &["--to", "snapshot", "--steps", "3"]);
+        lab.copy("snapshots/serving.rank0.pickle", &["snapshot.pickle", "before.pickle", "after.pickle"]);
+        let collectives = ["--scenario", "training", "--kernels", "300", "--ranks", "2", "--to", "inspector"];
+        synth(&lab.input("collectives"), &collectives);
         let mut counted = rocm_perf();
         counted.current_dir(lab.input("")).args([
             "convert",

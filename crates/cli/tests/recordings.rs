@@ -160,3 +160,20 @@ fn commands_no_longer_hide_the_architecture() {
         assert!(text.contains("gfx942, target gfx950: arch_match compatible"), "{command}: {text}");
     }
 }
+
+#[test]
+fn a_memory_snapshot_and_collectives_beside_a_run_are_no_ranks_of_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (alone, beside) = (folder.path().join("alone"), folder.path().join("beside"));
+    for to in ["torch", "torch,snapshot,inspector"] {
+        let out = if to == "torch" { &alone } else { &beside };
+        synth(out, &["--scenario", "training", "--ranks", "1", "--steps", "2", "--to", to]);
+    }
+    assert_eq!(files(&beside, ".pickle").len() + files(&beside, ".jsonl").len(), 2);
+    for command in ["summary", "triage", "breakdown", "explain"] {
+        let (one, other) = (json(command, &[&alone], &[]), json(command, &[&beside], &[]));
+        assert_eq!(one["tables"], other["tables"], "{command}");
+    }
+    let memory = json("memory", &[&beside], &[]);
+    assert_eq!(memory["tables"]["devices"].as_array().map(Vec::len), Some(1));
+}

@@ -331,6 +331,7 @@ fn output_on_made_up_runs_is_as_the_schemas_say() {
         &["--scenario", "training", "--kernels", "300", "--ranks", "2", "--to", "rocpd"],
     );
     let shapes = r#""args": {"Input Dims": [[64, 32], [32, 16]], "Input type": ["float", "float"], "#;
+    synth(&at.join("memory"), &["--to", "snapshot", "--steps", "3"]);
     std::fs::write(at.join("small.json"), SMALL_TORCH.replacen(r#""args": {"#, shapes, 1)).unwrap();
     let code = root().join("crates/hw/tests/fixtures/gfx942.co");
     std::fs::copy(code, at.join("kernel.hsaco")).unwrap();
@@ -350,6 +351,8 @@ fn output_on_made_up_runs_is_as_the_schemas_say() {
         "critical-path small.json --what-if gemm=0.5",
         "compare ranks serving --fail-on total>+3%",
         "stability ranks ranks small.json",
+        "memory memory",
+        "memory memory --compare memory",
         "occupancy kernel.hsaco",
         "occupancy --arch gfx942 --vgpr 137 --workgroup 256",
         "roofline --counters --arch gfx942",

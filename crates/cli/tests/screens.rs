@@ -144,3 +144,16 @@ fn tables_of_analyses_fit_80_columns() {
         assert!(wide.is_empty() && text.lines().count() > 2, "{command} {table}: {wide:?}");
     }
 }
+
+#[test]
+fn memory_of_a_snapshot_and_how_it_changed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, steps) in [("short", "3"), ("long", "6")] {
+        synth(&folder.path().join(name), &["--to", "snapshot", "--steps", steps]);
+    }
+    let (short, long) = ("short/serving.rank0.pickle", "long/serving.rank0.pickle");
+    let alone = screen(folder.path(), 100, &["memory", short, "--limit", "4"]);
+    let both = screen(folder.path(), 100, &["memory", short, "--compare", long, "--limit", "4"]);
+    assert!(alone.lines().chain(both.lines()).all(|line| line.chars().count() <= 100), "{alone}{both}");
+    insta::assert_snapshot!(format!("{alone}\n{both}"));
+}

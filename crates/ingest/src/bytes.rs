@@ -41,6 +41,15 @@ pub(crate) fn open<'p>(path: &Path, progress: &'p Progress) -> Result<Opened<'p>
     Ok(Opened::Stream(Stream::new(path, io::Cursor::new(magic).chain(file), progress)?))
 }
 
+/// Opens a file as a stream, also one that could be mapped: mapped pages count as memory in use.
+pub(crate) fn open_stream<'p>(path: &Path, progress: &'p Progress) -> Result<Stream<'p>, Error> {
+    if path == Path::new("-") {
+        return Stream::new(path, io::stdin(), progress);
+    }
+    let file = File::open(path).map_err(|e| Error::Unreadable { path: path.into(), why: reason(&e) })?;
+    Stream::new(path, file, progress)
+}
+
 /// All bytes of an input at once, for formats that need them so.
 pub(crate) struct Whole {
     data: Data,

@@ -6,8 +6,10 @@ use std::path::Path;
 
 use crate::Error;
 use crate::compute;
+use crate::inspector::is_inspector;
 use crate::rocpd::{Probe, probe};
 use crate::rocprofv3::csv::header;
+use crate::snapshot;
 use crate::sniff::{JsonKind, describe, is_perfetto, is_xplane, top_level};
 
 /// A format that we read.
@@ -31,6 +33,10 @@ pub enum Format {
     Perfetto,
     /// XSpace profile of JAX or TensorFlow.
     Xplane,
+    /// Memory snapshot of torch.
+    Snapshot,
+    /// JSON lines of RCCL's Inspector plugin.
+    Inspector,
 }
 
 impl Format {
@@ -46,6 +52,8 @@ impl Format {
             Format::Rocprof => "rocprof",
             Format::Perfetto => "perfetto",
             Format::Xplane => "xplane",
+            Format::Snapshot => "memory-snapshot",
+            Format::Inspector => "rccl-inspector",
         }
     }
 }
@@ -174,11 +182,17 @@ fn of_plain(head: Vec<u8>, rest: impl Read) -> Result<Format, String> {
     if is_xplane(&head) {
         return Ok(Format::Xplane);
     }
+    if snapshot::is_pickle(&head) {
+        return snapshot::looks_like_snapshot(&head).map(|()| Format::Snapshot);
+    }
     if is_perfetto(&head) {
         return Ok(Format::Perfetto);
     }
     if let Some(known) = describe(&head) {
         return Err(known.into());
+    }
+    if is_inspector(&head) {
+        return Ok(Format::Inspector);
     }
     if let b'{' | b'[' = first_letter(&head) {
         return match top_level(Cursor::new(head).chain(rest.take(JSON_LIMIT))) {

@@ -33,6 +33,20 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
+    /// The file asks for more than data.
+    #[error(
+        "refused `{path}`: at byte {at} it asks for {asks} ({opcode}); a memory snapshot is data only, and nothing was run"
+    )]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// What it asks for.
+        asks: String,
+        /// Pickle's name of the opcode.
+        opcode: &'static str,
+        /// Where.
+        at: u64,
+    },
     /// The right format, but too damaged to give anything.
     #[error("cannot read `{path}` as {format}: {why}")]
     Damaged {
@@ -50,7 +64,7 @@ impl Error {
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Error::NotATrace { .. } => Some(
-                "rocm-perf reads rocpd databases (.db), torch/Kineto traces (.json, .json.gz, .json.zst), rocprofv3 JSON and CSV, results of the legacy rocprof, Perfetto traces (.pftrace), JAX profiles (.xplane.pb), and workload folders of rocprof-compute",
+                "rocm-perf reads rocpd databases (.db), torch/Kineto traces (.json, .json.gz, .json.zst), rocprofv3 JSON and CSV, results of the legacy rocprof, Perfetto traces (.pftrace), JAX profiles (.xplane.pb), memory snapshots of torch (.pickle), output of RCCL's Inspector (.jsonl), and workload folders of rocprof-compute",
             ),
             Error::NoTraces { .. } => Some(
                 "give the files themselves, or a folder that holds .db, .json(.gz) or rocprofv3 CSV files",

@@ -115,9 +115,20 @@ fn has_rows(input: &Input) -> bool {
 /// Names that tell a lost trace from any other empty file.
 fn has_trace_name(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    [".db", ".rpd", ".json", ".json.gz", ".json.zst", "_trace.csv", ".pftrace", ".xplane.pb"]
-        .iter()
-        .any(|end| name.ends_with(end))
+    [
+        ".db",
+        ".rpd",
+        ".json",
+        ".json.gz",
+        ".json.zst",
+        "_trace.csv",
+        ".pftrace",
+        ".xplane.pb",
+        ".pickle",
+        ".jsonl",
+    ]
+    .iter()
+    .any(|end| name.ends_with(end))
 }
 
 /// Files being written, lock files and the side files of SQLite.

@@ -7,7 +7,10 @@ use trace::{Needs, Status, Trace};
 
 use crate::duplicates::{Recordings, drop_copies};
 use crate::inputs::{Found, FoundInputs, find};
-use crate::{Error, Format, Input, Progress, compute, perfetto, rank, rocpd, rocprofv3, rpd, torch, xplane};
+use crate::{
+    Error, Format, Input, Progress, compute, inspector, perfetto, rank, rocpd, rocprofv3, rpd, snapshot,
+    torch, xplane,
+};
 
 /// Inputs are read side by side up to this many bytes, which bounds what is held before it is joined.
 /// Bigger files are split inside their readers.
@@ -45,6 +48,7 @@ pub(crate) fn read_all(paths: &[PathBuf], needs: &Needs, progress: &Progress) ->
     {
         return Err(error);
     }
+    inspector::name_strangers(&mut trace);
     rank::assign(&mut trace);
     trace.finish();
     Ok(trace)
@@ -60,6 +64,8 @@ fn read_one(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
         Format::Compute | Format::Rocprof => compute::read(input, needs, progress),
         Format::Perfetto => perfetto::read(input, needs, progress),
         Format::Xplane => xplane::read(input, needs, progress),
+        Format::Snapshot => snapshot::read(input, needs, progress),
+        Format::Inspector => inspector::read(input, needs, progress),
     }
 }
 

@@ -126,9 +126,9 @@ pub(crate) fn assign(trace: &mut Trace) {
         if source.role.is_none() && source.format == Format::Torch.name() {
             source.role = role_of_path(&path).map(str::to_string);
         }
-        source.rank = match source.role {
-            Some(_) => None,
-            None => source.rank.or(of_processes).or_else(|| rank_of_path(&path)),
+        source.rank = match source.role.as_deref() {
+            Some(role) if !["memory", "collectives"].contains(&role) => None,
+            _ => source.rank.or(of_processes).or_else(|| rank_of_path(&path)),
         };
     }
     let no_rank = |role: &Option<String>| matches!(role.as_deref(), Some("capture" | "helper" | "mapping"));

@@ -22,10 +22,6 @@ const MAGIC: &[(&[u8], &str)] = &[
     (b"<!doctype", "a web page"),
     (b"<html", "a web page"),
     (b"<?xml", "XML text"),
-    (b"\x80\x02", "a Python pickle"),
-    (b"\x80\x03", "a Python pickle"),
-    (b"\x80\x04", "a Python pickle"),
-    (b"\x80\x05", "a Python pickle"),
     (b"version https://git-lfs", "a Git LFS pointer; fetch the file itself with `git lfs pull`"),
 ];
 

@@ -12,6 +12,7 @@ pub mod collectives;
 pub mod completeness;
 pub mod lanes;
 mod launches;
+pub mod memory;
 pub mod names;
 pub mod nesting;
 pub mod order;

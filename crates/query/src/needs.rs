@@ -1,16 +1,29 @@
 //! Which parts of a trace a query needs, so that a query on kernels does not read Python frames.
 
+use model::memory::COUNTED;
 use trace::{ArgNeeds, Needs};
 
 /// Parts of names of tables and views that show arguments.
 const ARGUMENTS: &[&str] = &["arg"];
 /// Parts of names of tables and views that show host regions, and with them Python frames.
-const REGIONS: &[&str] = &["region", "event", "sample", "string", "thread", "marker", "arg"];
+const REGIONS: &[&str] = &["region", "event", "sample", "string", "thread", "marker", "arg", "memory_blocks"];
+/// The table that is replayed from allocations and what they count.
+const MEMORY: &[&str] = &["memory_blocks"];
 /// The view that counts regions without saying so in its name.
 const REGIONS_TOO: &[&str] = &["top"];
 
 /// Parts of names that show which graph replayed a row: the column's and those of the tables that have it.
 const GRAPHS: &[&str] = &["graph", "kernel_dispatch", "memory_copy"];
+
+/// Tables that only a trace has: they are made from its rows.
+const MADE: &[&str] = &["memory_blocks", "memory_events", "memory_segments", "collectives"];
+
+/// Whether statements name a table that only a trace has.
+pub(crate) fn names_made_table(sql: &str) -> bool {
+    let lower = sql.to_lowercase();
+    let mut words = lower.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+    words.any(|word| MADE.contains(&word))
+}
 
 /// What to read for some statements; everything when they are not known yet.
 pub(crate) fn of(sql: Option<&str>) -> Needs {
@@ -24,7 +37,11 @@ pub(crate) fn of(sql: Option<&str>) -> Needs {
         return everything;
     }
     let frames = names(REGIONS) || words.iter().any(|word| REGIONS_TOO.contains(word));
-    let args = if names(ARGUMENTS) { ArgNeeds::All } else { ArgNeeds::None };
+    let args = match (names(ARGUMENTS), names(MEMORY)) {
+        (true, _) => ArgNeeds::All,
+        (false, true) => ArgNeeds::Keys(COUNTED.map(String::from).to_vec()),
+        (false, false) => ArgNeeds::None,
+    };
     Needs { python_frames: frames, args, graph_nodes: names(GRAPHS), ..everything }
 }
 
@@ -43,6 +60,7 @@ mod tests {
             ("SELECT * FROM region_args", true, true),
             ("SELECT * FROM events_args", true, true),
             ("SELECT name FROM sqlite_schema", true, true),
+            ("SELECT line FROM memory_blocks", true, false),
         ];
         for (sql, frames, args) in cases {
             let needs = of(Some(sql));

@@ -32,7 +32,9 @@ impl Session {
     /// Opens files and folders for the statements of one text; of a trace only what they can see is read.
     pub fn open_for(paths: &[PathBuf], sql: Option<&str>, progress: &Progress) -> Result<Session, Error> {
         let inputs = ingest::find_inputs(paths)?;
-        if inputs.iter().all(|input| input.format == Format::Rocpd) {
+        // Some tables are made from the rows of a trace; a database has no part that could be joined with them.
+        let is_made = sql.is_some_and(needs::names_made_table);
+        if inputs.iter().all(|input| input.format == Format::Rocpd) && !is_made {
             Self::of_databases(inputs.into_iter().map(|input| input.path).collect())
         } else {
             Self::of_trace(ingest::read(paths, &needs::of(sql), progress)?)

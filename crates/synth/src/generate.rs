@@ -11,9 +11,11 @@ use files::{OutputFile, TemporaryFolder};
 use crate::Error;
 use crate::emit::Emitter;
 use crate::identity::Dialect;
+use crate::inspector;
 use crate::program::GraphMode;
 use crate::run::{Options, Prepared};
 use crate::scenario::{Action, Scenario};
+use crate::snapshot::{self, MemoryTruth};
 use crate::truth::Truth;
 
 /// A format that runs are written in.
@@ -35,11 +37,15 @@ pub enum OutputFormat {
     Rocprofv3Csv,
     /// rocprofv3 JSON.
     Rocprofv3Json,
+    /// Memory snapshot of torch.
+    Snapshot,
+    /// Collectives as RCCL's Inspector writes them.
+    Inspector,
 }
 
 impl OutputFormat {
     /// All of them with their names.
-    pub const ALL: [(&'static str, OutputFormat); 8] = [
+    pub const ALL: [(&'static str, OutputFormat); 10] = [
         ("rocpd", OutputFormat::Rocpd),
         ("rocpd-4.0", OutputFormat::Rocpd40),
         ("rocpd-4.1", OutputFormat::Rocpd41),
@@ -48,6 +54,8 @@ impl OutputFormat {
         ("torch-gz", OutputFormat::TorchGz),
         ("rocprofv3-csv", OutputFormat::Rocprofv3Csv),
         ("rocprofv3-json", OutputFormat::Rocprofv3Json),
+        ("snapshot", OutputFormat::Snapshot),
+        ("inspector", OutputFormat::Inspector),
     ];
 
     /// The name on the command line.
@@ -99,6 +107,16 @@ impl GenerateOptions {
     }
 }
 
+impl GenerateOptions {
+    /// Where files of a format go.
+    fn folder(&self, format: OutputFormat) -> PathBuf {
+        match self.formats.len() {
+            1 => self.out.clone(),
+            _ => self.out.join(format.name()),
+        }
+    }
+}
+
 /// A file that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GeneratedFile {
@@ -142,6 +160,8 @@ pub fn generate(options: &GenerateOptions) -> Result<Generated, Error> {
         Some(_) if !options.options.lose.is_empty() => {
             return Err(Error::Options("give a number of kernels or steps, not a size, to lose some".into()));
         }
+        // The record of an allocator has its own length.
+        Some(_) if options.formats[0] == OutputFormat::Snapshot => {}
         // A stream of JSON is simply cut when it is long enough.
         Some(_) if first_is_torch => run_options.steps = Some(u64::MAX),
         Some(size) => run_options.steps = Some(steps_for_size(options, size)?),
@@ -155,21 +175,19 @@ pub fn generate(options: &GenerateOptions) -> Result<Generated, Error> {
     let mut sinks = options
         .formats
         .iter()
+        .filter(|&&format| format != OutputFormat::Snapshot)
         .map(|&format| {
-            let folder = match options.formats.len() {
-                1 => options.out.clone(),
-                _ => options.out.join(format.name()),
-            };
+            let folder = options.folder(format);
             Sink::open(&prepared, &options.scenario.name, format, folder, run_options.stacks)
         })
         .collect::<Result<Vec<_>, _>>()?;
     let limit = options.size.filter(|_| first_is_torch);
     let mut before = 0;
-    let truth = prepared.drive(|block| {
+    let mut truth = prepared.drive(|block| {
         for sink in &mut sinks {
             sink.append(&block)?;
         }
-        let written = sinks[0].written();
+        let written = sinks.first().map_or(0, Sink::written);
         let half_block = (written - before) / 2;
         before = written;
         Ok(limit.is_none_or(|limit| written + half_block < limit))
@@ -177,6 +195,13 @@ pub fn generate(options: &GenerateOptions) -> Result<Generated, Error> {
     let mut files = Vec::new();
     for sink in sinks {
         files.extend(sink.finish()?);
+    }
+    if options.formats.contains(&OutputFormat::Snapshot) {
+        for rank in 0..prepared.ranks {
+            let (file, memory) = snapshot_file(options, rank)?;
+            files.push(file);
+            truth.memory.push(memory);
+        }
     }
     if options.mapping && has_graphs(&options.scenario) && run_options.graphs == GraphMode::On {
         for &format in options.formats.iter().filter(|f| f.is_torch()) {
@@ -190,12 +215,26 @@ pub fn generate(options: &GenerateOptions) -> Result<Generated, Error> {
     Ok(Generated { files, truth })
 }
 
+/// The memory snapshot of a rank.
+fn snapshot_file(options: &GenerateOptions, rank: u32) -> Result<(GeneratedFile, MemoryTruth), Error> {
+    let format = OutputFormat::Snapshot;
+    let path = options.folder(format).join(format!("{}.rank{rank}.pickle", options.scenario.name));
+    let size = options.size.filter(|_| options.formats[0] == format);
+    let steps = options.options.steps.unwrap_or(snapshot::USUAL_STEPS);
+    let write = || -> std::io::Result<(u64, MemoryTruth)> {
+        let mut file = OutputFile::create(&path)?;
+        let written =
+            snapshot::write(&mut file, rank, options.options.seed, snapshot::Amount { steps, size })?;
+        file.commit()?;
+        Ok(written)
+    };
+    let (bytes, memory) = write().map_err(|error| failed(&path, &error))?;
+    Ok((GeneratedFile { path, format: Some(format), rank: Some(rank), role: None, bytes }, memory))
+}
+
 /// The graph-off trace of one round of steps, and the capture trace.
 fn graph_companions(options: &GenerateOptions, format: OutputFormat) -> Result<Vec<GeneratedFile>, Error> {
-    let out = match options.formats.len() {
-        1 => options.out.clone(),
-        _ => options.out.join(format.name()),
-    };
+    let out = options.folder(format);
     // One step of each kind tells where every kernel comes from.
     let mut scenario = options.scenario.clone();
     for step in &mut scenario.pattern {
@@ -290,6 +329,7 @@ struct Sink<'a> {
     emitters: Vec<Emitter<'a>>,
     targets: Vec<PathBuf>,
     streams: Vec<torch::FileWriter>,
+    seed: u64,
 }
 
 impl<'a> Sink<'a> {
@@ -317,6 +357,8 @@ impl<'a> Sink<'a> {
                 OutputFormat::Rpd => folder.join(host).join(format!("{pid}.rpd")),
                 OutputFormat::Rocprofv3Json => folder.join(host).join(format!("{pid}_results.json")),
                 OutputFormat::Rocprofv3Csv => folder.join(host).join(pid.to_string()),
+                OutputFormat::Snapshot => folder.join(format!("{name}.rank{rank}.pickle")),
+                OutputFormat::Inspector => folder.join(format!("{host}-pid{pid}.jsonl")),
             }
         };
         let targets: Vec<PathBuf> = (0..prepared.ranks).map(target).collect();
@@ -335,7 +377,7 @@ impl<'a> Sink<'a> {
                 streams.push(stream);
             }
         }
-        Ok(Self { format, emitters, targets, streams })
+        Ok(Self { format, emitters, targets, streams, seed: prepared.options.seed })
     }
 
     fn append(&mut self, block: &crate::run::Block<'_>) -> Result<(), Error> {
@@ -401,6 +443,19 @@ impl<'a> Sink<'a> {
                     let bytes = json::write(&emitter.trace, &target).map_err(|e| failed(&target, &e))?;
                     written.push((target, bytes));
                 }
+                OutputFormat::Inspector => {
+                    emitter.trace.finish();
+                    let write = || -> std::io::Result<u64> {
+                        let mut file = OutputFile::create(&target)?;
+                        let bytes = inspector::write(&emitter.trace, &mut file, self.seed, rank as u32)?;
+                        file.commit()?;
+                        Ok(bytes)
+                    };
+                    let bytes = write().map_err(|e| failed(&target, &e))?;
+                    written.push((target, bytes));
+                }
+                // The allocator's record is no part of the simulated timeline; `generate` writes it.
+                OutputFormat::Snapshot => {}
             }
             let format = Some(self.format);
             files.extend(written.into_iter().map(|(path, bytes)| GeneratedFile {

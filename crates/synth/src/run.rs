@@ -103,7 +103,7 @@ pub(crate) struct Block<'a> {
 /// A scenario with its options, ready to run.
 pub(crate) struct Prepared<'a> {
     scenario: &'a Scenario,
-    options: Options,
+    pub options: Options,
     pub program: Program,
     pub ranks: u32,
     pub steps: u64,
@@ -223,6 +223,7 @@ impl<'a> Prepared<'a> {
             injected,
             lost: lost.truth,
             expected: self.scenario.expected.clone(),
+            memory: Vec::new(),
             ranks,
         })
     }

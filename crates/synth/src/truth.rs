@@ -10,6 +10,7 @@ use crate::lose::LossTruth;
 use crate::program::Program;
 use crate::record::{Detail, Record};
 use crate::recording::Expected;
+use crate::snapshot::MemoryTruth;
 
 /// What is true of a run.
 #[derive(Clone, Debug, Serialize, PartialEq)]
@@ -36,6 +37,9 @@ pub struct Truth {
     pub expected: Option<Expected>,
     /// Each rank.
     pub ranks: Vec<RankTruth>,
+    /// The memory of each rank, where snapshots were written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub memory: Vec<MemoryTruth>,
 }
 
 /// Something wrong on purpose, on one rank.

@@ -45,6 +45,8 @@ fn a_size_is_reached_within_a_tenth() {
         ("clean", OutputFormat::Rocprofv3Json, 2_000_000),
         ("clean", OutputFormat::Rocprofv3Csv, 2_000_000),
         ("training", OutputFormat::Torch, 40_000_000),
+        ("clean", OutputFormat::Snapshot, 10_000_000),
+        ("straggler", OutputFormat::Inspector, 1_000_000),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let mut options = GenerateOptions::new(Scenario::builtin(name).unwrap(), folder.path(), format);

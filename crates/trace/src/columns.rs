@@ -25,6 +25,8 @@ pub struct Remapping {
     pub symbols: u32,
     /// Added to every old id of that kind.
     pub counter_kinds: u32,
+    /// Added to every old id of that kind.
+    pub stacks: u32,
     /// Added to every old row number, by `Table as usize`.
     pub rows: [u32; crate::links::Table::COUNT],
 }

@@ -26,7 +26,8 @@ pub struct Source {
     pub bytes: u64,
     /// Rank, when the name, the metadata or the process environment tells.
     pub rank: Option<u32>,
-    /// What the source is when it is not a plain rank: `capture`, `merged`, `helper`.
+    /// What the source is when it is not a plain rank: `capture`, `merged`, `helper`, `memory`,
+    /// `collectives`.
     pub role: Option<String>,
     /// Python frames that were there but not asked for.
     pub frames_skipped: u64,

@@ -69,6 +69,8 @@ ids! {
     SymbolId by symbols;
     /// A counter definition.
     CounterId by counter_kinds;
+    /// A call stack.
+    StackId by stacks;
 }
 
 /// An interned string of one trace; 0 is the empty string.

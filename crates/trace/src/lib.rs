@@ -22,6 +22,7 @@
 //! assert_eq!(trace.strings.get(trace.kernels.name[0]), "gemm");
 //! ```
 
+mod allocator;
 mod args;
 mod assess;
 mod columns;
@@ -48,6 +49,10 @@ mod thread_trace;
 mod trace;
 mod window;
 
+pub use allocator::{
+    AllocatorAction, AllocatorBlock, AllocatorBlocks, AllocatorEvent, AllocatorEvents, AllocatorSegment,
+    AllocatorSegments, BlockState, Frame, Stacks,
+};
 pub use args::{Arg, Args};
 pub use columns::{Permute, Remap, Remapping};
 pub use counter_columns::{CounterColumn, CounterColumns};
@@ -58,7 +63,8 @@ pub use identity::{
     Agent, AgentKind, KernelSymbol, Metadata, Process, Queue, RANK_VARIABLES, Source, Stream, Thread,
 };
 pub use ids::{
-    AgentId, CounterId, OptI64, ProcessId, QueueId, ShapeId, SourceId, StrId, StreamId, SymbolId, ThreadId,
+    AgentId, CounterId, OptI64, ProcessId, QueueId, ShapeId, SourceId, StackId, StrId, StreamId, SymbolId,
+    ThreadId,
 };
 pub use kernels::{Graph, Kernel, Kernels};
 pub use labels::LABEL_SEPARATOR;

@@ -204,7 +204,7 @@ impl Trace {
     pub fn restrict(&mut self, selection: &Selection) -> Kept {
         let moves = self.moves(selection);
         let kept = self.report_part(selection, &moves);
-        self.drop_rows(&moves);
+        self.drop_rows(selection, &moves);
         self.drop_references(selection, &moves);
         kept
     }
@@ -309,7 +309,7 @@ impl Trace {
         kept
     }
 
-    fn drop_rows(&mut self, moves: &Moves) {
+    fn drop_rows(&mut self, selection: &Selection, moves: &Moves) {
         let keeps = |table: Table| move |row: usize| moves.keeps(table, row);
         let kept: Vec<u32> = (0..self.kernels.len())
             .filter(|&row| moves.keeps(Table::Kernels, row))
@@ -324,6 +324,16 @@ impl Trace {
         self.regions.retain(keeps(Table::Regions));
         self.samples.retain(keeps(Table::Samples));
         self.syncs.retain(keeps(Table::Syncs));
+        // A record of an allocator makes sense only as a whole.
+        let of_process = |process: &[ProcessId]| -> Vec<bool> {
+            process.iter().map(|process| selection.processes.has_known(process.get())).collect()
+        };
+        let keep = of_process(&self.allocator_events.process);
+        self.allocator_events.retain(|i| keep[i]);
+        let keep = of_process(&self.allocator_segments.process);
+        self.allocator_segments.retain(|i| keep[i]);
+        let keep = of_process(&self.allocator_blocks.process);
+        self.allocator_blocks.retain(|i| keep[i]);
     }
 
     /// Rows keep their order, so what was sorted by the rows it refers to still is.
@@ -343,8 +353,10 @@ impl Trace {
         self.args.retain(|i| keep[i]);
         follow(&mut self.args.owner);
         let mut keep = there(&self.collectives.row);
-        for (keep, process) in keep.iter_mut().zip(&self.collectives.process) {
-            *keep &= selection.processes.has_known(process.get());
+        for (i, keep) in keep.iter_mut().enumerate() {
+            // A list of collectives alone refers to no rows.
+            *keep |= self.collectives.row[i] == RowRef::NONE;
+            *keep &= selection.processes.has_known(self.collectives.process[i].get());
         }
         self.collectives.retain(|i| keep[i]);
         follow(&mut self.collectives.row);

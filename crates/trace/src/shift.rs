@@ -19,7 +19,7 @@ impl Trace {
                 $(move_rows(&self.$table.process, &mut self.$table.start, &mut self.$table.end);)*
             };
         }
-        moved!(kernels, memory_copies, memory_allocations, regions, samples, syncs);
+        moved!(kernels, memory_copies, memory_allocations, allocator_events, regions, samples, syncs);
         for (process, by) in self.processes.iter_mut().zip(by) {
             process.start = process.start.map(|start| start.saturating_add(*by));
             process.end = process.end.map(|end| end.saturating_add(*by));

@@ -59,5 +59,11 @@ table! {
         row: RowRef,
         /// The process.
         process: ProcessId,
+        /// The other rank of a send or receive.
+        peer: OptI64,
+        /// First nanosecond, where the source tells and no kernel or region does.
+        start: OptI64,
+        /// How long it took, where no kernel or region tells.
+        time_ns: OptI64,
     }
 }

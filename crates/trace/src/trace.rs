@@ -1,5 +1,6 @@
 //! The trace itself: all tables of one run, over any number of sources.
 
+use crate::allocator::{AllocatorBlocks, AllocatorEvents, AllocatorSegments, Stacks};
 use crate::args::Args;
 use crate::columns::{Remap, Remapping, time_order};
 use crate::counter_columns::CounterColumns;
@@ -47,6 +48,14 @@ pub struct Trace {
     pub memory_copies: MemoryCopies,
     /// Allocations and frees.
     pub memory_allocations: MemoryAllocations,
+    /// What a caching allocator did.
+    pub allocator_events: AllocatorEvents,
+    /// Segments that a caching allocator held at the end.
+    pub allocator_segments: AllocatorSegments,
+    /// Their blocks.
+    pub allocator_blocks: AllocatorBlocks,
+    /// Call stacks of the allocator's events and blocks.
+    pub stacks: Stacks,
     /// Host intervals.
     pub regions: Regions,
     /// Definitions of counters.
@@ -120,6 +129,7 @@ impl Trace {
             streams: self.streams.len() as u32,
             symbols: self.symbols.len() as u32,
             counter_kinds: self.counter_kinds.len() as u32,
+            stacks: self.stacks.len() as u32,
             rows: [
                 self.kernels.len() as u32,
                 self.memory_copies.len() as u32,
@@ -185,6 +195,10 @@ impl Trace {
         self.kernels.append(other.kernels, &by);
         self.memory_copies.append(other.memory_copies, &by);
         self.memory_allocations.append(other.memory_allocations, &by);
+        self.allocator_events.append(other.allocator_events, &by);
+        self.allocator_segments.append(other.allocator_segments, &by);
+        self.allocator_blocks.append(other.allocator_blocks, &by);
+        self.stacks.append(other.stacks, &by);
         self.regions.append(other.regions, &by);
         self.counters.append(other.counters, &by);
         self.syncs.append(other.syncs, &by);
@@ -221,6 +235,10 @@ impl Trace {
         }
         by_time!(memory_copies, Table::MemoryCopies);
         by_time!(memory_allocations, Table::MemoryAllocations);
+        let events = &mut self.allocator_events;
+        if let Some(order) = time_order(&events.start, &events.end) {
+            events.reorder(&order);
+        }
         by_time!(regions, Table::Regions);
         by_time!(samples, Table::Samples);
         by_time!(syncs, Table::Syncs);
@@ -257,6 +275,7 @@ impl Trace {
             (&self.kernels.start, &self.kernels.end),
             (&self.memory_copies.start, &self.memory_copies.end),
             (&self.memory_allocations.start, &self.memory_allocations.end),
+            (&self.allocator_events.start, &self.allocator_events.end),
             (&self.regions.start, &self.regions.end),
             (&self.samples.start, &self.samples.end),
             (&self.syncs.start, &self.syncs.end),

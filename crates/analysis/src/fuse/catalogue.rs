@@ -317,6 +317,7 @@ pub(super) fn is_main(category: Category) -> bool {
 }
 
 fn pattern(text: Option<String>) -> Result<Option<Regex>, String> {
-    let compile = |text: String| Regex::new(&text).map_err(|_| format!("`{text}` is not a regular expression"));
+    let compile =
+        |text: String| Regex::new(&text).map_err(|_| format!("`{text}` is not a regular expression"));
     text.map(compile).transpose()
 }

@@ -31,7 +31,8 @@ fn step(word: &str, groups: &BTreeMap<String, usize>) -> Result<Step, String> {
     let (names, repeat) = word.split_at(end);
     let inner = names.strip_prefix('(').and_then(|names| names.strip_suffix(')'));
     let (names, passes) = (inner.unwrap_or(names), inner.is_some());
-    let (min, max) = repetitions(repeat).ok_or_else(|| format!("`{repeat}` in `{word}` is not a repetition"))?;
+    let (min, max) =
+        repetitions(repeat).ok_or_else(|| format!("`{repeat}` in `{word}` is not a repetition"))?;
     let place = |name: &str| groups.get(name).copied().ok_or_else(|| format!("there is no group `{name}`"));
     let groups = names.split('|').map(place).collect::<Result<_, _>>()?;
     Ok(Step { groups, min, max, passes })

@@ -13,6 +13,7 @@ pub mod demo;
 pub mod doctor;
 pub mod explain;
 pub mod info;
+pub mod memory;
 pub mod merge;
 pub mod occupancy;
 pub mod open;
@@ -52,6 +53,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Open(args) => args.run(output),
         Command::Triage(args) => args.run(output),
         Command::Breakdown(args) => args.run(output),
+        Command::Memory(args) => args.run(output),
         Command::Overlap(args) => args.run(output),
         Command::CriticalPath(args) => args.run(output),
         Command::Roofline(args) => args.run(output),

@@ -212,6 +212,9 @@ fn collectives() -> Vec<Column> {
         text("operation", |t, i| name(t, t.collectives.operation[i])),
         code("size", |t, i| t.collectives.bytes[i]),
         text("dtype", |t, i| name(t, t.collectives.dtype[i])),
+        number("peer", |t, i| t.collectives.peer[i]),
+        number("start", |t, i| t.collectives.start[i]),
+        number("duration", |t, i| t.collectives.time_ns[i]),
     ]);
     columns.extend(row_of("of_table", "of_row", |t, i| t.collectives.row[i]));
     columns

@@ -96,6 +96,8 @@ fn left_out(trace: &Trace, version: SchemaVersion) -> Vec<String> {
     let syncs = if version < SchemaVersion::V3_0_4 { trace.syncs.len() } else { 0 };
     let counted = [
         (trace.collectives.len(), "rows of `collectives`"),
+        (trace.allocator_events.len(), "events of the memory allocator"),
+        (trace.allocator_blocks.len(), "blocks of the memory allocator"),
         (links, "links from forward to backward"),
         (syncs, "rows of `syncs` (schema 3.0.4 holds them)"),
     ];

@@ -275,6 +275,7 @@ impl<'n> Rows<'n> {
             dtype: self.text(slice, Field::DataType),
             row,
             process,
+            ..Collective::default()
         });
     }
 

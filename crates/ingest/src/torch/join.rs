@@ -361,6 +361,7 @@ impl Join<'_> {
                 dtype: dtype[i],
                 row: RowRef::kernel(kernel as usize),
                 process: self.machine.process(self.lanes.collectives[i]),
+                ..Collective::default()
             });
         }
     }

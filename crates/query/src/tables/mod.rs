@@ -9,6 +9,7 @@ mod events;
 mod host;
 mod index;
 mod info;
+mod memory;
 mod model;
 mod virtual_table;
 mod work;
@@ -26,7 +27,9 @@ use virtual_table::{Shared, TraceTable};
 
 /// Every virtual table.
 fn definitions() -> impl Iterator<Item = &'static TableDef> {
-    [info::TABLES, events::TABLES, work::TABLES, host::TABLES, composed::TABLES].into_iter().flatten()
+    [info::TABLES, events::TABLES, work::TABLES, host::TABLES, composed::TABLES, memory::TABLES]
+        .into_iter()
+        .flatten()
 }
 
 /// Makes the tables and views of a trace known to a connection.

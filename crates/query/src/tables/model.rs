@@ -7,6 +7,8 @@ use trace::{
     Trace,
 };
 
+use super::memory::Blocks;
+
 /// Tables whose rows have an event each, in the order of event numbers.
 const EVENT_TABLES: [Table; 6] = [
     Table::Kernels,
@@ -83,6 +85,7 @@ pub(super) struct Model {
     first_event: [usize; EVENT_TABLES.len() + 1],
     frames: Option<StrId>,
     strings: OnceLock<Vec<(u32, StrId)>>,
+    memory: OnceLock<Blocks>,
 }
 
 impl Model {
@@ -143,8 +146,14 @@ impl Model {
             first_event,
             frames,
             strings: OnceLock::new(),
+            memory: OnceLock::new(),
             trace,
         }
+    }
+
+    /// Which memory was held when, replayed at the first question.
+    pub fn memory(&self) -> &Blocks {
+        self.memory.get_or_init(|| Blocks::of(&self.trace))
     }
 
     /// The text of a string.

@@ -74,6 +74,7 @@ impl Emitter<'_> {
                 dtype,
                 row: RowRef::kernel(row),
                 process: self.ids.process,
+                ..Collective::default()
             });
         }
         if !torch {
