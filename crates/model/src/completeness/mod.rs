@@ -6,9 +6,10 @@
 //!
 //! ```text
 //! launches::scan (one pass over links and calls) ─┬─► eager: launches without work, their time
-//!                                                 └─► replays: kernels of graph launches, their time
+//!                                                 └─► classes ─► replays: kernels of graph launches, their time
 //! ```
 
+mod classes;
 mod eager;
 mod launches;
 mod message;
