@@ -170,12 +170,19 @@ impl<'a> Row<'a> {
     /// writers store text: a bit pattern up to 2^64 comes back as such.
     #[inline]
     pub fn int(&self, col: Col) -> Option<i64> {
-        if let Some(i) = col.index().filter(|&i| i < self.fields.count)
-            && let serial @ 1..=6 = self.fields.serial[i]
-            && let Some(bytes) = self.payload[self.fields.start[i] as usize..].first_chunk()
-        {
-            // The number is at the front of these eight bytes, its sign first.
-            return Some(i64::from_be_bytes(*bytes) >> (64 - 8 * u32::from(WIDTHS[serial as usize])));
+        if let Some(i) = col.index().filter(|&i| i < self.fields.count) {
+            match self.fields.serial[i] {
+                0 => return None,
+                serial @ 1..=6 => {
+                    // The number is at the front of these eight bytes, its sign first.
+                    if let Some(bytes) = self.payload[self.fields.start[i] as usize..].first_chunk() {
+                        let spare = 64 - 8 * u32::from(WIDTHS[serial as usize]);
+                        return Some(i64::from_be_bytes(*bytes) >> spare);
+                    }
+                }
+                serial @ 8..=9 => return Some(i64::from(serial) - 8),
+                _ => {}
+            }
         }
         self.other_int(col)
     }
