@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches};
 
 use crate::arguments::Arguments;
+use crate::selection;
 
 /// (heading, commands) in the order of the help text.
 const GROUPS: &[(&str, &[&str])] = &[
@@ -44,7 +45,10 @@ pub fn command() -> clap::Command {
 
 /// Parses this process's arguments; prints help or the error otherwise.
 pub fn parse() -> Result<Arguments, ExitCode> {
-    let parsed = command().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
+    let parsed = command().try_get_matches().and_then(|matches| {
+        selection::remember(&command(), &matches);
+        Arguments::from_arg_matches(&matches)
+    });
     parsed.map_err(|error| {
         let _ = error.print();
         ExitCode::from(error.exit_code() as u8)

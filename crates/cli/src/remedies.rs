@@ -2,6 +2,8 @@
 
 use app::{NextStep, Remedy};
 
+use crate::selection;
+
 /// A remedy as a line of help, or as the end of a note.
 pub fn words(remedy: &Remedy) -> String {
     let text = match remedy {
@@ -168,7 +170,18 @@ fn look_closer(step: &NextStep, trace: &str) -> String {
         NextStep::Bottleneck(kernel) => ("bottleneck", format!(" --kernel {}", of_kernel(kernel))),
         NextStep::Kernel(kernel) => ("summary", format!(" --kernel {}", of_kernel(kernel))),
     };
-    format!("rocm-perf {command} {trace}{options}")
+    let mut line = format!("rocm-perf {command} {trace}{options}");
+    // The same part of the trace; a kernel that the step is about goes before the one asked for.
+    let asked = selection::asked().iter();
+    for given in asked.filter(|given| !options.contains(&format!(" {} ", given.name))) {
+        line.push(' ');
+        line.push_str(&given.name);
+        if !given.value.is_empty() {
+            line.push(' ');
+            line.push_str(&quoted(&given.value));
+        }
+    }
+    line
 }
 
 /// A word as a shell takes it for one.

@@ -1,13 +1,58 @@
 //! The options that select a part of a trace, defined once for every command that reads traces.
 
+use std::sync::OnceLock;
+
 use app::{Edge, Filters, Moment, Stage, StagePatterns, kernel_pattern};
-use clap::Args;
 use clap::builder::BoolishValueParser;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, Command};
 
 use crate::failure::Failure;
 
 /// Heading of these options. Each option names it: a heading of the group would spread to the command's own options.
 const PART: &str = "Which part of the trace";
+
+/// Options of this kind that this process was given, as they were typed.
+static GIVEN: OnceLock<Vec<Given>> = OnceLock::new();
+
+/// An option that selects a part of the trace.
+pub struct Given {
+    /// `--kernel`.
+    pub name: String,
+    /// Its value, empty for a switch; several are joined by commas where the option takes such.
+    pub value: String,
+}
+
+/// Keeps what was asked for, so that a command that looks closer can be about the same part.
+pub fn remember(command: &Command, matches: &ArgMatches) {
+    let _ = GIVEN.set(given(command, matches));
+}
+
+/// What was asked for.
+pub fn asked() -> &'static [Given] {
+    GIVEN.get().map_or(&[], Vec::as_slice)
+}
+
+fn given(command: &Command, matches: &ArgMatches) -> Vec<Given> {
+    let Some((name, matches)) = matches.subcommand() else { return Vec::new() };
+    let Some(command) = command.find_subcommand(name) else { return Vec::new() };
+    let typed = |arg: &&Arg| {
+        arg.get_help_heading() == Some(PART)
+            && matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine)
+    };
+    let each = |arg: &Arg| {
+        let name = format!("--{}", arg.get_long().unwrap_or_default());
+        let raw = matches.get_raw(arg.get_id().as_str()).into_iter().flatten();
+        let values: Vec<String> = raw.map(|value| value.to_string_lossy().into_owned()).collect();
+        let values = match arg.get_value_delimiter() {
+            _ if !arg.get_action().takes_values() => vec![String::new()],
+            Some(_) => vec![values.join(",")],
+            None => values,
+        };
+        values.into_iter().map(move |value| Given { name: name.clone(), value }).collect::<Vec<_>>()
+    };
+    command.get_arguments().filter(typed).flat_map(each).collect()
+}
 
 /// Windows and filters.
 #[derive(Args, Clone, Debug, Default)]

@@ -41,6 +41,20 @@ fn ids(report: &Value) -> Vec<&str> {
 }
 
 #[test]
+fn the_command_that_looks_closer_forgot_the_part_that_was_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = idle(folder.path());
+    let part =
+        ["--start", "0%", "--overlapping", "--stage-pattern", "decode=^a b", "--stage-pattern", "prefill=^c"];
+    let report = json("explain", &[&trace], &part);
+    let next = report["findings"][0]["next"].as_str().expect("a command");
+    let expected = " --start 0% --overlapping --stage-pattern 'decode=^a b' --stage-pattern 'prefill=^c'";
+    assert!(next.ends_with(expected), "{next}");
+    let whole = json("explain", &[&trace], &[]);
+    assert!(!whole["findings"][0]["next"].as_str().expect("a command").contains("--start"));
+}
+
+#[test]
 fn the_host_frame_behind_idle_time_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = idle(folder.path());
