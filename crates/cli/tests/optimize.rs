@@ -286,7 +286,8 @@ fn killed_at_random_moments_it_leaves_the_source_whole() {
         }
     }
     let last = command().output().expect("it runs");
-    assert!(last.status.success(), "no lock of a killed one is in its way");
+    let errors = String::from_utf8_lossy(&last.stderr);
+    assert!(last.status.success(), "no lock of a killed one is in its way: {errors}");
     assert_eq!(std::fs::read_to_string(folder.path().join("k.cu")).expect("the source"), new);
 }
 

@@ -110,7 +110,7 @@ fn kernels_dispatches_and_gpus_choose_together() {
     assert!(error(&[path, "-d", "9"]).contains("no dispatch is `9`"));
     assert!(error(&[path, "--gpu-id", "0"]).contains("no dispatch ran on GPU 0"));
     assert!(error(&[path, "-k", "1", "-d", "0"]).contains("no dispatch is `0`"));
-    assert!(error(&[path, "-b", "4"]).contains("`4` is no block"));
+    assert!(error(&[path, "-b", "4"]).contains("`4` is not a block"));
     assert!(error(&[path, "-b", "x"]).contains("such as 2, 7.1 or 16.3.4"));
 }
 
