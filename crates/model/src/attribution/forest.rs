@@ -62,6 +62,26 @@ impl Forest {
         (parent != NONE).then_some(parent as usize)
     }
 
+    /// All rows by start, every region after those that enclose it.
+    pub fn outer_first(&self, regions: &Regions) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..regions.len() as u32).collect();
+        let mut i = 0;
+        while i < order.len() {
+            let start = regions.start[i];
+            let run = regions.start[i..].iter().take_while(|&&s| s == start).count();
+            // Only among equal starts may an outer region come later in the table.
+            if run > 1 {
+                let depth = |&row: &u32| {
+                    let outer = self.chain(row as usize).skip(1);
+                    outer.take_while(|&outer| regions.start[outer] == start).count()
+                };
+                order[i..i + run].sort_by_key(depth);
+            }
+            i += run;
+        }
+        order
+    }
+
     /// `row` and all that enclose it, innermost first.
     pub fn chain(&self, row: usize) -> impl Iterator<Item = usize> + '_ {
         std::iter::successors(Some(row), |&row| self.parent(row))
