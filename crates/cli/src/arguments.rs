@@ -49,6 +49,8 @@ pub enum Command {
     Triage(Box<commands::triage::TriageArgs>),
     /// Show how each GPU spent its time: compute, copies, idle
     Breakdown(commands::breakdown::BreakdownArgs),
+    /// Show GPU time by op, shapes, nn.Module and Python frame
+    Ops(commands::ops::OpsArgs),
     /// Show what runs alone but could overlap, and what it would save
     Overlap(commands::overlap::OverlapArgs),
     /// Show the critical path: what determines the run time

@@ -16,7 +16,7 @@ mod stacks;
 
 pub use charts::charts;
 pub use group::Grouped;
-pub use present::{present, tables};
+pub use present::{module_table, op_table, present, tables};
 pub use stacks::folded_stacks;
 
 use model::Run;

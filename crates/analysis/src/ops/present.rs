@@ -30,13 +30,26 @@ pub fn tables(ops: &Ops) -> Vec<Table> {
     all.into_iter().filter(|table| table.name == "ops" || !table.rows.is_empty()).collect()
 }
 
-fn figure_columns() -> Vec<Column> {
+/// What a share is of.
+#[derive(Clone, Copy)]
+enum Share {
+    /// GPU time of its own: the shares add up.
+    Own,
+    /// GPU time with all below.
+    All,
+}
+
+fn figure_columns(share: Share) -> Vec<Column> {
+    let share = match share {
+        Share::Own => "share_pct",
+        Share::All => "gpu_share_pct",
+    };
     vec![
         Column::int("calls", Unit::None),
         Column::int("self_gpu_ns", Unit::Ns).key(),
         Column::int("gpu_ns", Unit::Ns),
         Column::int("host_ns", Unit::Ns),
-        Column::int("share_pct", Unit::Pct).key(),
+        Column::int(share, Unit::Pct).key(),
         Column::int("launches", Unit::None).detail(),
         Column::int("kernels", Unit::None).detail(),
         Column::int("launch_delay_ns", Unit::Ns).detail(),
@@ -51,16 +64,21 @@ struct Row<'a> {
     self_gpu_ns: i64,
     all: &'a Figures,
     recomputed_ns: i64,
+    share: Share,
 }
 
 fn figures(ops: &Ops, row: &Row) -> Vec<Value> {
+    let part = match row.share {
+        Share::Own => row.self_gpu_ns,
+        Share::All => row.all.gpu_ns,
+    };
     let queue = row.all.mean_queue().map_or_else(|| Value::absent(NO_LAUNCH), Value::Float);
     vec![
         Value::Int(row.calls as i64),
         Value::Int(row.self_gpu_ns),
         Value::Int(row.all.gpu_ns),
         Value::Int(row.all.host_ns),
-        Value::Float(percent(row.self_gpu_ns, ops.gpu_ns)),
+        Value::Float(percent(part, ops.gpu_ns)),
         Value::Int(row.all.launches as i64),
         Value::Int(row.all.work as i64),
         Value::int_or(row.all.mean_delay_ns(), NO_LAUNCH),
@@ -70,22 +88,23 @@ fn figures(ops: &Ops, row: &Row) -> Vec<Value> {
     ]
 }
 
-fn grouped(ops: &Ops, row: &Grouped) -> Vec<Value> {
+fn grouped(ops: &Ops, row: &Grouped, share: Share) -> Vec<Value> {
     let (calls, self_gpu_ns, recomputed_ns) = (row.calls, row.self_gpu_ns, row.recomputed_ns);
-    figures(ops, &Row { calls, self_gpu_ns, all: &row.all, recomputed_ns })
+    figures(ops, &Row { calls, self_gpu_ns, all: &row.all, recomputed_ns, share })
 }
 
 fn text(ops: &Ops, id: trace::StrId) -> Value {
     Value::from(ops.tree.strings.get(id))
 }
 
-fn op_table(ops: &Ops) -> Table {
+/// Ops by the GPU time that they launch themselves.
+pub fn op_table(ops: &Ops) -> Table {
     let mut columns = vec![Column::text("name")];
-    columns.extend(figure_columns());
+    columns.extend(figure_columns(Share::Own));
     let mut table = Table::new("ops", "Ops by the GPU time that they launch themselves", columns);
     for row in &ops.ops {
         let mut cells = vec![text(ops, row.name)];
-        cells.extend(grouped(ops, row));
+        cells.extend(grouped(ops, row, Share::Own));
         table.push(cells);
     }
     table
@@ -93,7 +112,7 @@ fn op_table(ops: &Ops) -> Table {
 
 fn shape_table(ops: &Ops) -> Table {
     let mut columns = vec![Column::text("name"), Column::text("shapes"), Column::text("types").normal()];
-    columns.extend(figure_columns());
+    columns.extend(figure_columns(Share::Own));
     let mut table = Table::new("op_shapes", "Ops by shapes and types of their arguments", columns);
     let with_work = ops.shapes.iter().filter(|row| row.all.work > 0);
     // Without shapes this would be the table of ops again.
@@ -107,7 +126,7 @@ fn shape_table(ops: &Ops) -> Table {
             false => text(ops, id),
         };
         let mut cells = vec![text(ops, row.name), known(arguments.shapes), known(arguments.types)];
-        cells.extend(grouped(ops, row));
+        cells.extend(grouped(ops, row, Share::Own));
         table.push(cells);
     }
     table
@@ -115,19 +134,20 @@ fn shape_table(ops: &Ops) -> Table {
 
 fn frame_table(ops: &Ops) -> Table {
     let mut columns = vec![Column::text("frame")];
-    columns.extend(figure_columns());
-    let mut table = Table::new("frames", "Python frames by the GPU time below them", columns);
+    columns.extend(figure_columns(Share::All));
+    let mut table = Table::new("frames", "Python frames by the GPU time below them", columns).detail();
     let mut rows: Vec<&Grouped> = ops.frames.iter().filter(|row| row.all.work > 0).collect();
     rows.sort_by_key(|row| -row.all.gpu_ns);
     for row in rows {
         let mut cells = vec![text(ops, row.name)];
-        cells.extend(grouped(ops, row));
+        cells.extend(grouped(ops, row, Share::All));
         table.push(cells);
     }
     table
 }
 
-fn module_table(ops: &Ops) -> Table {
+/// The modules as a tree, what is outside them first.
+pub fn module_table(ops: &Ops) -> Table {
     let mut columns = vec![
         Column::text("tree"),
         Column::text("module").data(),
@@ -135,7 +155,7 @@ fn module_table(ops: &Ops) -> Table {
         Column::int("depth", Unit::None).data(),
         Column::int("instances", Unit::None).normal(),
     ];
-    columns.extend(figure_columns());
+    columns.extend(figure_columns(Share::All));
     let mut table =
         Table::new("modules", "Modules: own GPU time, and with the modules that they call", columns);
     if !ops.tree.has(NodeKind::Module) {
@@ -169,7 +189,7 @@ fn module_table(ops: &Ops) -> Table {
         };
         let (calls, self_gpu_ns) = (node.own.calls, node.own.gpu_ns);
         let all = Figures { host_ns: node.own.host_ns, backward_gpu_ns: node.own.backward_gpu_ns, ..*all };
-        cells.extend(figures(ops, &Row { calls, self_gpu_ns, all: &all, recomputed_ns }));
+        cells.extend(figures(ops, &Row { calls, self_gpu_ns, all: &all, recomputed_ns, share: Share::All }));
         table.push(cells);
     }
     table
@@ -183,7 +203,7 @@ fn module_op_table(ops: &Ops) -> Table {
         Column::int("self_gpu_ns", Unit::Ns).key(),
         Column::int("share_pct", Unit::Pct).key(),
     ];
-    let mut table = Table::new("module_ops", "Ops by the module that calls them", columns);
+    let mut table = Table::new("module_ops", "Ops by the module that calls them", columns).detail();
     if !ops.tree.has(NodeKind::Module) {
         return table;
     }
@@ -205,15 +225,14 @@ fn notes(run: &Run, ops: &Ops) -> Vec<Note> {
     let counted = ops.gpu_ns + if ops.linked { tree.unlinked_ns } else { 0 };
     if tree.unlinked > 0 {
         let share = report::show(&Value::Float(percent(tree.unlinked_ns, counted)), Unit::Pct);
-        let what = if ops.linked { "are left out" } else { "have no op" };
-        notes.push(
-            format!(
-                "{} kernels and copies ({}, {share} of GPU time) {what}: their launch was not recorded",
-                tree.unlinked,
-                duration(tree.unlinked_ns)
-            )
-            .into(),
-        );
+        let what = match (tree.unlinked, ops.linked) {
+            (1, true) => "1 kernel or copy is left out".to_string(),
+            (1, false) => "1 kernel or copy has no op".to_string(),
+            (count, true) => format!("{count} kernels and copies are left out"),
+            (count, false) => format!("{count} kernels and copies have no op"),
+        };
+        let time = duration(tree.unlinked_ns);
+        notes.push(format!("{what}: the launch was not recorded ({time}, {share} of GPU time)").into());
     }
     if ops.gpu_ns == 0 {
         return notes;

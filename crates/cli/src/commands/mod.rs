@@ -16,6 +16,7 @@ pub mod info;
 pub mod merge;
 pub mod occupancy;
 pub mod open;
+pub mod ops;
 pub mod optimize;
 pub mod overlap;
 pub mod panels;
@@ -52,6 +53,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Open(args) => args.run(output),
         Command::Triage(args) => args.run(output),
         Command::Breakdown(args) => args.run(output),
+        Command::Ops(args) => args.run(output),
         Command::Overlap(args) => args.run(output),
         Command::CriticalPath(args) => args.run(output),
         Command::Roofline(args) => args.run(output),

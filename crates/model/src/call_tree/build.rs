@@ -38,6 +38,8 @@ struct Names<'a> {
     trace: &'a Trace,
     calls: Calls,
     roles: Roles<'a>,
+    /// By string: what a frame of that name is, once one was met.
+    frames: Vec<Option<Option<NodeKind>>>,
     op: Option<StrId>,
     python: Option<StrId>,
     annotation: Option<StrId>,
@@ -56,6 +58,7 @@ impl<'a> Names<'a> {
             trace,
             calls: Calls::of(trace),
             roles: Roles::new(FrameRules::built_in(), &trace.strings),
+            frames: vec![None; trace.strings.len()],
             op: category("cpu_op"),
             python: category("python_function"),
             annotation: category("user_annotation"),
@@ -115,11 +118,13 @@ impl<'a> Names<'a> {
             return Some(NodeKind::Op);
         }
         if category == self.python {
-            return match self.roles.of(name) {
+            let (roles, text) = (&mut self.roles, self.trace.strings.get(name));
+            return *self.frames[name.0 as usize].get_or_insert_with(|| match roles.of(name) {
                 Role::Module => Some(NodeKind::Module),
-                Role::Noise => None,
+                // Of torch's own frames only this one tells something.
+                Role::Noise => starts_recompute(text).then_some(NodeKind::Frame),
                 Role::Wrapper | Role::Source { .. } => Some(NodeKind::Frame),
-            };
+            });
         }
         if category != self.annotation && self.calls.of_region(self.trace, row).is_some() {
             return Some(NodeKind::Call);
@@ -236,7 +241,10 @@ impl<'r, 'a> Builder<'r, 'a> {
             let mut has_op = false;
             for outer in self.forest.chain(launch) {
                 has_op |= Some(regions.category[outer]) == self.own.op;
-                leads_to_work[outer] = true;
+                // What encloses a marked region is marked too.
+                if std::mem::replace(&mut leads_to_work[outer], true) && has_op {
+                    break;
+                }
             }
             // A launch outside any op on its thread may carry the id of its op.
             if let (false, Some(id)) = (has_op, regions.external[launch].get()) {
