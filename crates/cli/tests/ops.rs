@@ -93,7 +93,11 @@ fn linked_ops_leave_out_work_without_a_launch_and_ops_that_launch_nothing() {
     let names: Vec<&Value> =
         report["tables"]["ops"].as_array().unwrap().iter().map(|row| &row["name"]).collect();
     assert_eq!(names, ["aten::mm"]);
-    assert!(report["notes"][0].as_str().unwrap().contains("1 kernel or copy is left out"), "{}", report["notes"]);
+    assert!(
+        report["notes"][0].as_str().unwrap().contains("1 kernel or copy is left out"),
+        "{}",
+        report["notes"]
+    );
 }
 
 #[test]

@@ -75,8 +75,12 @@ pub fn ops_needs() -> Needs {
 
 /// The ops of a run read with [`ops_needs`].
 pub fn compute(run: &Run, options: &OpsOptions) -> Ops {
-    let tree_options =
-        TreeOptions { mapping: options.mapping, linked: options.linked, only_with_work: options.is_part };
+    let tree_options = TreeOptions {
+        mapping: options.mapping,
+        linked: options.linked,
+        only_with_work: options.is_part,
+        ..TreeOptions::default()
+    };
     of_tree(CallTree::of(run, &tree_options), options.linked)
 }
 

@@ -19,6 +19,8 @@ pub struct TreeOptions<'a> {
     pub linked: bool,
     /// Leaves out calls without GPU work: they are no part of a selection of work.
     pub only_with_work: bool,
+    /// Keeps where each row is.
+    pub keep_rows: bool,
 }
 
 impl CallTree {
@@ -341,6 +343,9 @@ impl<'r, 'a> Builder<'r, 'a> {
             }
             let name = self.work_name(work.name[place]);
             let node = self.node(below, NodeKind::Work, name, 0);
+            if self.options.keep_rows {
+                self.tree.rows.push((row, node));
+            }
             let at = &mut self.tree.nodes[node as usize].own;
             at.add_work(&own);
             at.calls += 1;

@@ -18,7 +18,7 @@ mod queue;
 pub use build::TreeOptions;
 pub use fold::{FoldedNode, FoldedTree};
 
-use trace::{StrId, Strings};
+use trace::{RowRef, StrId, Strings};
 
 /// What a node stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -130,6 +130,8 @@ pub struct CallTree {
     pub unlinked_ns: i64,
     /// Work whose launch was not recorded.
     pub unlinked: u64,
+    /// Where each row of GPU work is, in time order, if that was asked for.
+    pub rows: Vec<(RowRef, u32)>,
     /// GPU time of work that an `nn.Module`, a frame or an op encloses.
     pub located_ns: i64,
 }
