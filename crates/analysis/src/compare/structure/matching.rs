@@ -43,7 +43,7 @@ impl Level<'_> {
         // From the surest to the least sure.
         let exact = |tree: &'_ SideTree, at: u32| {
             let node = &tree.nodes[at as usize];
-            format!("{:?} {} {}", node.kind, node.name, node.shapes)
+            format!("{:?} {} {} {}", node.kind, node.name, node.shapes, node.types)
         };
         let named = |tree: &'_ SideTree, at: u32| {
             let node = &tree.nodes[at as usize];

@@ -21,6 +21,7 @@ pub(super) use side::SideTree;
 
 use matching::matched;
 use stats::percent;
+use trace::Map;
 
 use super::rows::{ComparedRow, Judge};
 use super::verdict::Verdict;
@@ -102,7 +103,7 @@ pub(super) fn compute(
     let judge = Judge::new(options, base.len() == 1 && candidate.len() == 1);
     let mut rows: Vec<PlaceRow> = Vec::new();
     let mut owns: Vec<(i128, i128)> = Vec::new();
-    for found in &matches {
+    for found in matches.iter().flat_map(each_alone) {
         let (b, c) = (before.sum(&found.base), after.sum(&found.candidate));
         if b.series.iter().chain(&c.series).all(Option::is_none) {
             continue;
@@ -121,7 +122,8 @@ pub(super) fn compute(
             (0..all).map(|run| series.get(run).cloned().flatten()).collect::<Vec<_>>()
         };
         let (b_series, c_series) = (some(&b_series, base.len()), some(&c_series, candidate.len()));
-        let key = format!("{path} {}", tree.nodes[first as usize].shapes);
+        let place = &tree.nodes[first as usize];
+        let key = format!("{path} {} {}", place.shapes, place.types);
         let mut row = judge.row(
             "places",
             shown,
@@ -129,10 +131,16 @@ pub(super) fn compute(
             &b_series.iter().map(Option::as_ref).collect(),
             &c_series.iter().map(Option::as_ref).collect(),
         );
+        // Calls are those of the place, not of its kernels.
+        for (side, calls) in [(&mut row.base, b.calls), (&mut row.candidate, c.calls)] {
+            if let Some(side) = side.as_mut().filter(|_| calls > 0.0) {
+                side.calls = calls;
+            }
+        }
         row.matched_name =
             (base_name != candidate_name && !found.base.is_empty() && !found.candidate.is_empty())
                 .then(|| candidate_name.clone());
-        let shapes = tree.nodes[first as usize].shapes.clone();
+        let shapes = place.shapes.clone();
         owns.push((b.own, c.own));
         rows.push(PlaceRow { path, row, how: found.how, shapes, kernels: [b.kernels, c.kernels] });
     }
@@ -148,6 +156,17 @@ pub(super) fn compute(
     Structure { rows, changes, span_causes, matched_pct, kernel_pairs }
 }
 
+/// What is on one side only is a row for each place that launches work; what replaces something stays together.
+fn each_alone(found: &Match) -> Vec<Match> {
+    if found.how != How::Alone {
+        return vec![found.clone()];
+    }
+    let one = |base: Vec<u32>, candidate: Vec<u32>| Match { base, candidate, ..found.clone() };
+    let base = found.base.iter().map(|&place| one(vec![place], Vec::new()));
+    let candidate = found.candidate.iter().map(|&place| one(Vec::new(), vec![place]));
+    base.chain(candidate).collect()
+}
+
 /// Causes of the change of the span by place; they add up to it exactly.
 fn span_causes(
     rows: &[PlaceRow],
@@ -155,16 +174,7 @@ fn span_causes(
     (before, after): (&[measure::Run], &[measure::Run]),
 ) -> Vec<SpanCause> {
     let (before, after) = (Sum::of(before), Sum::of(after));
-    let names: Vec<String> = rows
-        .iter()
-        .map(|place| {
-            if place.path.is_empty() {
-                place.row.name.clone()
-            } else {
-                format!("{} > {}", place.path, place.row.name)
-            }
-        })
-        .collect();
+    let names = distinct_names(rows);
     let mut causes: Vec<Cause> = Vec::new();
     let (mut base_left, mut candidate_left) = (before.all_own(), after.all_own());
     for ((place, name), &(base, candidate)) in rows.iter().zip(&names).zip(owns) {
@@ -193,6 +203,21 @@ fn span_causes(
     }
     causes.extend(waterfall::other_causes(&before, &after, |_| None));
     waterfall::divided(&causes, before.parts, after.parts)
+}
+
+/// Places with what is above them, and with their shapes where that is not enough.
+fn distinct_names(rows: &[PlaceRow]) -> Vec<String> {
+    let full = |place: &PlaceRow| match place.path.is_empty() {
+        true => place.row.name.clone(),
+        false => format!("{} > {}", place.path, place.row.name),
+    };
+    let mut seen: Map<String, usize> = Map::default();
+    rows.iter().for_each(|place| *seen.entry(full(place)).or_default() += 1);
+    let name = |place: &PlaceRow| {
+        let full = full(place);
+        if seen[&full] > 1 && !place.shapes.is_empty() { format!("{full} {}", place.shapes) } else { full }
+    };
+    rows.iter().map(name).collect()
 }
 
 /// A share of time.

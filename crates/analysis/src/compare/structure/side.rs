@@ -18,6 +18,7 @@ pub(crate) struct Place {
     pub kind: NodeKind,
     pub name: String,
     pub shapes: String,
+    pub types: String,
     /// Calls in each run, a mean over runs.
     pub calls: f64,
     /// Work of its own in each run.
@@ -58,12 +59,13 @@ impl StructuralRun {
             let next = places.len() as u32;
             let place = *known.entry((above, node.kind, node.class, node.arguments)).or_insert(next);
             if place == next {
-                let shapes = tree.arguments[node.arguments as usize].shapes;
+                let arguments = tree.arguments[node.arguments as usize];
                 places.push(Place {
                     parent: above,
                     kind: node.kind,
                     name: tree.strings.get(node.class).to_string(),
-                    shapes: tree.strings.get(shapes).to_string(),
+                    shapes: tree.strings.get(arguments.shapes).to_string(),
+                    types: tree.strings.get(arguments.types).to_string(),
                     ..Place::root()
                 });
             }
@@ -87,6 +89,7 @@ impl Place {
             kind: NodeKind::Root,
             name: String::new(),
             shapes: String::new(),
+            types: String::new(),
             calls: 0.0,
             series: Vec::new(),
             own: 0,
@@ -152,19 +155,22 @@ pub(crate) struct SideTree {
 pub(crate) struct Sum {
     pub series: Vec<Option<Series>>,
     pub own: i128,
+    /// Of the place that is called most often.
+    pub calls: f64,
     pub kernels: Vec<String>,
 }
 
 impl SideTree {
     pub fn of(runs: &[StructuralRun]) -> Self {
         let mut nodes = vec![Place { series: vec![None; runs.len()], ..Place::root() }];
-        let mut known: Map<(u32, NodeKind, String, String), u32> = Map::default();
+        let mut known: Map<(u32, NodeKind, String, (String, String)), u32> = Map::default();
         for (number, run) in runs.iter().enumerate() {
             let mut node_of = vec![0u32; run.places.len()];
             for (at, place) in run.places.iter().enumerate() {
                 if at > 0 {
                     let parent = node_of[place.parent as usize];
-                    let key = (parent, place.kind, place.name.clone(), place.shapes.clone());
+                    let arguments = (place.shapes.clone(), place.types.clone());
+                    let key = (parent, place.kind, place.name.clone(), arguments);
                     let next = nodes.len() as u32;
                     node_of[at] = *known.entry(key).or_insert(next);
                     if node_of[at] == next {
@@ -173,6 +179,7 @@ impl SideTree {
                             kind: place.kind,
                             name: place.name.clone(),
                             shapes: place.shapes.clone(),
+                            types: place.types.clone(),
                             series: vec![None; runs.len()],
                             ..Place::root()
                         });
@@ -206,6 +213,7 @@ impl SideTree {
         for &place in places {
             let place = &self.nodes[place as usize];
             sum.own += place.own;
+            sum.calls = sum.calls.max(place.calls);
             sum.series.resize(place.series.len().max(sum.series.len()), None);
             for (all, own) in sum.series.iter_mut().zip(&place.series) {
                 match (all.as_mut(), own) {
