@@ -139,9 +139,8 @@ pub(super) fn module_ops(tree: &CallTree, owners: &[u32]) -> Vec<ModuleOp> {
             rows.len() - 1
         })
     };
-    for place in 1..tree.nodes.len() {
-        let own = &tree.nodes[place].own;
-        let owner = owners[place] as usize;
+    for (place, node) in tree.nodes.iter().enumerate().skip(1) {
+        let (own, owner) = (&node.own, owners[place] as usize);
         if own.gpu_ns != 0 {
             let row = row_of(&mut rows, owner);
             rows[row].self_gpu_ns += own.gpu_ns;

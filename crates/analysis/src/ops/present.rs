@@ -24,10 +24,14 @@ pub fn present(run: &Run, ops: &Ops) -> Report {
     report
 }
 
-/// The tables that have rows; `ops` always.
+/// All tables; what a trace cannot tell is an empty one, which a note explains.
 pub fn tables(ops: &Ops) -> Vec<Table> {
-    let all = [op_table(ops), module_table(ops), module_op_table(ops), shape_table(ops), frame_table(ops)];
-    all.into_iter().filter(|table| table.name == "ops" || !table.rows.is_empty()).collect()
+    let mut tables =
+        vec![op_table(ops), module_table(ops), module_op_table(ops), shape_table(ops), frame_table(ops)];
+    for table in &mut tables {
+        table.is_detail |= table.rows.is_empty() && table.name != "ops";
+    }
+    tables
 }
 
 /// What a share is of.

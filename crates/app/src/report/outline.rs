@@ -178,7 +178,7 @@ fn ops_of(run: &model::Run, mapping: Option<&Trace>) -> Report {
     let mut report = Report::default();
     if found.tree.has(NodeKind::Op) || found.tree.has(NodeKind::Module) {
         report.tables = ops::tables(&found);
-        report.tables.retain(|table| OPS_TABLES.contains(&table.name.as_str()));
+        report.tables.retain(|table| OPS_TABLES.contains(&table.name.as_str()) && !table.rows.is_empty());
         report.charts = ops::charts(&found);
     }
     report

@@ -66,8 +66,8 @@ impl FoldedTree {
                 folded.own.backward_gpu_ns += node.own.backward_gpu_ns;
             }
         }
-        for place in 0..nodes.len() {
-            nodes[place].all = nodes[place].own;
+        for node in &mut nodes {
+            node.all = node.own;
         }
         for place in (1..nodes.len()).rev() {
             let FoldedNode { parent, all, recomputed_ns, .. } = nodes[place];
