@@ -281,6 +281,29 @@ fn one_op_against_three_is_one_row() {
     assert_eq!((change.path.as_str(), change.base.as_str()), ("Block", "vllm::silu_and_mul"));
 }
 
+/// Names tell nothing of what two vendors or two versions call one kernel.
+#[test]
+fn a_kernel_of_another_name_was_gone_and_new_although_the_same_op_runs_it() {
+    let op = |name: &str, kernel: &str, ns: i64| Op { name: name.into(), kernel: kernel.into(), ns };
+    let model = |ops: Vec<Op>| Model {
+        classes: BTreeMap::from([("Block".to_string(), ops)]),
+        layers: vec!["Block".into(); 6],
+    };
+    let base = model(vec![op("aten::mm", "nvjet_tst_128x256", 80_000), op("aten::silu", "silu_vec4", 9_000)]);
+    let renamed =
+        model(vec![op("aten::mm", "Cijk_MT128x256_IGLP", 70_000), op("aten::silu", "act_and", 9_000)]);
+    let comparison = compared(&base.trace(1), &renamed.trace(2));
+    let pairs: Vec<_> = comparison
+        .rows
+        .kernels
+        .iter()
+        .map(|row| (row.name.as_str(), row.matched_name.as_deref().unwrap_or_default()))
+        .collect();
+    assert!(pairs.contains(&("nvjet_tst_128x256", "Cijk_MT128x256_IGLP")), "{pairs:?}");
+    assert!(pairs.contains(&("silu_vec4", "act_and")), "{pairs:?}");
+    assert_eq!((pairs.len(), comparison.unpaired_pct()), (2, 0.0));
+}
+
 #[test]
 fn a_run_compared_with_another_of_the_same_program_has_no_changes() {
     for seed in 0..20 {

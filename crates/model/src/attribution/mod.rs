@@ -66,6 +66,8 @@ pub struct Attribution {
     pub located: Located,
     /// How the replays were joined; nothing without replays.
     pub join: Option<JoinFacts>,
+    /// Which regions of the trace enclose which.
+    pub forest: Forest,
     kernels: Vec<SiteId>,
     copies: Vec<SiteId>,
     origins: Map<RowRef, Origin>,

@@ -155,6 +155,7 @@ impl<'a> Work<'a> {
             kernels: self.kernels,
             copies: self.copies,
             origins: self.origins,
+            forest: self.locator.forest,
         }
     }
 }

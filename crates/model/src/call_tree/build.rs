@@ -160,7 +160,7 @@ struct Builder<'r, 'a> {
     tree: CallTree,
     own: Names<'r>,
     mapping: Option<(Names<'r>, Forest)>,
-    forest: Forest,
+    forest: &'r Forest,
     calls: Instances,
     /// Calls that launch GPU work themselves.
     launching: Vec<bool>,
@@ -180,12 +180,12 @@ impl<'r, 'a> Builder<'r, 'a> {
         };
         let mut arguments = Map::default();
         let own = Names::of(trace, &mut tree, &mut arguments);
-        let forest = Forest::of(&trace.regions, &trace.strings);
+        let forest = &run.attribution.forest;
         let mapping = options.mapping.map(|mapping| {
             let forest = Forest::of(&mapping.regions, &mapping.strings);
             (Names::of(mapping, &mut tree, &mut arguments), forest)
         });
-        let calls = Instances::of(&trace.regions, &forest);
+        let calls = Instances::of(&trace.regions, forest);
         Self {
             run,
             options: *options,
@@ -377,7 +377,7 @@ impl<'r, 'a> Builder<'r, 'a> {
         let mut call = launch;
         let forest = match &self.mapping {
             Some((_, forest)) if origin.in_mapping => forest,
-            _ => &self.forest,
+            _ => self.forest,
         };
         for row in forest.chain(origin.launch as usize) {
             if let Some(&known) = self.calls.repeated.get(&key(row as u32)) {
