@@ -18,6 +18,7 @@ pub mod idle;
 pub mod info;
 pub mod memory;
 pub mod occupancy;
+pub mod ops;
 pub mod overlap;
 pub mod panels;
 pub mod profile;
@@ -38,6 +39,7 @@ pub use filters::FilterError;
 pub use fuse::{Fuse, FuseInstance, FuseOpportunity, FusionCatalogue, fuse, fuse_with};
 pub use info::info;
 pub use occupancy::{OccupancyOptions, occupancy, occupancy_counters, occupancy_needs, occupancy_of_numbers};
+pub use ops::{OpsOptions, ops_needs};
 pub use overlap::{Overlap, OverlapOpportunity, overlap, overlap_needs, overlap_report};
 pub use roofline::{
     PeakSource, RooflineOptions, counted_sources, roofline, roofline_counter_report, roofline_counters,

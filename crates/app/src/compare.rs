@@ -3,14 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use analysis::compare::comparability::{FILES, Facts, comparability};
+use analysis::compare::structure::StructuralRun;
 use analysis::compare::{
     CompareOptions, Gate, GateError, GateOptions, GateOutcome, GateStatus, MeasuredRun, compute, present,
     repeats,
 };
 use analysis::filters::Filters;
+use model::Run;
 use model::classify::Classifier;
 use report::{HealthCheck, HealthStatus, Note, Remedy};
-use trace::Needs;
+use trace::{Needs, Trace};
 
 use crate::Answer;
 use crate::failure::Failure;
@@ -49,7 +51,22 @@ pub struct CompareRequest {
     pub assume_comparable: bool,
     /// Rules for kernel names, tried before the built-in ones.
     pub rules: Option<PathBuf>,
+    /// What is matched.
+    pub by: By,
 }
+
+/// What of two runs is matched with each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum By {
+    /// Kernels, by name, and by op where names differ.
+    #[default]
+    Kernels,
+    /// Modules and ops, by their call trees.
+    Ops,
+}
+
+/// Kernels without a partner above this share, in percent, are worth a look at the call trees.
+const UNPAIRED_PCT: f64 = 5.0;
 
 impl CompareRequest {
     /// A comparison as it is without options.
@@ -68,6 +85,7 @@ impl CompareRequest {
             anyway: false,
             assume_comparable: false,
             rules: None,
+            by: By::default(),
         }
     }
 
@@ -81,10 +99,11 @@ impl CompareRequest {
         }
     }
 
-    /// Reads a run and keeps what is compared of it.
+    /// Reads a run and keeps what is compared of it, with its call tree where that is asked for.
     fn measure(
         &self,
         run: &Found,
+        with_tree: bool,
         classifier: &Classifier,
         observer: &dyn Observer,
     ) -> Result<MeasuredRun, Failure> {
@@ -96,9 +115,27 @@ impl CompareRequest {
             python_frames: true,
             ..Needs::nothing()
         };
+        let needs = if with_tree { analysis::ops_needs() } else { needs };
         let mut trace = read(&run.files, &self.filters.widen(&needs), observer)?;
+        let tree = with_tree.then(|| self.tree(&trace, classifier)).transpose()?;
         self.filters.apply(&mut trace, &|| classifier.clone())?;
-        Ok(MeasuredRun::of(&trace, classifier))
+        let measured = MeasuredRun::of(&trace, classifier);
+        Ok(match tree {
+            Some(tree) => measured.with_structure(tree),
+            None => measured,
+        })
+    }
+
+    /// The call tree of the part that is asked for; the calls around it tell where it comes from.
+    fn tree(&self, trace: &Trace, classifier: &Classifier) -> Result<StructuralRun, Failure> {
+        let mut run = Run::new(trace, None, classifier, 0.0)
+            .map_err(|error| Failure::input(error.to_string()))?
+            .with_stage_patterns(&self.filters.stage_patterns);
+        if !self.filters.is_empty() {
+            let part = self.filters.select(trace, &|| classifier.clone())?;
+            run.rows.retain(|&row| part.wants_work(trace, row));
+        }
+        Ok(StructuralRun::of(&run))
     }
 }
 
@@ -107,18 +144,28 @@ pub fn compare(request: &CompareRequest, observer: &dyn Observer) -> Result<Answ
     let gates = request.gates.iter().map(|text| Gate::parse(text)).collect::<Result<Vec<_>, _>>()?;
     let (before, after) = (find(&request.base, observer)?, find(&request.candidate, observer)?);
     let comparable = comparability(&facts(&before)?, &facts(&after)?);
-    if !comparable.differences.is_empty() && !request.anyway {
+    // Call trees are there to compare what differs: other versions, other vendors.
+    let anyway = request.anyway || request.by == By::Ops;
+    if !comparable.differences.is_empty() && !anyway {
         let list = comparable.differences.join(", ");
         return Err(Failure::input(format!("the runs were made differently: {list}"))
             .with_help(Remedy::CompareAnyway));
     }
     let classifier = classifier(request.rules.as_ref())?;
-    let measure = |runs: &[Found]| -> Result<Vec<MeasuredRun>, Failure> {
-        runs.iter().map(|run| request.measure(run, &classifier, observer)).collect()
+    let measure = |runs: &[Found], with_tree: bool| -> Result<Vec<MeasuredRun>, Failure> {
+        runs.iter().map(|run| request.measure(run, with_tree, &classifier, observer)).collect()
     };
-    let mut comparison = compute(measure(&before)?, measure(&after)?, &request.options());
+    let by_ops = request.by == By::Ops;
+    let (base, candidate) = (measure(&before, by_ops)?, measure(&after, by_ops)?);
+    let has_ops = base.iter().chain(&candidate).all(MeasuredRun::has_ops);
+    let mut comparison = compute(base, candidate, &request.options());
+    // Where names leave many kernels without a partner, the ops that launched them may tell.
+    if !by_ops && has_ops && comparison.unpaired_pct() > UNPAIRED_PCT {
+        comparison = compute(measure(&before, true)?, measure(&after, true)?, &request.options());
+    }
+    comparison.by_places = by_ops;
     let differences = comparison.ground.differences();
-    if !differences.is_empty() && !request.anyway {
+    if !differences.is_empty() && !anyway {
         let list = differences.join(", ");
         return Err(Failure::input(format!(
             "the runs are not comparable, their traces show different {list}"

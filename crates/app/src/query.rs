@@ -9,16 +9,61 @@ use trace::Needs;
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::observer::{Observer, watched};
+use crate::ops::{self, OpsRequest};
 
 pub use query::{Relation, Session};
 use query::{ResultSet, ValueRef};
 
 /// Opens inputs for statements; `sql` narrows what is read to what they name.
 pub fn open(input: &Input, sql: Option<&str>, observer: &dyn Observer) -> Result<Session, Failure> {
-    if input.filters.is_empty() {
-        return watched("reading", observer, |progress| Session::open_for(&input.paths, sql, progress));
+    let session = match input.filters.is_empty() {
+        true => watched("reading", observer, |progress| Session::open_for(&input.paths, sql, progress))?,
+        false => open_part(input, observer)?,
+    };
+    add_ops(&session, input, sql, observer)?;
+    Ok(session)
+}
+
+/// Tables of `ops` that can be queried.
+const OPS_TABLES: [&str; 2] = ["ops", "modules"];
+
+/// Adds what `ops` says of the inputs, where a statement may look at it.
+fn add_ops(
+    session: &Session,
+    input: &Input,
+    sql: Option<&str>,
+    observer: &dyn Observer,
+) -> Result<(), Failure> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let names = |sql: &str| {
+        let mut words = sql.split(|c| !is_word(c));
+        words.any(|word| OPS_TABLES.iter().any(|table| word.eq_ignore_ascii_case(table)))
+    };
+    // Standard input cannot be read twice, and tables of the user's own come first.
+    let is_free = || session.relations().iter().all(|relation| !OPS_TABLES.contains(&relation.name.as_str()));
+    let is_file = input.paths.iter().all(|path| path.as_os_str() != "-");
+    if !sql.is_some_and(names) || !is_file || !is_free() {
+        return Ok(());
     }
-    open_part(input, observer)
+    let request = OpsRequest { input: input.clone(), ..OpsRequest::default() };
+    let (found, ()) = ops::compute(&request, observer, |_, _| ())?;
+    let tables = [analysis::ops::op_table(&found), analysis::ops::module_table(&found)];
+    for table in tables {
+        let columns: Vec<&str> = table.columns.iter().map(|column| column.key.as_str()).collect();
+        let rows = table.rows.iter().map(|row| row.iter().map(sql_value).collect());
+        session.add_table(&table.name, &columns, &rows.collect::<Vec<_>>())?;
+    }
+    Ok(())
+}
+
+fn sql_value(value: &Value) -> query::Value {
+    match value {
+        Value::Int(number) => query::Value::Integer(*number),
+        Value::Float(number) => query::Value::Real(*number),
+        Value::Text(text) => query::Value::Text(text.clone()),
+        Value::Absent(_) => query::Value::Null,
+        Value::Json(json) => query::Value::Text(json.to_string()),
+    }
 }
 
 /// A part of the inputs: of rocpd databases the rows of their own tables, of other inputs a trace.

@@ -51,6 +51,8 @@ pub enum Command {
     Breakdown(commands::breakdown::BreakdownArgs),
     /// Show peak memory, what held it, fragmentation and leaks
     Memory(commands::memory::MemoryArgs),
+    /// Show GPU time by op, shapes, nn.Module and Python frame
+    Ops(commands::ops::OpsArgs),
     /// Show what runs alone but could overlap, and what it would save
     Overlap(commands::overlap::OverlapArgs),
     /// Show the critical path: what determines the run time

@@ -308,11 +308,12 @@ fn problems_of(
     Some(found.into_iter().map(|problem| format!("{arguments:?}: {problem}")).collect())
 }
 
-const ANALYSES: [&str; 10] = [
+const ANALYSES: [&str; 11] = [
     "info",
     "summary",
     "breakdown",
     "triage",
+    "ops",
     "overlap",
     "critical-path",
     "explain",

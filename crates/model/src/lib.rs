@@ -6,6 +6,7 @@
 //! ```
 
 pub mod attribution;
+pub mod call_tree;
 pub mod calls;
 pub mod classify;
 pub mod collectives;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use convert::rocpd::part::Part;
 use ingest::{Format, Progress};
+use rusqlite::types::Value;
 use rusqlite::{Connection, InterruptHandle};
 use trace::Health;
 
@@ -78,6 +79,24 @@ impl Session {
     /// Adds what is known of the inputs from elsewhere.
     pub fn add_health(&mut self, health: Health) {
         self.health.checks.extend(health.checks);
+    }
+
+    /// Adds a table of results under a name; it hides a table of that name in the inputs.
+    pub fn add_table(&self, name: &str, columns: &[&str], rows: &[Vec<Value>]) -> Result<(), Error> {
+        let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+        let list: Vec<String> = columns.iter().map(|column| quoted(column)).collect();
+        let marks = vec!["?"; columns.len()].join(", ");
+        let add = || -> rusqlite::Result<()> {
+            self.connection
+                .execute(&format!("CREATE TEMP TABLE {} ({})", quoted(name), list.join(", ")), [])?;
+            let mut insert =
+                self.connection.prepare(&format!("INSERT INTO temp.{} VALUES ({marks})", quoted(name)))?;
+            for row in rows {
+                insert.execute(rusqlite::params_from_iter(row))?;
+            }
+            Ok(())
+        };
+        add().map_err(internal)
     }
 
     /// Runs every statement of a text and gives the result of the last, whose rows come as they are asked for.

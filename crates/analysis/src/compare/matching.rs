@@ -25,7 +25,7 @@ pub(crate) struct Pair {
     pub base: Option<usize>,
     /// Place in the list of the candidate; none for one that is gone.
     pub candidate: Option<usize>,
-    /// 1 for the same name, 0.5 to 1 for a changed one.
+    /// 1 for the same name, 0.5 to 1 for a changed one, [`BY_PLACE`] for one that ran at the same ops.
     pub similarity: Option<f64>,
 }
 
@@ -86,6 +86,35 @@ pub(crate) fn matched(base: &[Candidate], candidate: &[Candidate]) -> Vec<Pair> 
     pairs.extend(gone.map(|b| Pair { base: Some(b), candidate: None, similarity: None }));
     pairs.extend(new.map(|c| Pair { base: None, candidate: Some(c), similarity: None }));
     pairs
+}
+
+/// Below this similarity a pair was found by where its kernels ran, not by their names.
+pub(crate) const BY_PLACE: f64 = 0.4;
+
+/// Joins kernels that no name joins by where they ran: `same_places` lists names that ran at the same ops, with the
+/// time they share, most first.
+pub(crate) fn join_by_place(
+    pairs: &mut Vec<Pair>,
+    base: &[Candidate],
+    candidate: &[Candidate],
+    same_places: &[(String, String, i64)],
+) {
+    let alone =
+        |pairs: &[Pair], side: fn(&Pair) -> (Option<usize>, Option<usize>), name: &str, all: &[Candidate]| {
+            pairs.iter().position(|pair| {
+                let (own, other) = side(pair);
+                other.is_none() && own.is_some_and(|own| all[own].name == name)
+            })
+        };
+    for (before, after, _) in same_places {
+        let gone = alone(pairs, |pair| (pair.base, pair.candidate), before, base);
+        let new = alone(pairs, |pair| (pair.candidate, pair.base), after, candidate);
+        if let (Some(gone), Some(new)) = (gone, new) {
+            pairs[gone].candidate = pairs[new].candidate;
+            pairs[gone].similarity = Some(BY_PLACE);
+            pairs.remove(new);
+        }
+    }
 }
 
 /// A name taken apart: what must agree, and the words whose share that agrees is the score.

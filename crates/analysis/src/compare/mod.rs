@@ -18,6 +18,7 @@ mod present;
 mod repeats;
 mod rows;
 mod series;
+pub mod structure;
 mod tables;
 mod verdict;
 mod waterfall;
@@ -39,6 +40,7 @@ pub use waterfall::SpanCause;
 use ground::{CommonGround, Ground};
 use measure::Run;
 use rows::CALLS_RATIO;
+use structure::{StructuralRun, Structure};
 
 /// What is compared of a kernel, a category or a region.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,6 +94,8 @@ pub struct MeasuredRun {
     /// Inputs and health of the run.
     report: Report,
     ground: Ground,
+    /// Its call tree, where places are compared.
+    structure: Option<StructuralRun>,
 }
 
 impl MeasuredRun {
@@ -101,7 +105,18 @@ impl MeasuredRun {
             ground: Ground::of(trace),
             run: Run::of(trace, classifier),
             report: base::report("compare", trace),
+            structure: None,
         }
+    }
+
+    /// Whether the run has ops, whose places tell more than names of kernels.
+    pub fn has_ops(&self) -> bool {
+        self.run.regions.keys().any(|(category, _)| category == "cpu_op")
+    }
+
+    /// The same with its places: modules and ops.
+    pub fn with_structure(self, structure: StructuralRun) -> Self {
+        Self { structure: Some(structure), ..self }
     }
 }
 
@@ -113,6 +128,10 @@ pub struct Comparison {
     pub span_causes: Vec<SpanCause>,
     /// What the traces tell of whether the two sides can be compared.
     pub ground: CommonGround,
+    /// The runs place by place, where all of them have their call trees.
+    pub structure: Option<Structure>,
+    /// Whether places are what was asked for, not kernels.
+    pub by_places: bool,
     /// Outcomes of the gates; those that cannot be judged first, then those that fail.
     pub gates: Vec<GateOutcome>,
     /// Whether there is one run on each side, which tells nothing of the noise between runs.
@@ -124,26 +143,45 @@ pub struct Comparison {
     read: Report,
 }
 
+/// What is kept of the runs of a side.
+#[derive(Default)]
+struct Side {
+    runs: Vec<Run>,
+    grounds: Vec<Ground>,
+    structures: Vec<StructuralRun>,
+}
+
 /// Compares runs, at least one on each side.
 pub fn compute(base: Vec<MeasuredRun>, candidate: Vec<MeasuredRun>, options: &CompareOptions) -> Comparison {
     let mut read = Report { command: "compare".into(), ..Report::default() };
-    let mut split = |side: Vec<MeasuredRun>| -> (Vec<Run>, Vec<Ground>) {
-        let runs = side.into_iter().map(|measured| {
+    let mut split = |side: Vec<MeasuredRun>| -> Side {
+        let mut all = Side::default();
+        for measured in side {
             read.inputs.extend(measured.report.inputs);
             read.health.extend(measured.report.health);
-            (measured.run, measured.ground)
-        });
-        runs.unzip()
+            all.runs.push(measured.run);
+            all.grounds.push(measured.ground);
+            all.structures.extend(measured.structure);
+        }
+        all
     };
-    let ((before, base_ground), (after, candidate_ground)) = (split(base), split(candidate));
-    let rows = match (before.is_empty(), after.is_empty()) {
-        (false, false) => ComparedRows::of(&before, &after, options),
-        _ => ComparedRows::default(),
+    let (base, candidate) = (split(base), split(candidate));
+    let (before, after) = (base.runs, candidate.runs);
+    let has_both = !before.is_empty() && !after.is_empty();
+    let all_told = base.structures.len() == before.len() && candidate.structures.len() == after.len();
+    let structure = (has_both && all_told)
+        .then(|| structure::compute(&base.structures, &candidate.structures, (&before, &after), options));
+    let same_places = structure.as_ref().map_or(&[][..], |structure| &structure.kernel_pairs);
+    let rows = match has_both {
+        true => ComparedRows::of(&before, &after, options, same_places),
+        false => ComparedRows::default(),
     };
     Comparison {
         span_causes: waterfall::causes(&before, &after, &rows),
         rows,
-        ground: CommonGround::of(&base_ground, &candidate_ground),
+        ground: CommonGround::of(&base.grounds, &candidate.grounds),
+        structure,
+        by_places: false,
         gates: Vec::new(),
         is_of_single_runs: before.len() == 1 && after.len() == 1,
         launch_ratio: launch_ratio(&before, &after).filter(|_| options.metric == Metric::Total),
@@ -153,6 +191,19 @@ pub fn compute(base: Vec<MeasuredRun>, candidate: Vec<MeasuredRun>, options: &Co
 }
 
 impl Comparison {
+    /// Time of kernels that only one side has, in percent of its kernels: the larger side.
+    pub fn unpaired_pct(&self) -> f64 {
+        let share = |side: fn(&ComparedRow) -> (Option<SideFigures>, Option<SideFigures>)| {
+            let total = |alone: bool| -> i64 {
+                let rows = self.rows.kernels.iter().map(side);
+                let wanted = rows.filter(|(_, other)| !alone || other.is_none());
+                wanted.filter_map(|(own, _)| own).map(|own| own.total).sum()
+            };
+            stats::percent(total(true), total(false).max(1))
+        };
+        share(|row| (row.base, row.candidate)).max(share(|row| (row.candidate, row.base)))
+    }
+
     /// Judges gates.
     pub fn judge(&mut self, gates: &[Gate], options: &GateOptions) {
         self.gates = gates::outcomes(&self.rows, gates, self.options.confidence, options, self.ground.gap());

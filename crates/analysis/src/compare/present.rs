@@ -4,7 +4,7 @@ use report::{Finding, HealthCheck, HealthStatus, Note, Remedy, Report, Severity}
 
 use super::ground::{CommonGround, Repeated};
 use super::rows::percent;
-use super::{Comparison, GateOutcome, GateStatus, gates, tables, waterfall};
+use super::{Comparison, GateOutcome, GateStatus, gates, structure, tables, waterfall};
 
 /// All of it as a report: gates and whether the runs can be compared first.
 pub fn present(comparison: &Comparison) -> Report {
@@ -18,6 +18,25 @@ pub fn present(comparison: &Comparison) -> Report {
         tables::categories(rows),
         tables::regions(rows),
     ];
+    if let Some(structure) = comparison.structure.as_ref().filter(|_| comparison.by_places) {
+        // Places come first, and the span is explained by them; kernels by name are left to programs.
+        let places = structure::tables(structure);
+        report.tables[1].is_detail = true;
+        report.tables[3] = waterfall::table(&structure.span_causes);
+        report.tables.splice(1..1, places);
+        report.result = Some(serde_json::json!({
+            "matched_pct": structure.smaller_matched_pct(),
+            "base_matched_pct": structure.matched_pct[0],
+            "candidate_matched_pct": structure.matched_pct[1],
+        }));
+        report.notes.push(
+            format!(
+                "{:.1} % of the base's and {:.1} % of the candidate's GPU time with a recorded launch is at places that both have",
+                structure.matched_pct[0], structure.matched_pct[1]
+            )
+            .into(),
+        );
+    }
     report.tables.retain(|table| !table.rows.is_empty());
     report.tables.push(tables::comparability(ground));
     let differences = ground.differences();

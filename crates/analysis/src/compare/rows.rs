@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::drift::{Drift, drift};
-use super::matching::{Candidate, Pair, matched};
+use super::matching::{Candidate, Pair, join_by_place, matched};
 use super::measure::{GpuTime, Run};
 use super::series::Series;
 use super::verdict::{Verdict, holm};
@@ -109,10 +109,15 @@ const OTHER_PART: f64 = 0.5 / 3.0;
 
 impl ComparedRows {
     /// Compares everything.
-    pub(super) fn of(base: &[Run], candidate: &[Run], options: &CompareOptions) -> Self {
-        let judge = Judge { options, single: base.len() == 1 && candidate.len() == 1 };
+    pub(super) fn of(
+        base: &[Run],
+        candidate: &[Run],
+        options: &CompareOptions,
+        same_places: &[(String, String, i64)],
+    ) -> Self {
+        let judge = Judge::new(options, base.len() == 1 && candidate.len() == 1);
         let mut rows = Self::default();
-        judge.kernels(base, candidate, &mut rows);
+        judge.kernels(base, candidate, same_places, &mut rows);
         rows.categories = judge.categories(base, candidate);
         rows.regions = judge.regions(base, candidate);
         rows.end_to_end = judge.end_to_end(base, candidate);
@@ -124,7 +129,7 @@ impl ComparedRows {
     }
 }
 
-struct Judge<'a> {
+pub(super) struct Judge<'a> {
     options: &'a CompareOptions,
     /// One run on each side.
     single: bool,
@@ -132,13 +137,26 @@ struct Judge<'a> {
 
 type Runs<'a> = Vec<Option<&'a Series>>;
 
+impl<'a> Judge<'a> {
+    pub(super) fn new(options: &'a CompareOptions, single: bool) -> Self {
+        Self { options, single }
+    }
+}
+
 impl Judge<'_> {
     fn floor(&self) -> f64 {
         self.options.single_run_floor_pct / 100.0
     }
 
     /// A row without its verdict.
-    fn row(&self, table: &str, name: &str, group: &str, base: &Runs, candidate: &Runs) -> ComparedRow {
+    pub(super) fn row(
+        &self,
+        table: &str,
+        name: &str,
+        group: &str,
+        base: &Runs,
+        candidate: &Runs,
+    ) -> ComparedRow {
         let (figures, others) = (SideFigures::of(base), SideFigures::of(candidate));
         let both = figures.is_some() && others.is_some();
         let seed = seed_of(&[table, group, name]) ^ self.options.seed;
@@ -160,9 +178,16 @@ impl Judge<'_> {
         }
     }
 
-    fn kernels(&self, base: &[Run], candidate: &[Run], rows: &mut ComparedRows) {
+    fn kernels(
+        &self,
+        base: &[Run],
+        candidate: &[Run],
+        same_places: &[(String, String, i64)],
+        rows: &mut ComparedRows,
+    ) {
         let (base_names, candidate_names) = (names(base), names(candidate));
-        let pairs: Vec<Pair> = matched(&base_names, &candidate_names);
+        let mut pairs: Vec<Pair> = matched(&base_names, &candidate_names);
+        join_by_place(&mut pairs, &base_names, &candidate_names, same_places);
         let mut sides = Vec::with_capacity(pairs.len());
         for pair in &pairs {
             let before = pair.base.map(|b| base_names[b].name);
@@ -234,7 +259,7 @@ impl Judge<'_> {
     }
 
     /// Gives every row its verdict, with the chance of any false one among them below this part of the whole.
-    fn decide(&self, rows: &mut [ComparedRow], drift: Option<&Drift>, part: f64) {
+    pub(super) fn decide(&self, rows: &mut [ComparedRow], drift: Option<&Drift>, part: f64) {
         let alpha = (1.0 - self.options.confidence) * part;
         // A change of both kinds is looked for in each kernel, hence twice.
         let chances: Vec<f64> = rows

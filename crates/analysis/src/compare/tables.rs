@@ -15,7 +15,7 @@ const SAME_CALLS: &str = "as many calls on both sides";
 const NO_SPREAD: &str = "one value on each side tells no spread";
 
 /// Columns that all tables share, after the names.
-fn figures(counted: bool) -> Vec<Column> {
+pub(super) fn figures(counted: bool) -> Vec<Column> {
     let mut columns = vec![
         Column::int("base_ns", Unit::Ns).key(),
         Column::int("candidate_ns", Unit::Ns).key(),
@@ -36,7 +36,7 @@ fn figures(counted: bool) -> Vec<Column> {
     columns
 }
 
-fn cells(row: &ComparedRow, counted: bool) -> Vec<Value> {
+pub(super) fn cells(row: &ComparedRow, counted: bool) -> Vec<Value> {
     let sides = [(row.base, NOT_IN_BASE), (row.candidate, NOT_IN_CANDIDATE)];
     let mut cells: Vec<Value> =
         sides.iter().map(|(side, why)| Value::int_or(side.map(|figures| figures.total), why)).collect();

@@ -14,7 +14,7 @@ use stats::percent;
 pub struct SpanCause {
     /// The kernel, or what else takes time.
     pub name: String,
-    /// `kernel`, `new`, `gone`, `communication`, `copies` or `idle`.
+    /// `kernel`, `place`, `replaced`, `new`, `gone`, `communication`, `copies` or `idle`.
     pub kind: &'static str,
     /// What it takes of the base's span.
     pub base_ns: i64,
@@ -32,12 +32,12 @@ impl SpanCause {
 }
 
 /// A cause before its times are divided by the number of GPUs.
-struct Cause<'a> {
-    kind: &'static str,
-    name: &'a str,
-    verdict: Verdict,
-    base: i128,
-    candidate: i128,
+pub(super) struct Cause<'a> {
+    pub kind: &'static str,
+    pub name: &'a str,
+    pub verdict: Verdict,
+    pub base: i128,
+    pub candidate: i128,
 }
 
 /// The causes of the change of the span, largest first; their contributions add up to it.
@@ -55,6 +55,17 @@ pub(super) fn causes(base: &[Run], candidate: &[Run], rows: &ComparedRows) -> Ve
         causes.push(Cause { kind: kind(row), name: &row.name, verdict: row.verdict, base, candidate });
     }
     let whole = |name: &str| rows.end_to_end.iter().find(|row| row.name == name).map(|row| row.verdict);
+    causes.extend(other_causes(&before, &after, whole));
+    divided(&causes, before.parts, after.parts)
+}
+
+/// What takes time besides computation, with the verdict on its row of the whole run.
+pub(super) fn other_causes(
+    before: &Sum,
+    after: &Sum,
+    whole: impl Fn(&str) -> Option<Verdict>,
+) -> Vec<Cause<'static>> {
+    let mut causes = Vec::new();
     type Figure = fn(&Sum) -> i128;
     let figures: [(&'static str, &'static str, Figure); 3] = [
         ("communication", "exposed_communication", |sum| sum.communication),
@@ -62,13 +73,13 @@ pub(super) fn causes(base: &[Run], candidate: &[Run], rows: &ComparedRows) -> Ve
         ("idle", "idle", |sum| sum.idle),
     ];
     for (kind, row, figure) in figures {
-        let (base, candidate) = (figure(&before), figure(&after));
+        let (base, candidate) = (figure(before), figure(after));
         if base != 0 || candidate != 0 {
             let verdict = whole(row).unwrap_or(Verdict::Inconclusive);
             causes.push(Cause { kind, name: kind, verdict, base, candidate });
         }
     }
-    divided(&causes, before.parts, after.parts)
+    causes
 }
 
 fn kind(row: &ComparedRow) -> &'static str {
@@ -79,7 +90,7 @@ fn kind(row: &ComparedRow) -> &'static str {
     }
 }
 
-fn divided(causes: &[Cause], base_parts: i128, candidate_parts: i128) -> Vec<SpanCause> {
+pub(super) fn divided(causes: &[Cause], base_parts: i128, candidate_parts: i128) -> Vec<SpanCause> {
     // Each side is rounded so that its parts keep their exact sum; so do the differences then.
     let base = rounded(causes.iter().map(|cause| cause.base), base_parts);
     let candidate = rounded(causes.iter().map(|cause| cause.candidate), candidate_parts);
@@ -148,9 +159,9 @@ fn rounded(values: impl Iterator<Item = i128>, parts: i128) -> Vec<i64> {
 }
 
 /// Times of all GPUs of all runs of a side.
-struct Sum {
+pub(super) struct Sum {
     /// GPUs over all runs.
-    parts: i128,
+    pub parts: i128,
     idle: i128,
     communication: i128,
     copies: i128,
@@ -158,7 +169,7 @@ struct Sum {
 }
 
 impl Sum {
-    fn of(runs: &[Run]) -> Self {
+    pub fn of(runs: &[Run]) -> Self {
         let all = |figure: fn(&GpuTime) -> i64| runs.iter().map(|run| figure(&run.gpus) as i128).sum();
         let mut own: BTreeMap<String, i128> = BTreeMap::new();
         for (name, &ns) in runs.iter().flat_map(|run| &run.gpus.own) {
@@ -171,6 +182,11 @@ impl Sum {
             copies: all(|gpus| gpus.copies),
             own,
         }
+    }
+
+    /// Computation of all kernels.
+    pub fn all_own(&self) -> i128 {
+        self.own.values().sum()
     }
 
     fn own(&self, name: &str) -> i128 {

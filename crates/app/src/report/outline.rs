@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use analysis::breakdown::{self, Breakdown, GpuTime};
 use analysis::explain::{explain, explain_needs};
+use analysis::ops;
 use analysis::summary::{self, Summary};
 use analysis::{BreakdownOptions, SummaryOptions};
+use model::call_tree::NodeKind;
 use model::classify::Classifier;
 use model::stages::Stage;
 use report::{Document, Figure, Finding, Note, Part, Remedy, Report, Section, Unit, Value, show};
@@ -38,6 +40,13 @@ const OUTLINE: &[Outline] = &[
     ("kernels", "Kernels", "", &["kernel_share", "durations"], &["kernels"]),
     ("categories", "Categories", "", &["categories", "stage_categories"], &["categories"]),
     (
+        "ops",
+        "Ops and modules",
+        "Which ops and modules launched the GPU work. `self gpu` is what a row launches itself, so that the column adds up to the GPU time.",
+        &["flame_graph", "module_tree"],
+        &["ops", "modules", "op_shapes"],
+    ),
+    (
         "triage",
         "Triage",
         "Which kernels cost most and where they come from, what could overlap, what could be fused.",
@@ -54,6 +63,9 @@ const OUTLINE: &[Outline] = &[
     ),
     ("run", "Run", "", &[], &["gpus", "coverage"]),
 ];
+
+/// What a document shows of the ops.
+const OPS_TABLES: [&str; 3] = ["ops", "modules", "op_shapes"];
 
 /// Findings that a document has room for.
 const MOST_FINDINGS: usize = 50;
@@ -90,6 +102,7 @@ impl Run {
         let (staged, breakdown) = add_gpu_time(&mut report, &context);
         let explained = explain(&context, &[], &for_target(target_arch));
         add(&mut report, explained);
+        add(&mut report, ops_of(&context, mapping.as_ref()));
         for more in [roofline::report(&trace), panels::report(&trace)].into_iter().flatten() {
             add(&mut report, more);
         }
@@ -157,6 +170,18 @@ fn summary_of_run(trace: &Trace) -> (Report, Summary) {
     let mut run = trace.clone();
     keep_run(&mut run);
     summary_of(&run)
+}
+
+/// Ops and modules, where the trace has any.
+fn ops_of(run: &model::Run, mapping: Option<&Trace>) -> Report {
+    let found = ops::compute(run, &ops::OpsOptions { mapping, ..ops::OpsOptions::default() });
+    let mut report = Report::default();
+    if found.tree.has(NodeKind::Op) || found.tree.has(NodeKind::Module) {
+        report.tables = ops::tables(&found);
+        report.tables.retain(|table| OPS_TABLES.contains(&table.name.as_str()) && !table.rows.is_empty());
+        report.charts = ops::charts(&found);
+    }
+    report
 }
 
 /// Adds the breakdown and the charts; tells whether the run has stages.

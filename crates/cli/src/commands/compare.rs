@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use app::compare::{CompareRequest, Metric};
+use app::compare::{By, CompareRequest, Metric};
 use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
@@ -18,6 +18,7 @@ use crate::values::percentage;
   rocm-perf compare --base a1.db a2.db a3.db --candidate b1.db b2.db b3.db
   rocm-perf compare main/ branch/ --fail-on 'total>+3%' --fail-on 'kernel:gemm>+5%'
   rocm-perf compare short.json.gz long.json.gz --value mean
+  rocm-perf compare h100.json.gz mi300.json.gz --by ops
 
 Times are totals of a run, averaged over repeats. Intervals come from a
 bootstrap over runs and calls, and verdicts are corrected for the number of
@@ -25,7 +26,9 @@ rows; docs/compare.md explains how. A gate is WHAT>+N%, where WHAT is total
 (all kernels), span, busy, idle, kernel:REGEX, category:NAME or region:REGEX.
 It fails with exit code 1 if the lower bound of the change is above N, and
 also if it cannot be judged: no interval, no such name, or runs that may not
-be comparable.")]
+be comparable. --by ops matches modules and ops by their call trees, across
+versions and vendors: what was replaced, added or removed, and how much of
+the difference each place explains.")]
 pub struct CompareArgs {
     /// The runs to compare: files, or folders of ranks or repeats
     #[arg(value_names = ["BASE", "CANDIDATE"], num_args = 2, conflicts_with_all = ["base", "candidate"])]
@@ -54,6 +57,10 @@ pub struct CompareArgs {
     /// Compare totals per run, or means per call (for runs of different length)
     #[arg(long, alias = "metric", value_enum, default_value_t, value_name = "VALUE")]
     value: MetricName,
+
+    /// Match kernels by name, or modules and ops by their call trees
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    by: ByName,
 
     /// Exit with 1 if this grew by more: 'total>+3%', 'kernel:gemm>+5%'; may be repeated
     #[arg(long, value_name = "GATE")]
@@ -85,6 +92,13 @@ enum MetricName {
     Mean,
 }
 
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum ByName {
+    #[default]
+    Kernels,
+    Ops,
+}
+
 impl CompareArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         let (base, candidate) = match &self.runs[..] {
@@ -103,6 +117,10 @@ impl CompareArgs {
             metric: match self.value {
                 MetricName::Total => Metric::Total,
                 MetricName::Mean => Metric::Mean,
+            },
+            by: match self.by {
+                ByName::Kernels => By::Kernels,
+                ByName::Ops => By::Ops,
             },
             gates: self.fail_on.clone(),
             gate_on_change: self.fail_on_point,

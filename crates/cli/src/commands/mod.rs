@@ -17,6 +17,7 @@ pub mod memory;
 pub mod merge;
 pub mod occupancy;
 pub mod open;
+pub mod ops;
 pub mod optimize;
 pub mod overlap;
 pub mod panels;
@@ -54,6 +55,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Triage(args) => args.run(output),
         Command::Breakdown(args) => args.run(output),
         Command::Memory(args) => args.run(output),
+        Command::Ops(args) => args.run(output),
         Command::Overlap(args) => args.run(output),
         Command::CriticalPath(args) => args.run(output),
         Command::Roofline(args) => args.run(output),

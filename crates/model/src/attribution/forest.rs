@@ -8,6 +8,7 @@ const NONE: u32 = u32::MAX;
 ///
 /// Cost: one pass over regions sorted by (start, end) plus a sort of each run of equal starts; four bytes
 /// per region.
+#[derive(Clone, Debug, Default)]
 pub struct Forest {
     parent: Vec<u32>,
 }
@@ -60,6 +61,26 @@ impl Forest {
     pub fn parent(&self, row: usize) -> Option<usize> {
         let parent = self.parent[row];
         (parent != NONE).then_some(parent as usize)
+    }
+
+    /// All rows by start, every region after those that enclose it.
+    pub fn outer_first(&self, regions: &Regions) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..regions.len() as u32).collect();
+        let mut i = 0;
+        while i < order.len() {
+            let start = regions.start[i];
+            let run = regions.start[i..].iter().take_while(|&&s| s == start).count();
+            // Only among equal starts may an outer region come later in the table.
+            if run > 1 {
+                let depth = |&row: &u32| {
+                    let outer = self.chain(row as usize).skip(1);
+                    outer.take_while(|&outer| regions.start[outer] == start).count()
+                };
+                order[i..i + run].sort_by_key(depth);
+            }
+            i += run;
+        }
+        order
     }
 
     /// `row` and all that enclose it, innermost first.
@@ -119,6 +140,17 @@ mod tests {
         assert_eq!(starts(row(20, 30)), [(20, 30), (10, 50), (0, 100)]);
         assert_eq!(starts(row(60, 70)), [(60, 70), (0, 100)]);
         assert_eq!(starts(row(0, 90)), [(0, 90)]);
+    }
+
+    #[test]
+    fn outer_regions_come_before_those_they_enclose() {
+        let table = regions(&[(0, 0, 10), (0, 0, 50), (0, 0, 100), (1, 0, 5), (0, 60, 70)]);
+        let forest = Forest::of(&table, &Strings::default());
+        let order = forest.outer_first(&table);
+        let place = |row: usize| order.iter().position(|&r| r as usize == row).unwrap();
+        for row in 0..table.len() {
+            assert!(forest.parent(row).is_none_or(|outer| place(outer) < place(row)), "{order:?}");
+        }
     }
 
     #[test]

@@ -152,7 +152,7 @@ pub fn module_class(module: &str) -> &str {
 }
 
 /// Roles of a trace's names, each judged once.
-pub(super) struct Roles<'a> {
+pub(crate) struct Roles<'a> {
     rules: &'a FrameRules,
     strings: &'a Strings,
     known: Vec<Option<Role>>,

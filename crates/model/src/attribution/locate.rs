@@ -189,7 +189,7 @@ impl<'a> Locator<'a> {
 const MOST_FRAMES: usize = 20_000;
 
 /// JSON of a pretty-printed trace on one line, written as Python does: `[[1, 2], []]`.
-fn one_line(json: &str) -> String {
+pub(crate) fn one_line(json: &str) -> String {
     let mut line = String::with_capacity(json.len());
     let (mut quoted, mut escaped) = (false, false);
     for c in json.chars() {

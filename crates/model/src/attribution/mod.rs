@@ -13,10 +13,10 @@
 mod align;
 mod error;
 mod forest;
-mod frames;
+pub(crate) mod frames;
 mod ids;
 mod join;
-mod locate;
+pub(crate) mod locate;
 mod references;
 mod replays;
 mod rows;
@@ -33,7 +33,7 @@ pub use ids::IdIndex;
 pub use rows::GpuRows;
 pub use site::{Site, SiteId, Source};
 
-use trace::{ArgNeeds, Needs, RowRef, StrId, Strings, Table, Trace};
+use trace::{ArgNeeds, Map, Needs, RowRef, StrId, Strings, Table, Trace};
 
 use self::references::References;
 use self::rows::replays_of;
@@ -66,8 +66,20 @@ pub struct Attribution {
     pub located: Located,
     /// How the replays were joined; nothing without replays.
     pub join: Option<JoinFacts>,
+    /// Which regions of the trace enclose which.
+    pub forest: Forest,
     kernels: Vec<SiteId>,
     copies: Vec<SiteId>,
+    origins: Map<RowRef, Origin>,
+}
+
+/// The launch that a replayed row was joined to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// Whether it is in the mapping trace, not in the trace itself.
+    pub in_mapping: bool,
+    /// The launch as a row of that trace's `regions`.
+    pub launch: u32,
 }
 
 /// One replay of a graph.
@@ -152,6 +164,11 @@ impl Attribution {
             _ => None,
         };
         id.copied().unwrap_or(SiteId::UNKNOWN)
+    }
+
+    /// The captured launch that a replayed row was joined to by position.
+    pub fn origin(&self, row: RowRef) -> Option<Origin> {
+        self.origins.get(&row).copied()
     }
 
     /// A text of a site.

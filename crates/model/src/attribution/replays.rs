@@ -9,7 +9,7 @@ use super::rows::{ReplayedRows, gpu_row};
 use super::sequence::{Sequence, Token};
 use super::site::{Site, SiteId, Sites, Source};
 use super::work::Work;
-use super::{Error, JoinFacts, Replay};
+use super::{Error, JoinFacts, Origin, Replay};
 use crate::steps::Steps;
 
 /// Below this share of rows joined by position, in percent, names decide.
@@ -79,6 +79,8 @@ impl<'a> Work<'a> {
                             _ => &mut self.locator,
                         };
                         facts.by_position += 1;
+                        let launch = shelf.sequences[joined.sequence].launches[place];
+                        self.origins.insert(row, Origin { in_mapping: !is_own, launch });
                         shelf.site(joined, place, locator, &mut self.sites)
                     }
                     (None, Some(mapping)) => {

@@ -1,13 +1,13 @@
 //! The work of an attribution: every row gets a site, from its own launch or from that of its graph.
 
-use trace::{RowRef, StrId, Table, Trace};
+use trace::{Map, RowRef, StrId, Table, Trace};
 
 use super::frames::FrameRules;
 use super::locate::Locator;
 use super::references::{Names, References};
 use super::rows::{GpuRows, ReplayedRows, all_rows, gpu_row};
 use super::site::{Site, SiteId, Sites, Source};
-use super::{Attribution, Error, JoinFacts, Located, Replay};
+use super::{Attribution, Error, JoinFacts, Located, Origin, Replay};
 use crate::calls::Calls;
 
 /// Sites of a trace's rows while they are being found.
@@ -17,6 +17,7 @@ pub(super) struct Work<'a> {
     pub calls: Calls,
     pub locator: Locator<'a>,
     pub sites: Sites,
+    pub origins: Map<RowRef, Origin>,
     kernels: Vec<SiteId>,
     copies: Vec<SiteId>,
 }
@@ -29,6 +30,7 @@ impl<'a> Work<'a> {
             calls: Calls::of(trace),
             locator: Locator::new(trace, rules),
             sites: Sites::default(),
+            origins: Map::default(),
             kernels: vec![SiteId::UNKNOWN; trace.kernels.len()],
             copies: vec![SiteId::UNKNOWN; trace.memory_copies.len()],
         }
@@ -144,6 +146,16 @@ impl<'a> Work<'a> {
             } += ns;
         }
         let Sites { strings, sites, .. } = self.sites;
-        Attribution { strings, sites, replays, located, join, kernels: self.kernels, copies: self.copies }
+        Attribution {
+            strings,
+            sites,
+            replays,
+            located,
+            join,
+            kernels: self.kernels,
+            copies: self.copies,
+            origins: self.origins,
+            forest: self.locator.forest,
+        }
     }
 }

@@ -1,0 +1,109 @@
+//! `ops`: GPU and host time by op, by op and shapes, by `nn.Module` and by Python frame.
+//!
+//! ```text
+//! model::CallTree ─┬─► grouped by name (ops, shapes, frames)
+//!                  ├─► folded to modules, as a tree
+//!                  └─► folded stacks, flame graph
+//! ```
+//!
+//! `self` is work that a place launches itself, not through another place of the table, so the column adds up to the GPU time.
+//! Costs: a pass over the nodes of the tree for each table.
+
+mod charts;
+mod group;
+mod present;
+mod stacks;
+
+pub use charts::charts;
+pub use group::Grouped;
+pub use present::{module_table, op_table, present, tables};
+pub use stacks::folded_stacks;
+
+use model::Run;
+use model::attribution;
+use model::call_tree::{CallTree, FoldedTree, NodeKind, TreeOptions};
+use trace::{Needs, StrId, Trace};
+
+/// What `ops` is asked for.
+#[derive(Clone, Copy, Default)]
+pub struct OpsOptions<'a> {
+    /// The trace that tells where replayed kernels come from.
+    pub mapping: Option<&'a Trace>,
+    /// Only ops that launch GPU work themselves, and only work whose launch was recorded.
+    pub linked: bool,
+    /// Only calls with GPU work that was selected.
+    pub is_part: bool,
+}
+
+/// Where GPU work comes from, by several groupings of one tree.
+pub struct Ops {
+    /// The tree that all of it is counted in.
+    pub tree: CallTree,
+    /// By op; by runtime call where no op encloses the launch.
+    pub ops: Vec<Grouped>,
+    /// By op, shapes and types.
+    pub shapes: Vec<Grouped>,
+    /// By Python frame.
+    pub frames: Vec<Grouped>,
+    /// By class of module and op.
+    pub module_ops: Vec<ModuleOp>,
+    /// The modules as a tree.
+    pub modules: FoldedTree,
+    /// Whether only linked work was counted.
+    pub linked: bool,
+    /// All GPU time that is counted.
+    pub gpu_ns: i64,
+}
+
+/// The work of an op directly below modules of one class.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ModuleOp {
+    /// Class of the module; none where no module encloses the op.
+    pub module: Option<StrId>,
+    /// The op.
+    pub op: StrId,
+    /// Calls that launch GPU work.
+    pub calls: u64,
+    /// GPU time that the op launches itself.
+    pub self_gpu_ns: i64,
+}
+
+/// What traces must be read with.
+pub fn ops_needs() -> Needs {
+    Needs { forward_backward: true, ..attribution::needs() }
+}
+
+/// The ops of a run read with [`ops_needs`].
+pub fn compute(run: &Run, options: &OpsOptions) -> Ops {
+    let tree_options = TreeOptions {
+        mapping: options.mapping,
+        linked: options.linked,
+        only_with_work: options.is_part,
+        ..TreeOptions::default()
+    };
+    of_tree(CallTree::of(run, &tree_options), options.linked)
+}
+
+/// The groupings of a tree.
+pub fn of_tree(tree: CallTree, linked: bool) -> Ops {
+    let owners = group::owners(&tree);
+    let only_launching = |mut rows: Vec<Grouped>| {
+        rows.retain(|row| !linked || row.launching_calls > 0);
+        if linked {
+            rows.iter_mut().for_each(Grouped::count_launching);
+        }
+        rows
+    };
+    let op_key = |node: usize| (owners[node] == node as u32).then(|| (tree.nodes[node].name, 0));
+    let shape_key = |node: usize| op_key(node).map(|(name, _)| (name, tree.nodes[node].arguments));
+    let is_frame = |node: usize| tree.nodes[node].kind == NodeKind::Frame;
+    let frame_key = |node: usize| is_frame(node).then(|| (tree.nodes[node].name, 0));
+    let inclusive = tree.inclusive();
+    let ops = only_launching(group::by(&tree, &inclusive, op_key));
+    let shapes = only_launching(group::by(&tree, &inclusive, shape_key));
+    let frames = group::by(&tree, &inclusive, frame_key);
+    let modules = FoldedTree::of(&tree, |node| node.kind == NodeKind::Module);
+    let module_ops = group::module_ops(&tree, &owners);
+    let gpu_ns = tree.gpu_ns();
+    Ops { ops, shapes, frames, module_ops, modules, linked, gpu_ns, tree }
+}

@@ -1,0 +1,73 @@
+//! GPU and host time by op, module and Python frame.
+
+use std::path::PathBuf;
+
+use analysis::OpsOptions;
+use analysis::ops::{self, Ops};
+use model::Run;
+use report::Report;
+
+use crate::causes::verdict_of;
+use crate::failure::Failure;
+use crate::input::{Input, classifier, mark, one_run, processes_and_rest, read_mapping, write};
+use crate::observer::Observer;
+
+/// Whose ops to show.
+#[derive(Clone, Debug, Default)]
+pub struct OpsRequest {
+    /// The trace.
+    pub input: Input,
+    /// The trace that tells where replayed kernels come from.
+    pub mapping: Option<PathBuf>,
+    /// Only work whose launch was recorded, and only ops that launch it themselves.
+    pub linked: bool,
+    /// Where the stacks go, one line each, for tools that draw flame graphs.
+    pub stacks: Option<PathBuf>,
+    /// The architecture that the answer is for.
+    pub target_arch: Option<String>,
+}
+
+/// Ops, modules and Python frames with the GPU work below them.
+pub fn ops(request: &OpsRequest, observer: &dyn Observer) -> Result<Report, Failure> {
+    let (ops, mut report) = compute(request, observer, |run, ops| {
+        let mut report = ops::present(run, ops);
+        report.verdict = Some(verdict_of(run, &[], &request.target_arch));
+        report
+    })?;
+    if let Some(target) = &request.stacks {
+        let stacks = ops::folded_stacks(&ops.tree);
+        write(target, stacks.as_bytes())?;
+        let lines = stacks.lines().count();
+        report
+            .notes
+            .push(format!("`{}` holds {lines} stacks with their GPU time in ns", target.display()).into());
+    }
+    Ok(report)
+}
+
+/// Reads the run and groups its work; `with` looks at the run while it is there.
+pub(crate) fn compute<T>(
+    request: &OpsRequest,
+    observer: &dyn Observer,
+    with: impl FnOnce(&Run, &Ops) -> T,
+) -> Result<(Ops, T), Failure> {
+    let classifier = classifier(None)?;
+    let needs = analysis::ops_needs();
+    let (processes, rest) = processes_and_rest(&request.input.filters);
+    let input = Input { filters: processes, ..request.input.clone() };
+    let mut trace = input.read(&rest.widen(&needs), observer)?;
+    one_run(&trace.sources, "ops")?;
+    let part = mark(&rest, &mut trace, &|| classifier.clone())?;
+    let mapping = read_mapping(request.mapping.as_ref(), &needs, observer)?;
+    let mut run = Run::new(&trace, mapping.as_ref(), &classifier, 0.0)
+        .map_err(|error| Failure::input(error.to_string()))?
+        .with_stage_patterns(&request.input.filters.stage_patterns);
+    // The calls around the part still tell where its work comes from.
+    if let Some(part) = &part {
+        run.rows.retain(|&row| part.wants_work(&trace, row));
+    }
+    let options = OpsOptions { mapping: mapping.as_ref(), linked: request.linked, is_part: part.is_some() };
+    let ops = ops::compute(&run, &options);
+    let more = with(&run, &ops);
+    Ok((ops, more))
+}
