@@ -34,7 +34,7 @@ use stats::percent;
 
 pub use clock::ClockEvidence;
 pub use part::{Part, Parts};
-pub use present::{EFFICIENCY, present};
+pub use present::{EFFICIENCY, present, waterfall};
 pub use result::{Efficiency, GpuEfficiency, KernelEfficiency, StageEfficiency, StepEfficiency, Unmeasured};
 
 /// What traces must be read with.
@@ -181,6 +181,7 @@ impl<'a> Splitter<'a> {
                 parts.add(Part::AtPeak, at_peak);
                 parts.add(Part::Memory, charged - at_peak);
             }
+            None if bytes.is_some() => self.not_measured(Unplaced::UnknownGpu, charged, parts),
             None => self.not_measured(Unplaced::NothingRecorded, charged, parts),
         }
     }

@@ -50,7 +50,7 @@ fn meaning(part: Part) -> &'static str {
 }
 
 /// `efficiency`: the parts of all GPUs together, which add up to their spans.
-fn waterfall(efficiency: &Efficiency) -> Table {
+pub fn waterfall(efficiency: &Efficiency) -> Table {
     let columns = vec![
         Column::text("part").key(),
         Column::int("total_ns", Unit::Ns).key(),
@@ -62,12 +62,11 @@ fn waterfall(efficiency: &Efficiency) -> Table {
     if all.total() > 0 {
         for part in Part::ALL {
             let ns = all.get(part);
-            table.push(vec![
-                Value::from(part.name()),
-                Value::Int(ns),
-                Value::Float(percent(ns, all.total())),
-                Value::from(meaning(part)),
-            ]);
+            let (time, share) = match efficiency.not_known(part) {
+                Some(why) => (Value::absent(why), Value::absent(why)),
+                None => (Value::Int(ns), Value::Float(percent(ns, all.total()))),
+            };
+            table.push(vec![Value::from(part.name()), time, share, Value::from(meaning(part))]);
         }
     }
     table
@@ -82,14 +81,21 @@ fn part_columns() -> Vec<Column> {
         }
     };
     let mut columns =
-        vec![Column::int("span_ns", Unit::Ns).key(), Column::int("at_peak_pct", Unit::Pct).key()];
+        vec![Column::int("span_ns", Unit::Ns).key(), Column::int("efficiency_pct", Unit::Pct).key()];
     columns.extend(Part::ALL.map(column));
     columns
 }
 
-fn part_cells(parts: &Parts) -> impl Iterator<Item = Value> {
-    let own = [Value::Int(parts.total()), Value::Float(reached_pct(parts))];
-    own.into_iter().chain(Part::ALL.map(|part| Value::Int(parts.get(part))))
+fn part_cells(efficiency: &Efficiency, parts: &Parts) -> impl Iterator<Item = Value> {
+    let reached = match efficiency.not_known(Part::AtPeak) {
+        Some(why) => Value::absent(why),
+        None => Value::Float(reached_pct(parts)),
+    };
+    let cell = |part: Part| match efficiency.not_known(part) {
+        Some(why) => Value::absent(why),
+        None => Value::Int(parts.get(part)),
+    };
+    [Value::Int(parts.total()), reached].into_iter().chain(Part::ALL.map(cell))
 }
 
 fn gpus(trace: &Trace, efficiency: &Efficiency) -> Table {
@@ -98,7 +104,7 @@ fn gpus(trace: &Trace, efficiency: &Efficiency) -> Table {
     let mut table = Table::new("efficiency_gpus", "Efficiency by GPU", columns);
     for gpu in &efficiency.gpus {
         let mut cells = vec![base::rank_of(gpu.rank), base::agent_of(trace, gpu.agent)];
-        cells.extend(part_cells(&gpu.parts));
+        cells.extend(part_cells(efficiency, &gpu.parts));
         table.push(cells);
     }
     table
@@ -109,7 +115,7 @@ fn stages(efficiency: &Efficiency) -> Table {
     columns.extend(part_columns());
     let mut table = Table::new("efficiency_stages", "Efficiency by stage", columns);
     for stage in &efficiency.stages {
-        table.push(std::iter::once(Value::from(stage.stage)).chain(part_cells(&stage.parts)).collect());
+        table.push(std::iter::once(Value::from(stage.stage)).chain(part_cells(efficiency, &stage.parts)).collect());
     }
     table
 }
@@ -123,7 +129,7 @@ fn steps(efficiency: &Efficiency) -> Table {
     }
     for step in &efficiency.steps {
         let number = Value::int_or(step.number.map(i64::from), "work outside steps");
-        table.push(std::iter::once(number).chain(part_cells(&step.parts)).collect());
+        table.push(std::iter::once(number).chain(part_cells(efficiency, &step.parts)).collect());
     }
     table
 }
@@ -135,7 +141,7 @@ fn kernels(efficiency: &Efficiency) -> Table {
         Table::new("efficiency_kernels", "Efficiency by kernel, with the gaps before it", columns);
     for kernel in &efficiency.kernels {
         let mut cells = vec![Value::from(kernel.name.as_str()), Value::from(kernel.calls)];
-        cells.extend(part_cells(&kernel.parts));
+        cells.extend(part_cells(efficiency, &kernel.parts));
         table.push(cells);
     }
     table
@@ -173,6 +179,9 @@ fn chart(efficiency: &Efficiency) -> Option<Chart> {
         total: is_total,
         tip: format!("{label}: {}, {:.1} % of the span", show(&Value::Int(ns), Unit::Ns), percent(ns, total)),
     };
+    if efficiency.not_known(Part::AtPeak).is_some() {
+        return None;
+    }
     let at_peak = Part::AtPeak;
     let mut steps = vec![step(at_peak.name(), all.get(at_peak), true)];
     let lost = Part::ALL.into_iter().filter(|&part| part != at_peak && all.get(part) > 0);

@@ -4,7 +4,7 @@ use report::Note;
 use trace::{AgentId, Map, Ns};
 
 use super::clock::ClockEvidence;
-use super::part::Parts;
+use super::part::{Part, Parts};
 use crate::roofline::{Unplaced, Without};
 
 /// How the time of a run splits from the peak down.
@@ -35,6 +35,18 @@ impl Efficiency {
             all.add_all(&gpu.parts);
             all
         })
+    }
+
+    /// Why a part is not known, where it is not; its time is then in other parts.
+    pub fn not_known(&self, part: Part) -> Option<&'static str> {
+        let all = self.total();
+        let under_roofs = [Part::AtPeak, Part::Compute, Part::Memory];
+        let nothing_placed = all.get(Part::NotMeasured) > 0 && under_roofs.iter().all(|&part| all.get(part) == 0);
+        match part {
+            Part::Clock if self.clock.mean_mhz.is_none() => Some("the clock was not recorded"),
+            _ if under_roofs.contains(&part) && nothing_placed => Some("the work of the kernels is not known"),
+            _ => None,
+        }
     }
 }
 
