@@ -143,7 +143,7 @@ impl<'a> Splitter<'a> {
             parts.add(part, ns);
             *left -= ns;
         };
-        let scales = self.scales_with_clock(&standing, row.row);
+        let scales = scales_with_clock(&standing, self.run.category(row.row));
         let time = (row.work.start, row.work.end);
         let clock = self.clocks.as_mut().and_then(|clocks| clocks.share(kernel, time, samples));
         if let Some(share) = clock.filter(|_| scales) {
@@ -191,15 +191,21 @@ impl<'a> Splitter<'a> {
         let sum = self.unmeasured.entry(why).or_default();
         *sum = (sum.0 + 1, sum.1 + ns);
     }
+}
 
-    fn scales_with_clock(&self, standing: &Result<Standing, Unplaced>, row: RowRef) -> bool {
-        scales_with_clock(standing, self.run.category(row))
-    }
+/// By row of `kernels`: whether it is faster at a higher clock.
+pub(crate) fn clocked_kernels(run: &Run) -> Vec<bool> {
+    let standings = Standings::of(run, &RooflineOptions::default());
+    let clocked = |row: usize| {
+        let category = run.category(RowRef::new(Table::Kernels, row));
+        category != Category::Communication && scales_with_clock(&standings.kernel(row), category)
+    };
+    (0..run.trace.kernels.len()).map(clocked).collect()
 }
 
 /// Whether a kernel is faster at a higher clock: one under the roof of memory is not. Where its work is not known, matrix
 /// products are, and of others it is not known.
-pub(crate) fn scales_with_clock(standing: &Result<Standing, Unplaced>, category: Category) -> bool {
+fn scales_with_clock(standing: &Result<Standing, Unplaced>, category: Category) -> bool {
     match standing {
         Ok(standing) => !matches!(standing.bound, Bound::Memory(Level::Hbm | Level::Mall)),
         Err(_) => matches!(category, Category::Gemm | Category::Conv),
