@@ -1,9 +1,9 @@
 //! `efficiency`: exact on every trace, and each injected loss is found.
 
-use rocm_perf_analysis::RooflineOptions;
-use rocm_perf_analysis::efficiency::{Efficiency, Part, Parts, compute, efficiency_needs, present};
 use model::Run;
 use model::classify::Classifier;
+use rocm_perf_analysis::RooflineOptions;
+use rocm_perf_analysis::efficiency::{Efficiency, Part, Parts, compute, efficiency_needs, present};
 use synth::{Options, Scenario, Simulation, simulate};
 use trace::Trace;
 
@@ -107,11 +107,13 @@ fn every_built_in_scenario_adds_up() {
 #[test]
 fn every_shared_trace_adds_up() {
     let Some(folder) = testing::data("traces") else { return };
-    let mut paths: Vec<_> = std::fs::read_dir(folder).expect("a folder").flatten().map(|e| e.path()).collect();
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder).expect("a folder").flatten().map(|e| e.path()).collect();
     paths.retain(|path| path.to_string_lossy().ends_with(".json.gz"));
     for path in paths {
         let name = path.display().to_string();
-        let trace = ingest::read(&[path], &efficiency_needs(), &ingest::Progress::default()).expect("a trace");
+        let trace =
+            ingest::read(&[path], &efficiency_needs(), &ingest::Progress::default()).expect("a trace");
         assert_exact(&efficiency(&trace), &name);
     }
 }

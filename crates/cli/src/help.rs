@@ -13,7 +13,17 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Read", &["summary", "query", "convert", "merge", "perfetto-fix", "open"]),
     (
         "Analyse a run",
-        &["explain", "triage", "breakdown", "efficiency", "critical-path", "compare", "overlap", "memory", "stability"],
+        &[
+            "explain",
+            "triage",
+            "breakdown",
+            "efficiency",
+            "critical-path",
+            "compare",
+            "overlap",
+            "memory",
+            "stability",
+        ],
     ),
     ("Analyse kernels", &["roofline", "occupancy", "panels", "bottleneck", "att"]),
     ("Act", &["autotune", "optimize"]),

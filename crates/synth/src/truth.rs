@@ -347,7 +347,8 @@ impl Tally {
 
 impl Tally {
     fn efficiency(&self, program: &Program) -> Option<EfficiencyTruth> {
-        let lost = |kernel: &crate::program::Kernel| kernel.lost_to_clock > 0.0 || kernel.lost_to_rounds > 0.0;
+        let lost =
+            |kernel: &crate::program::Kernel| kernel.lost_to_clock > 0.0 || kernel.lost_to_rounds > 0.0;
         program.kernels.iter().any(lost).then(|| {
             let (mut clock, mut rounds) = (0.0, 0.0);
             for (kernel, &(_, total_ns)) in program.kernels.iter().zip(&self.kernels) {

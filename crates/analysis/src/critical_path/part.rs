@@ -28,7 +28,8 @@ pub(super) struct Part {
 impl Part {
     fn of_rows(run: &Run, wanted: impl Fn(RowRef) -> bool) -> Self {
         let trace = run.trace;
-        let rows = |table: Table, count: usize| (0..count).map(|row| wanted(RowRef::new(table, row))).collect();
+        let rows =
+            |table: Table, count: usize| (0..count).map(|row| wanted(RowRef::new(table, row))).collect();
         Self {
             names: Vec::new(),
             kernels: rows(Table::Kernels, trace.kernels.len()),
@@ -54,7 +55,8 @@ impl Part {
             .chain(run.attribution.sites.iter().map(|site| run.attribution.text(site.module)))
             .filter(|name| !name.is_empty())
             .collect();
-        let is_meant = wanted.chooser(|holds| known.iter().any(|name| holds(name) || holds(module_class(name))));
+        let is_meant =
+            wanted.chooser(|holds| known.iter().any(|name| holds(name) || holds(module_class(name))));
         let meant: BTreeSet<&str> =
             known.iter().copied().filter(|name| is_meant(name) || is_meant(module_class(name))).collect();
         if meant.is_empty() {
@@ -78,7 +80,10 @@ impl Part {
         part.names.dedup();
         if part.is_empty() {
             let stages = run.stages.present().into_iter().map(Stage::name);
-            return Err(WhatIfError::Stage { name: stage.name().into(), stages: stages.collect::<Vec<_>>().join(", ") });
+            return Err(WhatIfError::Stage {
+                name: stage.name().into(),
+                stages: stages.collect::<Vec<_>>().join(", "),
+            });
         }
         Ok(part)
     }

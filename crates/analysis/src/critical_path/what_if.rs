@@ -97,7 +97,9 @@ pub enum WhatIfError {
         stages: String,
     },
     /// Nothing is known to be faster at a higher clock.
-    #[error("no kernel of the run is known to be faster at a higher clock: record shapes (torch: record_shapes=True) or roofline counters")]
+    #[error(
+        "no kernel of the run is known to be faster at a higher clock: record shapes (torch: record_shapes=True) or roofline counters"
+    )]
     Clock,
     /// No such finding.
     #[error("no finding of this run has the key `{0}`, or what it would change cannot be propagated")]
@@ -119,7 +121,9 @@ impl WhatIfError {
         let name = shown.trim_start_matches("module:");
         let close = match (expr::names::nearest(name, classes, 3), classes) {
             (_, []) => ": none was recorded (torch: with_stack=True, with_modules=True)".into(),
-            (close, _) if close.is_empty() => format!("; there are `{}`", classes.iter().take(8).copied().collect::<Vec<_>>().join("`, `")),
+            (close, _) if close.is_empty() => {
+                format!("; there are `{}`", classes.iter().take(8).copied().collect::<Vec<_>>().join("`, `"))
+            }
             (close, _) => format!("; close to it: `{}`", close.join("`, `")),
         };
         Self::Module { name: name.into(), close }
@@ -156,11 +160,14 @@ impl std::str::FromStr for WhatIf {
         match name.split_once(':') {
             Some(("finding", key)) => return of(Target::Finding(key.to_string())),
             Some(("op", op)) if !op.starts_with(':') => return of(Target::Op(named(op)?)),
-            Some(("module", module)) => return of(Target::Module(named(module)?)),
-            Some(("stage", stage)) => {
+            Some(("module", module)) if !module.starts_with(':') => {
+                return of(Target::Module(named(module)?));
+            }
+            Some(("stage", stage)) if !stage.starts_with(':') => {
                 let stages = || Stage::ALL.map(Stage::name).join(", ");
                 let found = Stage::from_name(stage);
-                let found = found.ok_or_else(|| WhatIfError::Stage { name: stage.into(), stages: stages() })?;
+                let found =
+                    found.ok_or_else(|| WhatIfError::Stage { name: stage.into(), stages: stages() })?;
                 return of(Target::Stage(found));
             }
             _ => {}

@@ -41,7 +41,14 @@ pub use result::{Efficiency, GpuEfficiency, KernelEfficiency, StageEfficiency, S
 pub fn efficiency_needs() -> Needs {
     let explained = crate::explain::explain_needs();
     let roofs = roofline_needs();
-    Needs { args: roofs.args, counters: true, counter_columns: true, samples: true, shapes: true, ..explained }
+    Needs {
+        args: roofs.args,
+        counters: true,
+        counter_columns: true,
+        samples: true,
+        shapes: true,
+        ..explained
+    }
 }
 
 /// Splits the time of every GPU of a run.
@@ -68,7 +75,12 @@ pub fn compute(run: &Run, accounts: &IdleAccounts, options: &RooflineOptions) ->
             parts.add_all(&split);
             sums.add(run, piece.next, &split);
         }
-        gpus.push(GpuEfficiency { rank: account.lane.rank, agent: account.lane.agent, span: account.span, parts });
+        gpus.push(GpuEfficiency {
+            rank: account.lane.rank,
+            agent: account.lane.agent,
+            span: account.span,
+            parts,
+        });
     }
     let (steps, stages, kernels) = sums.finish(run);
     let clock = splitter.clocks.map(Clocks::finish).unwrap_or_default();
@@ -120,7 +132,9 @@ impl<'a> Splitter<'a> {
             Bucket::Communication => parts.add(Part::Communication, charged),
             Bucket::Memcpy => parts.add(Part::Copies, charged),
             Bucket::Compute => match row.row.get() {
-                Some((Table::Kernels, kernel)) => self.split_kernel(kernel, row, charged, samples, &mut parts),
+                Some((Table::Kernels, kernel)) => {
+                    self.split_kernel(kernel, row, charged, samples, &mut parts)
+                }
                 _ => self.split_fill(row, charged, &mut parts),
             },
         }
@@ -150,7 +164,8 @@ impl<'a> Splitter<'a> {
             take(parts, Part::Clock, charged as f64 * (1.0 - share), &mut left);
         }
         // Work that ran beside other work counts as far as it was charged.
-        let at_peak = standing.map_or(0.0, |standing| standing.of_roof * (time.1 - time.0) as f64).min(left as f64);
+        let at_peak =
+            standing.map_or(0.0, |standing| standing.of_roof * (time.1 - time.0) as f64).min(left as f64);
         if scales {
             let kernels = &self.run.trace.kernels;
             let shape = self.run.trace.shapes.get(kernels.shape[kernel]);

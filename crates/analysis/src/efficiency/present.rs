@@ -115,7 +115,9 @@ fn stages(efficiency: &Efficiency) -> Table {
     columns.extend(part_columns());
     let mut table = Table::new("efficiency_stages", "Efficiency by stage", columns);
     for stage in &efficiency.stages {
-        table.push(std::iter::once(Value::from(stage.stage)).chain(part_cells(efficiency, &stage.parts)).collect());
+        table.push(
+            std::iter::once(Value::from(stage.stage)).chain(part_cells(efficiency, &stage.parts)).collect(),
+        );
     }
     table
 }
@@ -154,7 +156,8 @@ fn unmeasured(efficiency: &Efficiency) -> Table {
         Column::int("total_ns", Unit::Ns).key(),
         Column::text("collect").key(),
     ];
-    let mut table = Table::new("not_measured", "Kernels that could not be split, and what to collect", columns);
+    let mut table =
+        Table::new("not_measured", "Kernels that could not be split, and what to collect", columns);
     for row in &efficiency.unmeasured {
         table.push(vec![
             Value::from(row.why),

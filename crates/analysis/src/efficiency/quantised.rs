@@ -14,11 +14,20 @@ pub(super) struct Quantised {
 
 impl Quantised {
     pub fn new(compute_units: Option<u32>) -> Self {
-        Self { compute_units: compute_units.map(f64::from).filter(|units| *units > 0.0), tiles: Map::default() }
+        Self {
+            compute_units: compute_units.map(f64::from).filter(|units| *units > 0.0),
+            tiles: Map::default(),
+        }
     }
 
     /// The share of a kernel's time that is lost to whole tiles and whole rounds; nothing where neither is known.
-    pub fn lost(&mut self, strings: &Strings, name: StrId, shape: &LaunchShape, product: Option<[f64; 2]>) -> Option<f64> {
+    pub fn lost(
+        &mut self,
+        strings: &Strings,
+        name: StrId,
+        shape: &LaunchShape,
+        product: Option<[f64; 2]>,
+    ) -> Option<f64> {
         let tile = *self.tiles.entry(name).or_insert_with(|| {
             let facts = gemm(strings.get(name))?;
             // Workgroups that share a tile's depth have other rounds; their tiles are as whole.
@@ -29,7 +38,8 @@ impl Quantised {
             let ([rows, columns], tile) = product.zip(tile)?;
             Some((rows / tile[0]).ceil() * (columns / tile[1]).ceil())
         });
-        let kept_of_rounds = groups.zip(self.compute_units).map(|(groups, units)| kept_of_rounds(groups, units));
+        let kept_of_rounds =
+            groups.zip(self.compute_units).map(|(groups, units)| kept_of_rounds(groups, units));
         (kept_of_tiles.is_some() || kept_of_rounds.is_some())
             .then(|| 1.0 - kept_of_tiles.unwrap_or(1.0) * kept_of_rounds.unwrap_or(1.0))
     }
@@ -81,8 +91,11 @@ mod tests {
         let name = strings.intern("add_kernel");
         let mut quantised = Quantised::new(Some(304));
         assert_eq!(quantised.lost(&strings, name, &LaunchShape::default(), None), None);
-        let shape =
-            LaunchShape { grid: Some([456 * 256, 1, 1]), workgroup: Some([256, 1, 1]), ..LaunchShape::default() };
+        let shape = LaunchShape {
+            grid: Some([456 * 256, 1, 1]),
+            workgroup: Some([256, 1, 1]),
+            ..LaunchShape::default()
+        };
         assert_eq!(quantised.lost(&strings, name, &shape, None), Some(0.25));
         assert_eq!(Quantised::new(None).lost(&strings, name, &shape, None), None);
     }

@@ -41,10 +41,13 @@ impl Efficiency {
     pub fn not_known(&self, part: Part) -> Option<&'static str> {
         let all = self.total();
         let under_roofs = [Part::AtPeak, Part::Compute, Part::Memory];
-        let nothing_placed = all.get(Part::NotMeasured) > 0 && under_roofs.iter().all(|&part| all.get(part) == 0);
+        let nothing_placed =
+            all.get(Part::NotMeasured) > 0 && under_roofs.iter().all(|&part| all.get(part) == 0);
         match part {
             Part::Clock if self.clock.mean_mhz.is_none() => Some("the clock was not recorded"),
-            _ if under_roofs.contains(&part) && nothing_placed => Some("the work of the kernels is not known"),
+            _ if under_roofs.contains(&part) && nothing_placed => {
+                Some("the work of the kernels is not known")
+            }
             _ => None,
         }
     }
@@ -121,12 +124,21 @@ fn words(unplaced: Unplaced) -> (&'static str, &'static str) {
     const COUNTERS: &str = "the counters of a roofline, in a run of their own";
     match unplaced {
         Unplaced::UnknownGpu => ("the peaks of the GPU are not known", "the architecture and the product"),
-        Unplaced::NothingRecorded => ("neither shapes nor counters are recorded", "shapes (torch: record_shapes=True) or roofline counters"),
+        Unplaced::NothingRecorded => (
+            "neither shapes nor counters are recorded",
+            "shapes (torch: record_shapes=True) or roofline counters",
+        ),
         Unplaced::CountersMissing => ("some counters of its roofs are missing", COUNTERS),
         Unplaced::TooMuchWork => ("its op would need more than the GPU can do in that time", COUNTERS),
         Unplaced::Op(Without::NoModel) => ("there is no model of its op", COUNTERS),
-        Unplaced::Op(Without::NotRecorded) => ("shapes of its op are not recorded", "shapes (torch: record_shapes=True)"),
-        Unplaced::Op(Without::Replayed) => ("it is replayed from a graph", "a trace of the capture, or of a run without graphs"),
-        Unplaced::Op(Without::NoOp) => ("no op is linked to it", "CPU activity beside the GPU's, or roofline counters"),
+        Unplaced::Op(Without::NotRecorded) => {
+            ("shapes of its op are not recorded", "shapes (torch: record_shapes=True)")
+        }
+        Unplaced::Op(Without::Replayed) => {
+            ("it is replayed from a graph", "a trace of the capture, or of a run without graphs")
+        }
+        Unplaced::Op(Without::NoOp) => {
+            ("no op is linked to it", "CPU activity beside the GPU's, or roofline counters")
+        }
     }
 }

@@ -98,7 +98,11 @@ pub(super) fn modelled(
 }
 
 /// The same where it is known already where kernels come from.
-pub(super) fn modelled_by(trace: &Trace, attribution: &Attribution, wanted: impl Fn(usize) -> bool) -> Modelled {
+pub(super) fn modelled_by(
+    trace: &Trace,
+    attribution: &Attribution,
+    wanted: impl Fn(usize) -> bool,
+) -> Modelled {
     let mut judge = Judge::new(trace, attribution);
     let mut owners = judge.owners();
     owners
@@ -345,7 +349,9 @@ fn gather(trace: &Trace, judge: &Judge, owners: &[Owner]) -> Modelled {
         _ => None,
     };
     let without = |owner: &Owner| match owner {
-        Owner::Without(Unmodelled::NoRule, _) | Owner::ReplayWithout(Unmodelled::NoRule, _) => Without::NoModel,
+        Owner::Without(Unmodelled::NoRule, _) | Owner::ReplayWithout(Unmodelled::NoRule, _) => {
+            Without::NoModel
+        }
         Owner::Without(..) | Owner::ReplayWithout(..) => Without::NotRecorded,
         Owner::Replayed => Without::Replayed,
         _ => Without::NoOp,

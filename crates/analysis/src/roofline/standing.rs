@@ -77,7 +77,8 @@ impl Standings {
             let standing = placed.nearest.ok_or(Unplaced::UnknownGpu).and_then(|(bound, share)| {
                 let of_roof = (share / 100.0).min(1.0);
                 let fits = (0.0..=MOST_PCT).contains(&share);
-                fits.then_some(Standing { of_roof, bound, product: op.model.product }).ok_or(Unplaced::TooMuchWork)
+                fits.then_some(Standing { of_roof, bound, product: op.model.product })
+                    .ok_or(Unplaced::TooMuchWork)
             });
             known.push(standing);
         }
@@ -108,12 +109,7 @@ impl Standings {
     }
 
     /// By name of a kernel with counters: its place among what is known, which it is added to.
-    fn counted(
-        &self,
-        run: &Run,
-        arch: &str,
-        known: &mut Vec<Result<Standing, Unplaced>>,
-    ) -> Map<StrId, u32> {
+    fn counted(&self, run: &Run, arch: &str, known: &mut Vec<Result<Standing, Unplaced>>) -> Map<StrId, u32> {
         let mut places = Map::default();
         if !super::counted_sources(run.trace).contains(&true) {
             return places;

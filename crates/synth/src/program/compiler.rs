@@ -544,7 +544,8 @@ impl<'a> Compiler<'a> {
 
     /// The op of a launch, with what is recorded of its inputs.
     fn op(&mut self, name: &str, launch: &Launch) -> u32 {
-        let inputs = launch.dims.as_deref().and_then(|dims| serde_json::from_str::<Vec<serde_json::Value>>(dims).ok());
+        let inputs =
+            launch.dims.as_deref().and_then(|dims| serde_json::from_str::<Vec<serde_json::Value>>(dims).ok());
         let types = launch.dtype.as_deref().zip(inputs).map(|(dtype, inputs)| {
             let types: Vec<String> = inputs.iter().map(|_| format!("\"{dtype}\"")).collect();
             format!("[{}]", types.join(", "))
