@@ -160,6 +160,10 @@ fn failed(error: CriticalPathError) -> Failure {
         CriticalPathError::WhatIf(Unmatched(_) | WhatIfError::Finding(_) | WhatIfError::Op { .. }) => {
             failure.with_help(Remedy::SeeNames)
         }
+        // These say what there is, or what to record.
+        CriticalPathError::WhatIf(
+            WhatIfError::Module { .. } | WhatIfError::Stage { .. } | WhatIfError::Clock,
+        ) => failure,
         CriticalPathError::WhatIf(Pattern { .. }) => {
             failure.with_help("a `\\` before a character takes it as it is: `gemm\\(`")
         }

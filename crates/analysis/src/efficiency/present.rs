@@ -37,10 +37,10 @@ fn meaning(part: Part) -> &'static str {
     match part {
         Part::AtPeak => "what the work takes at the GPU's peak rates",
         Part::Clock => "what a GPU at its peak clock would save",
-        Part::Quantisation => "tiles beyond the result, and rounds of workgroups that do not fill the GPU",
+        Part::Quantisation => "tiles and rounds of workgroups that are not full",
         Part::Compute => "arithmetic units that do less than they can",
         Part::Memory => "memory that moves less than it can",
-        Part::NotMeasured => "kernels whose work is not known; `not_measured` says what to collect",
+        Part::NotMeasured => "kernels whose work is not known",
         Part::Communication => "communication that no computation hides",
         Part::Copies => "copies that nothing hides",
         Part::Launch => "the GPU waits for launches",
