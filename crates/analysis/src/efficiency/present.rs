@@ -89,6 +89,7 @@ fn part_columns() -> Vec<Column> {
 fn part_cells(efficiency: &Efficiency, parts: &Parts) -> impl Iterator<Item = Value> {
     let reached = match efficiency.not_known(Part::AtPeak) {
         Some(why) => Value::absent(why),
+        None if parts.total() == 0 => Value::absent("it takes no time"),
         None => Value::Float(reached_pct(parts)),
     };
     let cell = |part: Part| match efficiency.not_known(part) {
