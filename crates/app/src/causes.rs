@@ -160,10 +160,13 @@ fn failed(error: CriticalPathError) -> Failure {
         CriticalPathError::WhatIf(Unmatched(_) | WhatIfError::Finding(_) | WhatIfError::Op { .. }) => {
             failure.with_help(Remedy::SeeNames)
         }
-        // These say what there is, or what to record.
-        CriticalPathError::WhatIf(
-            WhatIfError::Module { .. } | WhatIfError::Stage { .. } | WhatIfError::Clock,
-        ) => failure,
+        CriticalPathError::WhatIf(WhatIfError::Module { .. }) => {
+            failure.with_help("modules are in torch traces with stacks (with_stack=True, with_modules=True)")
+        }
+        CriticalPathError::WhatIf(WhatIfError::Stage { .. }) => failure.with_help(Remedy::SeeContents),
+        CriticalPathError::WhatIf(WhatIfError::Clock) => {
+            failure.with_help("record shapes (torch: record_shapes=True) or the counters of a roofline")
+        }
         CriticalPathError::WhatIf(Pattern { .. }) => {
             failure.with_help("a `\\` before a character takes it as it is: `gemm\\(`")
         }

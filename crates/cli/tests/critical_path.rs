@@ -89,11 +89,14 @@ fn questions_that_cannot_be_answered_say_why() {
     let folder = training("torch");
     let input = files(folder.path(), ".rank0.json").remove(0).display().to_string();
     for (question, words) in [
-        ("gemm", "is no NAME=FACTOR"),
+        ("gemm", "is not NAME=FACTOR"),
         ("gemm=fast", "has no factor of at least 0"),
         ("no_such_kernel=2", "no kernel, copy or kind of time is called `no_such_kernel`"),
-        ("/a(/=1", "is no regular expression"),
+        ("/a(/=1", "is not a regular expression"),
         ("op:no_such_op=0", "no op, annotation or range of the host is called `no_such_op`"),
+        ("module:NoSuchModule=0", "no `nn.Module` of the run is called `NoSuchModule`"),
+        ("stage:decode=0.5", "nothing in the run is of the stage `decode`"),
+        ("clock=0", "has no factor of at least 0"),
     ] {
         let output = run(&["critical-path", &input, "--what-if", question]);
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();

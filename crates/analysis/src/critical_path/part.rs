@@ -9,7 +9,7 @@ use trace::{RowRef, StrId, Table};
 
 use super::op::OpName;
 use super::what_if::WhatIfError;
-use crate::efficiency::clocked_kernels;
+use crate::roofline::clocked_kernels;
 
 /// How regions of `nn.Module`s are called in traces.
 const MODULE: &str = "nn.Module: ";

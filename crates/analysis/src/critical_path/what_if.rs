@@ -97,9 +97,7 @@ pub enum WhatIfError {
         stages: String,
     },
     /// Nothing is known to be faster at a higher clock.
-    #[error(
-        "no kernel of the run is known to be faster at a higher clock: record shapes (torch: record_shapes=True) or roofline counters"
-    )]
+    #[error("no kernel of the run is known to be faster at a higher clock")]
     Clock,
     /// No such finding.
     #[error("no finding of this run has the key `{0}`, or what it would change cannot be propagated")]
@@ -120,7 +118,7 @@ impl WhatIfError {
     pub(super) fn no_module(shown: &str, classes: &[&str]) -> Self {
         let name = shown.trim_start_matches("module:");
         let close = match (expr::names::nearest(name, classes, 3), classes) {
-            (_, []) => ": none was recorded (torch: with_stack=True, with_modules=True)".into(),
+            (_, []) => ": none was recorded".into(),
             (close, _) if close.is_empty() => {
                 format!("; there are `{}`", classes.iter().take(8).copied().collect::<Vec<_>>().join("`, `"))
             }

@@ -21,7 +21,6 @@ mod result;
 
 use hw::Level;
 use model::Run;
-use model::classify::Category;
 use model::lanes::{Bucket, GpuRow};
 use trace::{Map, Needs, Ns, RowRef, Table, Trace};
 
@@ -29,7 +28,7 @@ use self::clock::Clocks;
 use self::quantised::Quantised;
 use crate::gpu::{RecordedGpu, Specs};
 use crate::idle::{Cause, IdleAccounts, Piece};
-use crate::roofline::{Bound, RooflineOptions, Standing, Standings, Unplaced, roofline_needs};
+use crate::roofline::{Bound, RooflineOptions, Standings, Unplaced, roofline_needs, scales_with_clock};
 use stats::percent;
 
 pub use clock::ClockEvidence;
@@ -205,25 +204,6 @@ impl<'a> Splitter<'a> {
         parts.add(Part::NotMeasured, ns);
         let sum = self.unmeasured.entry(why).or_default();
         *sum = (sum.0 + 1, sum.1 + ns);
-    }
-}
-
-/// By row of `kernels`: whether it is faster at a higher clock.
-pub(crate) fn clocked_kernels(run: &Run) -> Vec<bool> {
-    let standings = Standings::of(run, &RooflineOptions::default());
-    let clocked = |row: usize| {
-        let category = run.category(RowRef::new(Table::Kernels, row));
-        category != Category::Communication && scales_with_clock(&standings.kernel(row), category)
-    };
-    (0..run.trace.kernels.len()).map(clocked).collect()
-}
-
-/// Whether a kernel is faster at a higher clock: one under the roof of memory is not. Where its work is not known, matrix
-/// products are, and of others it is not known.
-fn scales_with_clock(standing: &Result<Standing, Unplaced>, category: Category) -> bool {
-    match standing {
-        Ok(standing) => !matches!(standing.bound, Bound::Memory(Level::Hbm | Level::Mall)),
-        Err(_) => matches!(category, Category::Gemm | Category::Conv),
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use hw::Level;
 use hw::peaks::Peaks;
 use model::Run;
+use model::classify::Category;
 use report::Note;
-use trace::{Map, StrId};
+use trace::{Map, RowRef, StrId, Table};
 
 use super::device;
 use super::modelled::{Modelled, Without, modelled_by};
@@ -134,5 +136,24 @@ impl Standings {
     pub fn kernel(&self, row: usize) -> Result<Standing, Unplaced> {
         let place = self.of_kernel.get(row).copied().unwrap_or(u32::MAX) as usize;
         self.known.get(place).copied().unwrap_or(Err(Unplaced::NothingRecorded))
+    }
+}
+
+/// By row of `kernels`: whether it is faster at a higher clock.
+pub(crate) fn clocked_kernels(run: &Run) -> Vec<bool> {
+    let standings = Standings::of(run, &RooflineOptions::default());
+    let clocked = |row: usize| {
+        let category = run.category(RowRef::new(Table::Kernels, row));
+        category != Category::Communication && scales_with_clock(&standings.kernel(row), category)
+    };
+    (0..run.trace.kernels.len()).map(clocked).collect()
+}
+
+/// Whether a kernel is faster at a higher clock: one under the roof of memory is not. Where its work is not known, matrix
+/// products are, and of others it is not known.
+pub(crate) fn scales_with_clock(standing: &Result<Standing, Unplaced>, category: Category) -> bool {
+    match standing {
+        Ok(standing) => !matches!(standing.bound, Bound::Memory(Level::Hbm | Level::Mall)),
+        Err(_) => matches!(category, Category::Gemm | Category::Conv),
     }
 }
