@@ -59,3 +59,42 @@ fn union(a: Vec<(Ns, Ns)>, b: Vec<(Ns, Ns)>) -> Vec<(Ns, Ns)> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::breakdown::sweep::Timeline;
+    use model::classify::{Classes, Classifier};
+    use model::lanes::lanes;
+    use trace::{Agent, AgentId, AgentKind, Kernel, Trace};
+
+    proptest! {
+        #[test]
+        fn rows_are_charged_what_the_timeline_shows(
+            rows in prop::collection::vec((0i64..80, 0i64..25, 0usize..3), 0..40),
+        ) {
+            let mut trace = Trace::default();
+            trace.agents.push(Agent { kind: AgentKind::Gpu, ..Agent::default() });
+            let names = ["gemm", "ncclDevKernel_Generic", "__amd_rocclr_copyBuffer"];
+            for (start, length, kind) in rows {
+                let name = trace.strings.intern(names[kind]);
+                trace.kernels.push(Kernel { start, end: start + length, name, agent: AgentId(0), ..Kernel::default() });
+            }
+            trace.finish();
+            let classes = Classes::of(&trace, &Classifier::builtin());
+            for lane in lanes(&trace, &classes) {
+                let charged = charged(&lane.rows);
+                let sum = |bucket: Bucket| -> Ns {
+                    let of = lane.rows.iter().zip(&charged).filter(|(row, _)| row.work.bucket == bucket);
+                    of.map(|(_, ns)| *ns).sum()
+                };
+                let timeline = Timeline::of(&lane.work());
+                prop_assert_eq!(sum(Bucket::Compute), timeline.of_bucket(Bucket::Compute));
+                prop_assert_eq!(sum(Bucket::Communication), timeline.exposed_communication());
+                prop_assert_eq!(sum(Bucket::Memcpy), timeline.exposed_memcpy());
+            }
+        }
+    }
+}

@@ -37,7 +37,7 @@ fn meaning(part: Part) -> &'static str {
     match part {
         Part::AtPeak => "what the work takes at the GPU's peak rates",
         Part::Clock => "what a GPU at its peak clock would save",
-        Part::Quantisation => "tiles and rounds of workgroups that are not full",
+        Part::Quantisation => "tiles and rounds that are not full",
         Part::Compute => "arithmetic units that do less than they can",
         Part::Memory => "memory that moves less than it can",
         Part::NotMeasured => "kernels whose work is not known",

@@ -98,7 +98,8 @@ impl Run {
         let explained = explain::compute(&context, &[]);
         let split = efficiency::compute(&context, &explained.accounts, &RooflineOptions::default());
         add(&mut report, explain::present(&context, &explained, &for_target(target_arch)));
-        add(&mut report, efficiency::present(&trace, &split));
+        // What the tables lack carries its reason; the roofline tells the rest.
+        add(&mut report, Report { notes: Vec::new(), ..efficiency::present(&trace, &split) });
         for more in [roofline::report(&trace), panels::report(&trace)].into_iter().flatten() {
             add(&mut report, more);
         }
