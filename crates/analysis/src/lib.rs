@@ -10,6 +10,7 @@ pub mod breakdown;
 mod charts;
 pub mod compare;
 pub mod critical_path;
+pub mod efficiency;
 pub mod explain;
 pub mod filters;
 pub mod fuse;

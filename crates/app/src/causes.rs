@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use analysis::critical_path;
+use analysis::efficiency::efficiency_needs;
 use analysis::verdict::VerdictOptions;
 use analysis::{CriticalPathError, CriticalPathOptions, WhatIf, WhatIfError, critical_path_needs};
 use model::Run;
@@ -81,10 +82,24 @@ pub struct CriticalPathRequest {
     pub target_arch: Option<String>,
 }
 
+/// What questions about modules and the clock need besides.
+fn widened(needs: Needs, what_if: &[WhatIf]) -> Needs {
+    let (modules, clock) =
+        (what_if.iter().any(WhatIf::is_about_a_module), what_if.iter().any(WhatIf::is_about_the_clock));
+    let needs = match clock {
+        true => {
+            let more = efficiency_needs();
+            Needs { args: more.args, counters: true, counter_columns: true, shapes: true, ..needs }
+        }
+        false => needs,
+    };
+    Needs { python_frames: needs.python_frames || modules, ..needs }
+}
+
 /// What determines the run time, and what it would save to make something faster.
 pub fn critical_path(request: &CriticalPathRequest, observer: &dyn Observer) -> Result<Report, Failure> {
     let what_if: Result<Vec<WhatIf>, _> = request.what_if.iter().map(|text| text.parse()).collect();
-    let what_if = what_if.map_err(|error: WhatIfError| failed(error.into()))?;
+    let mut what_if = what_if.map_err(|error: WhatIfError| failed(error.into()))?;
     let classifier = classifier(request.rules.as_ref())?;
     let asks_findings = what_if.iter().any(WhatIf::is_about_a_finding);
     let needs = match (asks_findings, &request.out) {
@@ -92,6 +107,7 @@ pub fn critical_path(request: &CriticalPathRequest, observer: &dyn Observer) -> 
         (false, Some(_)) => Needs { shapes: true, ..critical_path_needs() },
         (false, None) => critical_path_needs(),
     };
+    let needs = widened(needs, &what_if);
     let trace = request.input.read_classified(&needs, observer, || classifier.clone())?;
     one_run(&trace.sources, "critical-path")?;
     let infer = request.infer;
@@ -99,6 +115,9 @@ pub fn critical_path(request: &CriticalPathRequest, observer: &dyn Observer) -> 
         let run = Run::new(&trace, None, &classifier, 0.0)
             .map_err(|error| Failure::input(error.to_string()))?
             .with_stage_patterns(&request.input.filters.stage_patterns);
+        for question in &mut what_if {
+            question.look_up(&run).map_err(|error| failed(error.into()))?;
+        }
         // Findings come with idle accounts and the graph of the run; neither is made twice.
         let (accounts, findings, graph) = if asks_findings {
             let (explained, graph) = analysis::explain::compute_with_graph(&run, &[]);
@@ -140,6 +159,13 @@ fn failed(error: CriticalPathError) -> Failure {
         CriticalPathError::WhatIf(Shape(_) | Factor(_)) => failure.with_help(Remedy::WhatIf),
         CriticalPathError::WhatIf(Unmatched(_) | WhatIfError::Finding(_) | WhatIfError::Op { .. }) => {
             failure.with_help(Remedy::SeeNames)
+        }
+        CriticalPathError::WhatIf(WhatIfError::Module { .. }) => {
+            failure.with_help("modules are in torch traces with stacks (with_stack=True, with_modules=True)")
+        }
+        CriticalPathError::WhatIf(WhatIfError::Stage { .. }) => failure.with_help(Remedy::SeeContents),
+        CriticalPathError::WhatIf(WhatIfError::Clock) => {
+            failure.with_help("record shapes (torch: record_shapes=True) or the counters of a roofline")
         }
         CriticalPathError::WhatIf(Pattern { .. }) => {
             failure.with_help("a `\\` before a character takes it as it is: `gemm\\(`")

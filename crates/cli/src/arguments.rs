@@ -49,6 +49,8 @@ pub enum Command {
     Triage(Box<commands::triage::TriageArgs>),
     /// Show how each GPU spent its time: compute, copies, idle
     Breakdown(commands::breakdown::BreakdownArgs),
+    /// Show how far a run is from the GPU's peak, and why
+    Efficiency(commands::efficiency::EfficiencyArgs),
     /// Show peak memory, what held it, fragmentation and leaks
     Memory(commands::memory::MemoryArgs),
     /// Show GPU time by op, shapes, nn.Module and Python frame

@@ -19,6 +19,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "triage",
             "breakdown",
             "ops",
+            "efficiency",
             "critical-path",
             "compare",
             "overlap",

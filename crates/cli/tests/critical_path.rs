@@ -94,6 +94,9 @@ fn questions_that_cannot_be_answered_say_why() {
         ("no_such_kernel=2", "no kernel, copy or kind of time is called `no_such_kernel`"),
         ("/a(/=1", "is not a regular expression"),
         ("op:no_such_op=0", "no op, annotation or range of the host is called `no_such_op`"),
+        ("module:NoSuchModule=0", "no `nn.Module` of the run is called `NoSuchModule`"),
+        ("stage:decode=0.5", "nothing in the run is of the stage `decode`"),
+        ("clock=0", "has no factor of at least 0"),
     ] {
         let output = run(&["critical-path", &input, "--what-if", question]);
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();

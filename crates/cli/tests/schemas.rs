@@ -308,10 +308,11 @@ fn problems_of(
     Some(found.into_iter().map(|problem| format!("{arguments:?}: {problem}")).collect())
 }
 
-const ANALYSES: [&str; 11] = [
+const ANALYSES: [&str; 12] = [
     "info",
     "summary",
     "breakdown",
+    "efficiency",
     "triage",
     "ops",
     "overlap",

@@ -134,6 +134,8 @@ fn tables_of_analyses_fit_80_columns() {
         ("triage", "fuse_opportunities"),
         ("breakdown", "timeline"),
         ("breakdown", "categories"),
+        ("efficiency", "efficiency"),
+        ("efficiency", "efficiency_kernels"),
         ("overlap", "concurrency"),
     ];
     for (command, table) in tables {
@@ -156,4 +158,13 @@ fn memory_of_a_snapshot_and_how_it_changed() {
     let both = screen(folder.path(), 100, &["memory", short, "--compare", long, "--limit", "4"]);
     assert!(alone.lines().chain(both.lines()).all(|line| line.chars().count() <= 100), "{alone}{both}");
     insta::assert_snapshot!(format!("{alone}\n{both}"));
+}
+
+#[test]
+fn efficiency_of_a_run_below_its_peak() {
+    let folder = tempfile::tempdir().expect("a folder");
+    synth(&folder.path().join("run"), &["--scenario", "below-peak", "--steps", "4"]);
+    let text = screen(folder.path(), 100, &["efficiency", "run/below-peak.rank0.json"]);
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    insta::assert_snapshot!(text);
 }

@@ -41,6 +41,10 @@ pub struct Peak {
 pub struct Peaks {
     /// The device they were worked out for, in words.
     pub device: String,
+    /// Compute units of the logical device, where known.
+    pub compute_units: Option<u32>,
+    /// The engine clock that the peaks are of, where known.
+    pub clock_mhz: Option<f64>,
     /// Vector operations per second.
     pub vector: BTreeMap<DataType, Peak>,
     /// Vector operations per second with packed instructions, where that differs.
@@ -97,6 +101,7 @@ pub fn peaks(arch: &Arch, setup: &Setup) -> Peaks {
     let cus = setup.cus.or_else(|| product.map(|product| product.cus * xccs / product.total_xccs().max(1)));
     let clock = setup.clock_mhz.filter(|mhz| *mhz > 0.0).or_else(|| product.map(|product| product.clock_mhz));
 
+    (peaks.compute_units, peaks.clock_mhz) = (cus, clock);
     match (cus, clock) {
         (Some(cus), Some(mhz)) => {
             let rates = &arch.facts.flops_per_clock;

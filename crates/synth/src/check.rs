@@ -72,6 +72,8 @@ fn numbers(scenario: &Scenario) -> Result<(), Wrong> {
         ("machine.host_cv", m.host_cv, false),
         ("machine.frame_us", m.frame_us, false),
         ("machine.sample_ms", m.sample_ms, false),
+        ("machine.peak_clock_mhz", m.peak_clock_mhz, true),
+        ("machine.clock_mhz", m.clock_mhz, false),
         ("machine.gpus", f64::from(m.gpus), true),
         ("machine.ranks_per_node", f64::from(m.ranks_per_node), true),
         ("ranks.count", f64::from(scenario.ranks.count), true),

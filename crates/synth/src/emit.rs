@@ -52,6 +52,8 @@ struct Words {
     smi: StrId,
     power: StrId,
     vram: StrId,
+    clock: StrId,
+    mhz: StrId,
     watts: StrId,
     bytes: StrId,
     group: StrId,
@@ -255,6 +257,9 @@ impl<'a> Emitter<'a> {
         let mut args: Vec<(&'static str, StrId)> = vec![("Record function id", self.words.zero)];
         if let Some(dims) = &facts.dims {
             args.push(("Input Dims", self.trace.strings.intern(dims)));
+        }
+        if let Some(types) = &facts.types {
+            args.push(("Input type", self.trace.strings.intern(types)));
         }
         if let Some(collective) = facts.collective {
             let facts = &self.program.collectives[collective as usize];
@@ -478,6 +483,8 @@ impl Words {
             smi: strings.intern("amd_smi"),
             power: strings.intern("power"),
             vram: strings.intern("vram"),
+            clock: strings.intern("GPU clock"),
+            mhz: strings.intern("MHz"),
             watts: strings.intern("W"),
             bytes: strings.intern("bytes"),
             group: strings.intern("0"),

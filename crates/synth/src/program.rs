@@ -36,8 +36,17 @@ pub(crate) struct Frame {
     /// `{step}` stands for the number of the step.
     pub name: String,
     pub dims: Option<String>,
+    /// Types of the inputs, as JSON.
+    pub types: Option<String>,
     /// The collective whose op this is.
     pub collective: Option<u32>,
+}
+
+impl Frame {
+    /// One of which nothing but its name is recorded.
+    pub fn plain(kind: FrameKind, name: &str) -> Self {
+        Self { kind, name: name.into(), dims: None, types: None, collective: None }
+    }
 }
 
 /// A kernel with its durations in nanoseconds.
@@ -59,6 +68,9 @@ pub(crate) struct Kernel {
     pub outliers: Option<(u64, f64)>,
     pub mark: Mark,
     pub communicates: bool,
+    /// Share of its time that the clock costs, and of the rest that rounds of workgroups cost that are not full.
+    pub lost_to_clock: f64,
+    pub lost_to_rounds: f64,
 }
 
 /// Number of a truth plus one; zero is none.

@@ -44,6 +44,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("gpu-annotations", include_str!("../scenarios/gpu-annotations.toml")),
     ("draft-verify", include_str!("../scenarios/draft-verify.toml")),
     ("user-stages", include_str!("../scenarios/user-stages.toml")),
+    ("below-peak", include_str!("../scenarios/below-peak.toml")),
 ];
 
 /// A run to simulate.
@@ -131,6 +132,17 @@ pub struct Machine {
     pub sample_ms: f64,
     /// Power of an idle and of a busy GPU, in watts.
     pub power_w: [f64; 2],
+    /// Engine clock at which kernels take the times that they are given.
+    pub peak_clock_mhz: f64,
+    /// Engine clock that the GPU runs at, and that is sampled; zero: at its peak, and not sampled.
+    pub clock_mhz: f64,
+}
+
+impl Machine {
+    /// The share of its peak that the clock is.
+    pub(crate) fn clock_share(&self) -> f64 {
+        if self.clock_mhz > 0.0 { self.clock_mhz / self.peak_clock_mhz } else { 1.0 }
+    }
 }
 
 impl Default for Machine {
@@ -158,6 +170,8 @@ impl Default for Machine {
             frame_us: 0.35,
             sample_ms: 10.0,
             power_w: [140.0, 700.0],
+            peak_clock_mhz: 2100.0,
+            clock_mhz: 0.0,
         }
     }
 }
@@ -230,6 +244,12 @@ pub struct KernelSpec {
     /// Scratch bytes.
     #[serde(default)]
     pub scratch: u32,
+    /// Memory bounds it: it takes as long at any clock.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub memory_bound: bool,
+    /// `mean_us` is what it would take if workgroups filled every round; it takes as long as whole rounds do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub whole_rounds: bool,
     /// Mean values of hardware counters per dispatch.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, f64>,
@@ -400,6 +420,8 @@ action! {
         #[serde(default, skip_serializing_if = "Vec::is_empty")] frames: Vec<String>,
         /// `Input Dims` of the op, as JSON.
         #[serde(default, skip_serializing_if = "Option::is_none")] dims: Option<String>,
+        /// Type of all inputs, as torch writes it; not recorded where none is given.
+        #[serde(default, skip_serializing_if = "Option::is_none")] dtype: Option<String>,
         /// The launching call.
         #[serde(default, skip_serializing_if = "Option::is_none")] api: Option<String>,
         /// Stream.

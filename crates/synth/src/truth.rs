@@ -108,6 +108,9 @@ pub struct RankTruth {
     pub calls: u64,
     /// Idle time between the first and the last GPU work.
     pub idle: IdleTruth,
+    /// What the clock and rounds of workgroups cost, where the scenario sets either.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub efficiency: Option<EfficiencyTruth>,
     /// GPU work by stage, where the scenario's steps have one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageTruth>,
@@ -133,6 +136,15 @@ pub struct IdleTruth {
     pub in_host_code_ns: i64,
     /// From the end of the first recorded launch to the start of its work.
     pub first_wait_ns: i64,
+}
+
+/// Kernel time that a GPU at its peak clock, with full rounds of workgroups, would not take.
+#[derive(Clone, Copy, Debug, Serialize, PartialEq)]
+pub struct EfficiencyTruth {
+    /// What the clock costs.
+    pub clock_ns: i64,
+    /// Of the rest, what rounds of workgroups cost that are not full.
+    pub quantisation_ns: i64,
 }
 
 /// What is true of one stage on one rank.
@@ -311,6 +323,7 @@ impl Tally {
             copies: self.copy_count,
             calls: self.calls,
             idle: self.idle(&all),
+            efficiency: self.efficiency(program),
             stages: self
                 .stages
                 .iter()
@@ -333,6 +346,20 @@ impl Tally {
 }
 
 impl Tally {
+    fn efficiency(&self, program: &Program) -> Option<EfficiencyTruth> {
+        let lost =
+            |kernel: &crate::program::Kernel| kernel.lost_to_clock > 0.0 || kernel.lost_to_rounds > 0.0;
+        program.kernels.iter().any(lost).then(|| {
+            let (mut clock, mut rounds) = (0.0, 0.0);
+            for (kernel, &(_, total_ns)) in program.kernels.iter().zip(&self.kernels) {
+                let by_clock = total_ns as f64 * kernel.lost_to_clock;
+                clock += by_clock;
+                rounds += (total_ns as f64 - by_clock) * kernel.lost_to_rounds;
+            }
+            EfficiencyTruth { clock_ns: clock.round() as i64, quantisation_ns: rounds.round() as i64 }
+        })
+    }
+
     fn idle(&self, busy: &Intervals) -> IdleTruth {
         let gaps = busy.gaps();
         let first_wait = self.first_launch.zip(self.first_start).map_or(0, |((_, end), start)| start - end);

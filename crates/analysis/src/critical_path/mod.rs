@@ -20,6 +20,7 @@ mod minimum_times;
 mod not_recorded;
 mod op;
 mod order;
+mod part;
 mod present;
 mod rank;
 mod replay;

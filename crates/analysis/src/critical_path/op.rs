@@ -6,6 +6,7 @@ use trace::{Map, Ns, ProcessId, StrId, ThreadId, Trace};
 
 use super::NONE;
 use super::host::Role;
+use super::part::Part;
 use super::scenario::{Changes, Engine};
 use super::what_if::WhatIfError;
 
@@ -24,21 +25,20 @@ pub(super) enum OpName {
 impl OpName {
     /// Those of a run's names that are meant.
     fn choose(&self, trace: &Trace, names: &[StrId]) -> Vec<StrId> {
-        let those = |wanted: &dyn Fn(&str) -> bool| -> Vec<StrId> {
-            names.iter().copied().filter(|&name| wanted(trace.strings.get(name))).collect()
-        };
+        let text = |name: StrId| trace.strings.get(name);
+        let is_meant = self.chooser(|holds| names.iter().any(|&name| holds(text(name))));
+        names.iter().copied().filter(|&name| is_meant(text(name))).collect()
+    }
+
+    /// Tells names that are meant; `any` says whether one of the run's names holds what is looked for.
+    pub fn chooser(&self, any: impl Fn(&dyn Fn(&str) -> bool) -> bool) -> Box<dyn Fn(&str) -> bool + '_> {
         match self {
-            OpName::Pattern(pattern) => those(&|name| pattern.is_match(name)),
-            OpName::Text { text, part, pattern } => {
-                let mut found = those(&|name| name == text);
-                if found.is_empty() {
-                    found = those(&|name| part.is_match(name));
-                }
-                match pattern {
-                    Some(pattern) if found.is_empty() => those(&|name| pattern.is_match(name)),
-                    _ => found,
-                }
-            }
+            OpName::Pattern(pattern) => Box::new(|name| pattern.is_match(name)),
+            OpName::Text { text, part, pattern } => match pattern {
+                _ if any(&|name| name == text) => Box::new(move |name| name == text),
+                Some(pattern) if !any(&|name| part.is_match(name)) => Box::new(|name| pattern.is_match(name)),
+                _ => Box::new(|name| part.is_match(name)),
+            },
         }
     }
 }
@@ -46,7 +46,18 @@ impl OpName {
 /// How much sooner the run ends if ops take `factor` times as long; less than nothing where they take longer.
 pub(super) fn saving(engine: &Engine, wanted: &OpName, shown: &str, factor: f64) -> Result<Ns, WhatIfError> {
     let ops = Ops::named(engine, wanted, shown)?;
-    Ok(engine.sooner(&ops.changes(engine, factor)))
+    Ok(engine.sooner(&ops.changes(engine, factor, |_| false)))
+}
+
+/// The same of a part of the run: its regions, and its GPU work wherever that was launched.
+pub(super) fn saving_of_part(engine: &Engine, part: &Part, factor: f64) -> Ns {
+    let ops = Ops::of_names(engine, &part.names);
+    let works = &engine.run.works;
+    let is_part = |work: usize| {
+        let rows = if works.is_copy_row[work] { &part.copies } else { &part.kernels };
+        rows.get(works.row[work] as usize) == Some(&true)
+    };
+    engine.sooner(&ops.changes(engine, factor, is_part))
 }
 
 /// Where ops run, by thread: in time order, without overlaps.
@@ -54,15 +65,18 @@ struct Ops {
     times: Map<(ProcessId, ThreadId), Vec<(Ns, Ns)>>,
 }
 
+/// Ops, annotations and ranges; calls of the runtime are part of them.
+fn is_op(engine: &Engine, row: usize) -> bool {
+    let (trace, run) = (engine.trace, &engine.run);
+    run.calls.of_region(trace, row).is_none() && run.profiler.is_program(trace, row)
+}
+
 impl Ops {
     fn named(engine: &Engine, wanted: &OpName, shown: &str) -> Result<Self, WhatIfError> {
-        let (trace, run) = (engine.trace, &engine.run);
+        let trace = engine.trace;
         let regions = &trace.regions;
-        // Ops, annotations and ranges; calls of the runtime are part of them.
-        let is_op =
-            |row: usize| run.calls.of_region(trace, row).is_none() && run.profiler.is_program(trace, row);
         let mut names: Vec<StrId> =
-            (0..regions.len()).filter(|&row| is_op(row)).map(|row| regions.name[row]).collect();
+            (0..regions.len()).filter(|&row| is_op(engine, row)).map(|row| regions.name[row]).collect();
         names.sort_unstable();
         names.dedup();
         let meant = wanted.choose(trace, &names);
@@ -71,9 +85,15 @@ impl Ops {
             let text = shown.trim_start_matches("op:");
             return Err(WhatIfError::no_op(text, &expr::names::nearest(text, &texts, OFFERED)));
         }
+        Ok(Self::of_names(engine, &meant))
+    }
+
+    /// Ops of these names, which rise.
+    fn of_names(engine: &Engine, meant: &[StrId]) -> Self {
+        let regions = &engine.trace.regions;
         let mut times: Map<(ProcessId, ThreadId), Vec<(Ns, Ns)>> = Map::default();
         for row in 0..regions.len() {
-            if meant.binary_search(&regions.name[row]).is_ok() && is_op(row) {
+            if meant.binary_search(&regions.name[row]).is_ok() && is_op(engine, row) {
                 let thread = (regions.process[row], regions.thread[row]);
                 let times = times.entry(thread).or_default();
                 // Rows are in the order of their starts.
@@ -83,7 +103,7 @@ impl Ops {
                 }
             }
         }
-        Ok(Self { times })
+        Self { times }
     }
 
     /// Whether a call is made in one of them.
@@ -96,14 +116,16 @@ impl Ops {
         after > 0 && regions.start[call] < times[after - 1].1
     }
 
-    fn changes(&self, engine: &Engine, factor: f64) -> Changes {
+    /// What changes; `besides` tells work that takes `factor` times as long wherever it was launched.
+    fn changes(&self, engine: &Engine, factor: f64, besides: impl Fn(usize) -> bool) -> Changes {
         let (trace, run) = (engine.trace, &engine.run);
         let works = &run.works;
         let launched: Vec<bool> = (0..works.len())
             .map(|work| works.launch_of(work).is_some_and(|call| self.hold(trace, call)))
             .collect();
         let less = |work: usize| (works.duration(work) as f64 * (1.0 - factor)).round() as Ns;
-        let less = (0..works.len()).map(|work| if launched[work] { less(work) } else { 0 }).collect();
+        let shorter = |work: usize| if launched[work] || besides(work) { less(work) } else { 0 };
+        let less = (0..works.len()).map(shorter).collect();
         let host = self.times.iter().flat_map(|(&(process, thread), times)| {
             times.iter().map(move |&(from, to)| (process, thread, from, to))
         });

@@ -7,20 +7,24 @@ use trace::{Map, StrId, Trace};
 use super::build::Run;
 use super::graph::Dependency;
 use super::op::{self, OpName};
+use super::part::Part;
 use super::scenario::{Engine, Scenario};
 use super::walk::Bound;
 use crate::filters::kernel_pattern;
 use model::classify::{Category, Classes, RowKind};
 use model::names;
+use model::stages::Stage;
 
 /// Work and a factor for its time: `gemm=0.5`.
 #[derive(Clone, Debug)]
 pub struct WhatIf {
     /// As the user wrote it, without the factor.
     pub name: String,
-    /// What its time is multiplied by.
+    /// What its time is multiplied by; of the clock, what the clock is multiplied by.
     pub factor: f64,
     target: Target,
+    /// What a module, a stage or the clock is in a run, once that was looked up.
+    part: Option<Part>,
 }
 
 #[derive(Clone, Debug)]
@@ -40,6 +44,12 @@ enum Target {
     Finding(String),
     /// Ops with all that belongs to them.
     Op(OpName),
+    /// Modules with all that belongs to them.
+    Module(OpName),
+    /// A stage with all that belongs to it.
+    Stage(Stage),
+    /// Kernels that are faster at a higher clock.
+    Clock,
 }
 
 /// A question that cannot be asked.
@@ -70,6 +80,25 @@ pub enum WhatIfError {
         /// Names like it.
         close: String,
     },
+    /// No module of that name.
+    #[error("no `nn.Module` of the run is called `{name}`{close}")]
+    Module {
+        /// The name.
+        name: String,
+        /// Names like it, or that there are no modules.
+        close: String,
+    },
+    /// No such stage.
+    #[error("nothing in the run is of the stage `{name}`; there are {stages}")]
+    Stage {
+        /// The name.
+        name: String,
+        /// What there is.
+        stages: String,
+    },
+    /// Nothing is known to be faster at a higher clock.
+    #[error("no kernel of the run is known to be faster at a higher clock")]
+    Clock,
     /// No such finding.
     #[error("no finding of this run has the key `{0}`, or what it would change cannot be propagated")]
     Finding(String),
@@ -83,6 +112,19 @@ impl WhatIfError {
             close => format!("; close to it: `{}`", close.join("`, `")),
         };
         Self::Op { name: name.into(), close }
+    }
+
+    /// No module of that name, and those that are close to it.
+    pub(super) fn no_module(shown: &str, classes: &[&str]) -> Self {
+        let name = shown.trim_start_matches("module:");
+        let close = match (expr::names::nearest(name, classes, 3), classes) {
+            (_, []) => ": none was recorded".into(),
+            (close, _) if close.is_empty() => {
+                format!("; there are `{}`", classes.iter().take(8).copied().collect::<Vec<_>>().join("`, `"))
+            }
+            (close, _) => format!("; close to it: `{}`", close.join("`, `")),
+        };
+        Self::Module { name: name.into(), close }
     }
 }
 
@@ -105,22 +147,34 @@ impl std::str::FromStr for WhatIf {
             let part = kernel_pattern(&format!("(?i){}", regex::escape(text))).map_err(wrong)?;
             Ok(Target::Name { part, pattern: kernel_pattern(text).ok() })
         };
-        if let Some(key) = name.strip_prefix("finding:") {
-            return Ok(Self { name: name.to_string(), factor, target: Target::Finding(key.to_string()) });
-        }
-        if let Some(op) = name.strip_prefix("op:") {
-            if op.is_empty() {
-                return Err(WhatIfError::Shape(text.into()));
+        let of = |target| Ok(Self { name: name.to_string(), factor, target, part: None });
+        let named = |called: &str| match pattern(called)? {
+            Target::Name { part, pattern } if !called.is_empty() => {
+                Ok(OpName::Text { text: called.into(), part, pattern })
             }
-            let op = match pattern(op)? {
-                Target::Name { part, pattern } => OpName::Text { text: op.into(), part, pattern },
-                Target::Pattern(pattern) => OpName::Pattern(pattern),
-                _ => return Err(WhatIfError::Shape(text.into())),
-            };
-            return Ok(Self { name: name.to_string(), factor, target: Target::Op(op) });
+            Target::Pattern(pattern) => Ok(OpName::Pattern(pattern)),
+            _ => Err(WhatIfError::Shape(text.into())),
+        };
+        match name.split_once(':') {
+            Some(("finding", key)) => return of(Target::Finding(key.to_string())),
+            Some(("op", op)) if !op.starts_with(':') => return of(Target::Op(named(op)?)),
+            Some(("module", module)) if !module.starts_with(':') => {
+                return of(Target::Module(named(module)?));
+            }
+            Some(("stage", stage)) if !stage.starts_with(':') => {
+                let stages = || Stage::ALL.map(Stage::name).join(", ");
+                let found = Stage::from_name(stage);
+                let found =
+                    found.ok_or_else(|| WhatIfError::Stage { name: stage.into(), stages: stages() })?;
+                return of(Target::Stage(found));
+            }
+            _ => {}
         }
-        if name == "wait" {
-            return Ok(Self { name: name.to_string(), factor, target: Target::EventWaits });
+        match name {
+            "wait" => return of(Target::EventWaits),
+            "clock" if factor > 0.0 => return of(Target::Clock),
+            "clock" => return Err(WhatIfError::Factor(text.into())),
+            _ => {}
         }
         let bound = Bound::ALL.into_iter().find(|bound| bound.name() == name && *bound != Bound::NotRecorded);
         let target = match (name.strip_prefix("kernel:"), bound, Category::parse(name)) {
@@ -129,7 +183,7 @@ impl std::str::FromStr for WhatIf {
             (None, None, Some(category)) => Target::Category(category),
             (None, None, None) => pattern(name)?,
         };
-        Ok(Self { name: name.to_string(), factor, target })
+        of(target)
     }
 }
 
@@ -139,9 +193,38 @@ impl WhatIf {
         matches!(self.target, Target::Finding(_))
     }
 
+    /// Whether it is about modules, which Python frames tell.
+    pub fn is_about_a_module(&self) -> bool {
+        matches!(self.target, Target::Module(_))
+    }
+
+    /// Whether it is about the clock, which shapes and counters tell whom it makes faster.
+    pub fn is_about_the_clock(&self) -> bool {
+        matches!(self.target, Target::Clock)
+    }
+
+    /// Looks up what a module, a stage or the clock is in a run; other questions need none.
+    pub fn look_up(&mut self, run: &model::Run) -> Result<(), WhatIfError> {
+        self.part = match &self.target {
+            Target::Module(module) => Some(Part::of_module(run, module, &self.name)?),
+            Target::Stage(stage) => Some(Part::of_stage(run, *stage)?),
+            Target::Clock => Some(Part::of_clock(run)?),
+            _ => None,
+        };
+        Ok(())
+    }
+
     /// Whether it changes more than the time that work takes.
     pub(super) fn is_a_scenario(&self) -> bool {
-        matches!(self.target, Target::Finding(_) | Target::EventWaits | Target::Op(_))
+        matches!(
+            self.target,
+            Target::Finding(_)
+                | Target::EventWaits
+                | Target::Op(_)
+                | Target::Module(_)
+                | Target::Stage(_)
+                | Target::Clock
+        )
     }
 
     /// What such a question saves; a factor between 0 and 1 leaves that share of it.
@@ -152,6 +235,11 @@ impl WhatIf {
     ) -> Result<i64, WhatIfError> {
         let all = match &self.target {
             Target::Op(op) => return op::saving(engine, op, &self.name, self.factor),
+            Target::Module(_) | Target::Stage(_) | Target::Clock => {
+                let part = self.part.as_ref().ok_or_else(|| WhatIfError::Unmatched(self.name.clone()))?;
+                let factor = if self.is_about_the_clock() { 1.0 / self.factor } else { self.factor };
+                return Ok(op::saving_of_part(engine, part, factor));
+            }
             Target::Finding(key) => {
                 let found = findings.iter().find(|(other, _)| other == key);
                 let (_, scenario) = found.ok_or_else(|| WhatIfError::Finding(key.clone()))?;
@@ -315,6 +403,11 @@ mod tests {
         assert!(matches!(ask("op:/aten::.*mm/=0.5").unwrap().target, Target::Op(OpName::Pattern(_))));
         assert_eq!(ask("op:=0").unwrap_err(), WhatIfError::Shape("op:=0".into()));
         assert!(matches!(ask("wait=0").unwrap().target, Target::EventWaits));
+        assert!(matches!(ask("module:Linear=0.5").unwrap().target, Target::Module(_)));
+        assert!(matches!(ask("stage:extend=0.5").unwrap().target, Target::Stage(Stage::Prefill)));
+        assert!(matches!(ask("stage:warm=0.5").unwrap_err(), WhatIfError::Stage { .. }));
+        assert!(ask("clock=1.1").unwrap().is_about_the_clock());
+        assert_eq!(ask("clock=0").unwrap_err(), WhatIfError::Factor("clock=0".into()));
         assert!(ask("finding:idle-gpu:load_batch=0").unwrap().is_about_a_finding());
     }
 }

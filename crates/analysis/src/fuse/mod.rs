@@ -23,6 +23,7 @@ mod matching;
 mod opportunity;
 mod present;
 pub(crate) mod program;
+mod propagated;
 mod regular;
 mod saving;
 mod sizes;

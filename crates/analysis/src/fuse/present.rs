@@ -24,6 +24,7 @@ fn empty() -> Table {
         Column::int("gain_ceiling_ns", Unit::Ns).key(),
         Column::int("gain_gpu_ns", Unit::Ns),
         Column::int("gain_host_ns", Unit::Ns),
+        Column::int("removal_saves_ns", Unit::Ns),
         Column::int("saving_ns", Unit::Ns).detail(),
         Column::int("launches_removed", Unit::None).detail(),
         Column::int("not_moved_bytes", Unit::Bytes).detail(),
@@ -73,6 +74,7 @@ fn cells(one: &FuseOpportunity) -> Vec<Value> {
         Value::Int(one.gain_ceiling_ns),
         Value::Int(one.gain_gpu_ns),
         Value::Int(one.gain_host_ns),
+        Value::int_or(one.removal_saves_ns, "the run has no graph to propagate through"),
         Value::Int(one.saving_ns),
         Value::from(one.launches_removed),
         Value::int_or(

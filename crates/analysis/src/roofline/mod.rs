@@ -20,6 +20,7 @@ mod op_tables;
 mod place;
 mod present;
 mod recorded;
+mod standing;
 mod tables;
 
 use hw::peaks::Peaks;
@@ -36,9 +37,11 @@ pub use device::{BadPeaks, PeakSource, RooflineOptions};
 pub use formulas::roofline_counters;
 pub use joined::{JoinedCounters, counted_sources};
 pub(crate) use kernel_share::Roofs;
+pub(crate) use modelled::Without;
 pub use modelled::{CoveredTime, ModelCoverage};
 pub use place::{Bound, Placed, PlacedWork, Work, place};
 pub use present::present;
+pub(crate) use standing::{Standings, Unplaced, clocked_kernels, scales_with_clock};
 
 /// What [`roofline`] needs of a trace.
 pub fn roofline_needs() -> Needs {

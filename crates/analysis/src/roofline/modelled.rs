@@ -61,6 +61,22 @@ pub(super) struct Modelled {
     pub coverage: ModelCoverage,
     /// The op of each kernel, as a place in `ops`.
     pub of_kernel: Vec<Option<usize>>,
+    /// Why a kernel has none.
+    pub without: Vec<Without>,
+}
+
+/// Why no model tells what a kernel did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Without {
+    /// The table has no model of its op.
+    NoModel,
+    /// Shapes, types or values of its op are not recorded.
+    NotRecorded,
+    /// Replayed from a graph, and no capture tells its op.
+    Replayed,
+    /// Not linked to an op.
+    #[default]
+    NoOp,
 }
 
 /// Models the ops behind those kernels that are wanted; a capture tells the ops and shapes of replayed graphs.
@@ -78,14 +94,23 @@ pub(super) fn modelled(
         (Err(error), Some(_)) => return Err(error),
         (Err(_), None) => return Ok(Modelled::default()),
     };
-    let mut judge = Judge::new(trace, &attribution);
+    Ok(modelled_by(trace, &attribution, wanted))
+}
+
+/// The same where it is known already where kernels come from.
+pub(super) fn modelled_by(
+    trace: &Trace,
+    attribution: &Attribution,
+    wanted: impl Fn(usize) -> bool,
+) -> Modelled {
+    let mut judge = Judge::new(trace, attribution);
     let mut owners = judge.owners();
     owners
         .iter_mut()
         .enumerate()
         .filter(|(row, _)| !wanted(*row))
         .for_each(|(_, owner)| *owner = Owner::Unwanted);
-    Ok(gather(trace, &judge, &owners))
+    gather(trace, &judge, &owners)
 }
 
 /// Whose a kernel is.
@@ -323,7 +348,20 @@ fn gather(trace: &Trace, judge: &Judge, owners: &[Owner]) -> Modelled {
         Owner::Model(model, _) | Owner::Replay(model) => place[*model],
         _ => None,
     };
-    Modelled { ops, coverage, of_kernel: owners.iter().map(of).collect() }
+    let without = |owner: &Owner| match owner {
+        Owner::Without(Unmodelled::NoRule, _) | Owner::ReplayWithout(Unmodelled::NoRule, _) => {
+            Without::NoModel
+        }
+        Owner::Without(..) | Owner::ReplayWithout(..) => Without::NotRecorded,
+        Owner::Replayed => Without::Replayed,
+        _ => Without::NoOp,
+    };
+    Modelled {
+        ops,
+        coverage,
+        of_kernel: owners.iter().map(of).collect(),
+        without: owners.iter().map(without).collect(),
+    }
 }
 
 /// Names that are shown of a part that is not modelled.

@@ -17,6 +17,8 @@ pub(super) struct Model {
     /// What the arithmetic is done in; of ops that only move bytes, what they move.
     pub data_type: Option<DataType>,
     pub shapes: String,
+    /// Rows and columns of the result, of one matrix product.
+    pub product: Option<[f64; 2]>,
 }
 
 impl Model {
@@ -56,7 +58,7 @@ fn apply(rule: &OpRule, inputs: &Inputs) -> Option<Model> {
         let done = convolution.done(inputs)?;
         let shapes = written(inputs, &[convolution.input, convolution.weight]);
         let data_type = inputs.element(convolution.input)?.data_type;
-        return Some(Model { flops: done.flops, bytes: done.bytes, data_type, shapes });
+        return Some(Model { flops: done.flops, bytes: done.bytes, data_type, shapes, product: None });
     }
     let known = quantities(rule, inputs)?;
     let flops = match &rule.flops {
@@ -82,7 +84,16 @@ fn apply(rule: &OpRule, inputs: &Inputs) -> Option<Model> {
         bytes,
         data_type,
         shapes: written(inputs, &shown),
+        product: product(&known).filter(|_| flops > 0.0),
     })
+}
+
+/// Rows and columns of the result where the op is one matrix product, whose dimensions the table calls `m` or `rows`, `n` and `k`.
+fn product(known: &Figures) -> Option<[f64; 2]> {
+    let get = |name: &str| known.get(name).copied();
+    let alone = get("b").is_none() && get("experts").is_none() && get("k").is_some();
+    let rows = get("m").or(get("rows")).filter(|_| alone)?;
+    Some([rows, get("n")?])
 }
 
 /// Dimensions, values and sizes by name; none where shapes do not fit.

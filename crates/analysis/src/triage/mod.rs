@@ -57,12 +57,8 @@ pub struct Triage {
 
 /// Which kernels cost most and where they come from, what could overlap, what could be fused.
 pub fn compute(context: &Run) -> Triage {
+    let mut fuse = fuse(context);
+    fuse.propagate(context);
     let (kernels, small_kernels) = kernel_table::kernel_rows(context, context.min_share_pct);
-    Triage {
-        kernels,
-        small_kernels,
-        overlap: overlap(context),
-        fuse: fuse(context),
-        coverage: Coverage::of(context),
-    }
+    Triage { kernels, small_kernels, overlap: overlap(context), fuse, coverage: Coverage::of(context) }
 }

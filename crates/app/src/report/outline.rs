@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use analysis::breakdown::{self, Breakdown, GpuTime};
-use analysis::explain::{explain, explain_needs};
+use analysis::efficiency::efficiency_needs;
 use analysis::ops;
 use analysis::summary::{self, Summary};
-use analysis::{BreakdownOptions, SummaryOptions};
+use analysis::{BreakdownOptions, RooflineOptions, SummaryOptions, efficiency, explain};
 use model::call_tree::NodeKind;
 use model::classify::Classifier;
 use model::stages::Stage;
@@ -29,6 +29,13 @@ const OUTLINE: &[Outline] = &[
         "How the GPUs spent the time between their first and last piece of work.",
         &["timeline"],
         &["timeline", "combinations"],
+    ),
+    (
+        "efficiency",
+        "Efficiency",
+        "From what the work takes at the GPU's peak to the time that it took. The parts add up to the span of all GPUs.",
+        &["efficiency"],
+        &["efficiency", "efficiency_stages", "efficiency_kernels", "not_measured"],
     ),
     (
         "findings",
@@ -87,7 +94,7 @@ impl Run {
         target_arch: &Option<String>,
         observer: &dyn Observer,
     ) -> Result<Self, Failure> {
-        let counters = Needs { shapes: true, counters: true, counter_columns: true, ..explain_needs() };
+        let counters = efficiency_needs();
         let needs = Needs { memory_allocations: true, ..counters };
         let trace = input.read(&needs, observer)?;
         one_run(&trace.sources, "report")?;
@@ -100,8 +107,11 @@ impl Run {
             .map_err(|error| Failure::input(error.to_string()))?
             .with_stage_patterns(&input.filters.stage_patterns);
         let (staged, breakdown) = add_gpu_time(&mut report, &context);
-        let explained = explain(&context, &[], &for_target(target_arch));
-        add(&mut report, explained);
+        let explained = explain::compute(&context, &[]);
+        let split = efficiency::compute(&context, &explained.accounts, &RooflineOptions::default());
+        add(&mut report, explain::present(&context, &explained, &for_target(target_arch)));
+        // What the tables lack carries its reason; the roofline tells the rest.
+        add(&mut report, Report { notes: Vec::new(), ..efficiency::present(&trace, &split) });
         add(&mut report, ops_of(&context, mapping.as_ref()));
         for more in [roofline::report(&trace), panels::report(&trace)].into_iter().flatten() {
             add(&mut report, more);

@@ -7,12 +7,13 @@ use std::path::PathBuf;
 
 use analysis::filters::Filters;
 use analysis::triage::artifacts;
+use analysis::{RooflineOptions, efficiency};
 use model::stages::Stage;
 use model::{NothingSelected, Selection};
 use report::{Note, Remedy, Report};
 
 use self::files::Run;
-use crate::causes::verdict_of;
+use crate::causes::for_target;
 use crate::failure::Failure;
 use crate::input::{classifier, input_facts, mark};
 use crate::observer::Observer;
@@ -80,7 +81,11 @@ impl TriageRequest {
         let notes = context.select(&selection).map_err(|nothing| nothing_left(&nothing, &run))?;
         let found = analysis::triage::compute(&context);
         let mut report = analysis::triage::present(&context, &found);
-        report.verdict = Some(verdict_of(&context, &report.findings, &self.profile.target_arch));
+        let accounts = analysis::idle::compute(&trace, &context.classes);
+        let target = for_target(&self.profile.target_arch);
+        report.verdict = Some(analysis::verdict::compute(&context, &accounts, &report.findings, &target));
+        let split = efficiency::compute(&context, &accounts, &RooflineOptions::default());
+        report.tables.push(efficiency::waterfall(&split));
         report.notes.splice(0..0, run.notes.iter().cloned().chain(notes.into_iter().map(Note::from)));
         if let Some(mapping) = &mapping {
             report.inputs.extend(input_facts(mapping));

@@ -24,7 +24,9 @@ start without delaying the end of the run (the smallest of its dispatches).
 queueing, host, sync), a category (gemm, attention …) or kernels and copies by
 name (`kernel:copy=0.5` is always a name), and predicts the span through all
 dependencies. `op:NAME=FACTOR` scales a host op with its launches and kernels;
-0 removes it, as a fusion would. A name is a full name, a part of one in any
+0 removes it, as a fusion would; `module:NAME` and `stage:NAME` scale an
+nn.Module or a stage the same way. `clock=1.1` predicts a 10 % higher clock,
+which kernels that memory bounds do not gain from. A name is a full name, a part of one in any
 case, or a regular expression between slashes. docs/critical-path.md lists the
 dependencies.")]
 pub struct CriticalPathArgs {

@@ -11,6 +11,7 @@ pub mod convert;
 pub mod critical_path;
 pub mod demo;
 pub mod doctor;
+pub mod efficiency;
 pub mod explain;
 pub mod info;
 pub mod memory;
@@ -54,6 +55,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Open(args) => args.run(output),
         Command::Triage(args) => args.run(output),
         Command::Breakdown(args) => args.run(output),
+        Command::Efficiency(args) => args.run(output),
         Command::Memory(args) => args.run(output),
         Command::Ops(args) => args.run(output),
         Command::Overlap(args) => args.run(output),

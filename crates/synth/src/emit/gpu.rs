@@ -210,11 +210,14 @@ impl Emitter<'_> {
             let share = (busy as f64 / (at - window * width).max(1) as f64).min(1.0);
             let memory = memory.unwrap_or(self.in_use[gpu as usize]);
             let power = (idle_w + (busy_w - idle_w) * share).round();
+            let clock = self.program.machine.clock_mhz;
             let rows = [
                 (self.words.power, self.words.watts, power),
                 (self.words.vram, self.words.bytes, memory as f64),
+                (self.words.clock, self.words.mhz, clock),
             ];
-            for (name, unit, value) in rows {
+            let sampled = if clock > 0.0 { 3 } else { 2 };
+            for (name, unit, value) in rows.into_iter().take(sampled) {
                 self.trace.samples.push(Sample {
                     start: at,
                     end: at,

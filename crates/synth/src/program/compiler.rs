@@ -47,6 +47,9 @@ const NS_PER_US: f64 = 1000.0;
 const NOISE: [&str; 4] =
     ["hipGetDevice", "hipStreamIsCapturing", "hipGetLastError", "hipDevicePrimaryCtxGetState"];
 
+/// Frames are the same if these are: kind, name, sizes and types.
+type FrameKey = (u8, String, Option<String>, Option<String>);
+
 struct Compiler<'a> {
     scenario: &'a Scenario,
     mode: GraphMode,
@@ -55,7 +58,7 @@ struct Compiler<'a> {
     out: Vec<Instr>,
     thread: u32,
     kernel_ids: BTreeMap<&'a str, u32>,
-    frame_ids: BTreeMap<(u8, String, Option<String>), u32>,
+    frame_ids: BTreeMap<FrameKey, u32>,
     api_ids: BTreeMap<String, u32>,
     events: Numbered,
     slots: Numbered,
@@ -119,10 +122,18 @@ impl<'a> Compiler<'a> {
             let mark = self.mark(spec.truth.as_ref().map(|t| t.get_ref().as_str()));
             let gone = self.removed(mark);
             let counter = |name: &String| self.program.counters.binary_search(name).unwrap_or(0) as u32;
+            let communicates = spec.name.contains("nccl") || spec.name.contains("rccl");
+            let machine = &self.scenario.machine;
+            let clocked = !spec.memory_bound && !communicates;
+            let lost_to_clock = if clocked { 1.0 - machine.clock_share() } else { 0.0 };
+            let groups = spec.grid.iter().map(|&along| f64::from(along)).product::<f64>();
+            let rounds = groups / f64::from(machine.compute_units.max(1));
+            let lost_to_rounds = if spec.whole_rounds { 1.0 - rounds / rounds.ceil().max(1.0) } else { 0.0 };
+            let longer = 1.0 / ((1.0 - lost_to_clock) * (1.0 - lost_to_rounds));
             let kernel = Kernel {
                 id: id.clone(),
                 name: spec.name.clone(),
-                mean_ns: spec.mean_us * NS_PER_US,
+                mean_ns: spec.mean_us * NS_PER_US * longer,
                 spread: Spread::of_cv(spec.cv),
                 grid: spec.grid,
                 workgroup: spec.workgroup,
@@ -139,7 +150,9 @@ impl<'a> Compiler<'a> {
                     .map(|(every, factor)| (u64::from(every), factor))
                     .filter(|_| !gone),
                 mark,
-                communicates: spec.name.contains("nccl") || spec.name.contains("rccl"),
+                communicates,
+                lost_to_clock,
+                lost_to_rounds,
             };
             self.program.kernels.push(kernel);
             self.kernel_ids.insert(id, number as u32);
@@ -166,10 +179,10 @@ impl<'a> Compiler<'a> {
         let mut threads = Vec::new();
         self.thread = 0;
         for annotation in &spec.annotations {
-            self.enter(FrameKind::Annotation, annotation, None, 0.2);
+            self.enter(FrameKind::Annotation, annotation, 0.2);
         }
         for frame in &spec.frames {
-            self.enter(FrameKind::Python, frame, None, 0.4);
+            self.enter(FrameKind::Python, frame, 0.4);
         }
         self.actions(&spec.program);
         self.leave(spec.frames.len() + spec.annotations.len());
@@ -201,7 +214,7 @@ impl<'a> Compiler<'a> {
             find_graphs(self.scenario, &step.program, &mut graphs);
         }
         let frame = "sglang/srt/model_executor/cuda_graph_runner.py(512): capture";
-        self.enter(FrameKind::Python, frame, None, 0.4);
+        self.enter(FrameKind::Python, frame, 0.4);
         for graph in graphs {
             self.modules.clear();
             self.graph(graph);
@@ -227,7 +240,7 @@ impl<'a> Compiler<'a> {
             Action::Host(host) => {
                 let mark = self.truth(&host.truth);
                 let us = if self.removed(mark) { 0.0 } else { host.us };
-                let frame = self.frame(FrameKind::Python, &host.frame, None);
+                let frame = self.frame(Frame::plain(FrameKind::Python, &host.frame));
                 self.out.push(Instr::Host { frame, ns: us * NS_PER_US, mark });
             }
             Action::Api(spec) => {
@@ -305,7 +318,7 @@ impl<'a> Compiler<'a> {
             }
             Action::Graph(graph) => self.graph(graph),
             Action::Annotate(annotate) => {
-                self.enter(FrameKind::Annotation, &annotate.name, None, 0.2);
+                self.enter(FrameKind::Annotation, &annotate.name, 0.2);
                 self.actions(&annotate.program);
                 self.leave(1);
             }
@@ -328,7 +341,7 @@ impl<'a> Compiler<'a> {
             depth += 1;
         }
         for frame in &sequence.frames {
-            self.enter(FrameKind::Python, frame, None, 0.4);
+            self.enter(FrameKind::Python, frame, 0.4);
             depth += 1;
         }
         self.actions(&sequence.program);
@@ -356,7 +369,7 @@ impl<'a> Compiler<'a> {
                 depth += 1;
             }
             for frame in &launch.frames {
-                self.enter(FrameKind::Python, frame, None, 0.4);
+                self.enter(FrameKind::Python, frame, 0.4);
                 depth += 1;
             }
             let frames = machine.frames_per_op;
@@ -365,7 +378,8 @@ impl<'a> Compiler<'a> {
                 self.out.push(Instr::Chatter { frames, ns });
             }
             if let Some(op) = &launch.op {
-                self.enter(FrameKind::Op, op, launch.dims.as_deref(), 0.5);
+                let frame = self.op(op, launch);
+                self.out.push(Instr::Enter { frame, ns: 0.5 * NS_PER_US });
                 depth += 1;
             }
             if launch.host_us > 0.0 {
@@ -405,7 +419,7 @@ impl<'a> Compiler<'a> {
         let number = self.add_copy(work);
         for _ in 0..copy.times {
             let ns = (machine.call_us * 6.0 + staging_us) * NS_PER_US;
-            self.enter(FrameKind::Op, "aten::copy_", None, 0.5);
+            self.enter(FrameKind::Op, "aten::copy_", 0.5);
             self.out.push(Instr::Copy { copy: number, stream, api, ns, mark });
             if work.blocking {
                 self.out.push(Instr::Finish { stream });
@@ -429,13 +443,14 @@ impl<'a> Compiler<'a> {
             bytes: spec.bytes,
             kernel,
         });
-        self.enter(FrameKind::Op, &format!("c10d::{}_", spec.operation), None, 0.5);
-        self.enter(FrameKind::Annotation, &format!("nccl:{}", spec.operation), None, 0.3);
+        self.enter(FrameKind::Op, &format!("c10d::{}_", spec.operation), 0.5);
+        self.enter(FrameKind::Annotation, &format!("nccl:{}", spec.operation), 0.3);
         let frame = self.program.frames.len() as u32;
         self.program.frames.push(Frame {
             kind: FrameKind::Op,
             name: "record_param_comms".into(),
             dims: Some(format!("[[{}]]", spec.bytes / element_bytes(&spec.dtype))),
+            types: None,
             collective: Some(collective),
         });
         self.out.push(Instr::Enter { frame, ns: 500.0 });
@@ -458,7 +473,7 @@ impl<'a> Compiler<'a> {
             GraphMode::Capture => {
                 let name =
                     graph.capture.clone().unwrap_or_else(|| format!("capture_{}", graph.sequence.get_ref()));
-                self.enter(FrameKind::Annotation, &name, None, 0.2);
+                self.enter(FrameKind::Annotation, &name, 0.2);
                 let api = self.api("hipStreamBeginCapture");
                 self.out.push(Instr::BeginCapture { api, ns: machine.call_us * 4.0 * NS_PER_US });
                 for _ in 0..graph.times {
@@ -493,7 +508,7 @@ impl<'a> Compiler<'a> {
                 };
                 let kernels = self.program.graphs[number as usize].iter().filter(|n| n.is_kernel()).count();
                 self.kernels_in_step = before + kernels as u64;
-                self.enter(FrameKind::Python, "torch/cuda/graphs.py(135): replay", None, 0.4);
+                self.enter(FrameKind::Python, "torch/cuda/graphs.py(135): replay", 0.4);
                 let api = self.api("hipGraphLaunch");
                 let ns = machine.graph_launch_us * NS_PER_US;
                 self.out.push(Instr::GraphLaunch { graph: number, stream, api, ns });
@@ -527,20 +542,30 @@ impl<'a> Compiler<'a> {
         number
     }
 
-    fn frame(&mut self, kind: FrameKind, name: &str, dims: Option<&str>) -> u32 {
-        let key = (kind as u8, name.to_string(), dims.map(str::to_string));
+    /// The op of a launch, with what is recorded of its inputs.
+    fn op(&mut self, name: &str, launch: &Launch) -> u32 {
+        let inputs =
+            launch.dims.as_deref().and_then(|dims| serde_json::from_str::<Vec<serde_json::Value>>(dims).ok());
+        let types = launch.dtype.as_deref().zip(inputs).map(|(dtype, inputs)| {
+            let types: Vec<String> = inputs.iter().map(|_| format!("\"{dtype}\"")).collect();
+            format!("[{}]", types.join(", "))
+        });
+        self.frame(Frame { dims: launch.dims.clone(), types, ..Frame::plain(FrameKind::Op, name) })
+    }
+
+    fn frame(&mut self, frame: Frame) -> u32 {
+        let key = (frame.kind as u8, frame.name.clone(), frame.dims.clone(), frame.types.clone());
         if let Some(known) = self.frame_ids.get(&key) {
             return *known;
         }
         let number = self.program.frames.len() as u32;
-        let dims = dims.map(str::to_string);
-        self.program.frames.push(Frame { kind, name: name.to_string(), dims, collective: None });
+        self.program.frames.push(frame);
         self.frame_ids.insert(key, number);
         number
     }
 
-    fn enter(&mut self, kind: FrameKind, name: &str, dims: Option<&str>, us: f64) {
-        let frame = self.frame(kind, name, dims);
+    fn enter(&mut self, kind: FrameKind, name: &str, us: f64) {
+        let frame = self.frame(Frame::plain(kind, name));
         self.out.push(Instr::Enter { frame, ns: us * NS_PER_US });
     }
 
@@ -548,7 +573,7 @@ impl<'a> Compiler<'a> {
         let instance = self.modules.entry(module.to_string()).or_insert(0);
         let name = format!("nn.Module: {module}_{instance}");
         *instance += 1;
-        self.enter(FrameKind::Module, &name, None, 0.4);
+        self.enter(FrameKind::Module, &name, 0.4);
     }
 
     fn leave(&mut self, depth: usize) {

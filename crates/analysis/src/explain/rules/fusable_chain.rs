@@ -2,11 +2,10 @@
 
 use report::{Finding, Value};
 
-use crate::critical_path::Scenario;
 use crate::explain::facts::Facts;
 use crate::explain::propagated::propagated;
 use crate::explain::rule::{Rule, Verdict};
-use crate::fuse::{FuseInstance, FuseOpportunity};
+use crate::fuse::FuseInstance;
 use stats::percent;
 
 pub(super) const RULE: Rule = Rule {
@@ -39,7 +38,7 @@ fn found(facts: &Facts, id: &str) -> Vec<Finding> {
             finding
                 .evidence
                 .extend(one.instances.first().into_iter().flat_map(|first| example(facts, first)));
-            propagated(facts, finding, one.gain_gpu_ns, least, without(facts, one))
+            propagated(facts, finding, one.gain_gpu_ns, least, one.without(facts.trace()))
         })
         .collect()
 }
@@ -54,30 +53,4 @@ fn example(facts: &Facts, instance: &FuseInstance) -> Vec<(String, Value)> {
         ("example_start_ns".into(), Value::Int(from)),
         ("example_end_ns".into(), Value::Int(to)),
     ]
-}
-
-/// The run without the kernels that a fused one takes in, nor the host's time to get from the launch before to theirs.
-fn without(facts: &Facts, one: &FuseOpportunity) -> Scenario {
-    let mut scenario = Scenario::default();
-    let regions = &facts.trace().regions;
-    for instance in &one.instances {
-        let mut before = None;
-        for &row in &instance.rows {
-            let launch = facts.trace().links.launch_of(row);
-            if instance.removed.contains(&row) {
-                scenario.work_takes(row, 0);
-                scenario.without_launch_latency(row);
-                facts.skip_launch(&mut scenario, row);
-                if let (Some(before), Some(launch)) = (before, launch)
-                    && regions.thread[before] == regions.thread[launch]
-                    && regions.process[before] == regions.process[launch]
-                {
-                    let (process, thread) = (regions.process[launch], regions.thread[launch]);
-                    scenario.host_skips(process, thread, regions.end[before], regions.end[launch]);
-                }
-            }
-            before = launch;
-        }
-    }
-    scenario
 }

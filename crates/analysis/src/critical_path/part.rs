@@ -1,0 +1,96 @@
+//! Parts of a run that only its model tells: a module, a stage, the kernels that a higher clock makes faster.
+
+use std::collections::BTreeSet;
+
+use model::Run;
+use model::attribution::module_class;
+use model::stages::Stage;
+use trace::{RowRef, StrId, Table};
+
+use super::op::OpName;
+use super::what_if::WhatIfError;
+use crate::roofline::clocked_kernels;
+
+/// How regions of `nn.Module`s are called in traces.
+const MODULE: &str = "nn.Module: ";
+
+/// GPU work and host regions that belong together.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Part {
+    /// Names of regions, rising, whose time on the host is part of it.
+    pub names: Vec<StrId>,
+    /// By row: whether a kernel is part of it, and whether a copy is.
+    pub kernels: Vec<bool>,
+    /// The same of copies.
+    pub copies: Vec<bool>,
+}
+
+impl Part {
+    fn of_rows(run: &Run, wanted: impl Fn(RowRef) -> bool) -> Self {
+        let trace = run.trace;
+        let rows =
+            |table: Table, count: usize| (0..count).map(|row| wanted(RowRef::new(table, row))).collect();
+        Self {
+            names: Vec::new(),
+            kernels: rows(Table::Kernels, trace.kernels.len()),
+            copies: rows(Table::MemoryCopies, trace.memory_copies.len()),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.names.is_empty() && !self.kernels.contains(&true) && !self.copies.contains(&true)
+    }
+
+    /// The modules of that class or name, as regions and as what replayed kernels are traced back to.
+    pub fn of_module(run: &Run, wanted: &OpName, shown: &str) -> Result<Self, WhatIfError> {
+        let trace = run.trace;
+        // Every module by its own name, and by its class.
+        let known: BTreeSet<&str> = trace
+            .regions
+            .name
+            .iter()
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .filter_map(|&name| trace.strings.get(name).strip_prefix(MODULE))
+            .chain(run.attribution.sites.iter().map(|site| run.attribution.text(site.module)))
+            .filter(|name| !name.is_empty())
+            .collect();
+        let is_meant =
+            wanted.chooser(|holds| known.iter().any(|name| holds(name) || holds(module_class(name))));
+        let meant: BTreeSet<&str> =
+            known.iter().copied().filter(|name| is_meant(name) || is_meant(module_class(name))).collect();
+        if meant.is_empty() {
+            let classes: BTreeSet<&str> = known.iter().map(|name| module_class(name)).collect();
+            let classes: Vec<&str> = classes.into_iter().collect();
+            return Err(WhatIfError::no_module(shown, &classes));
+        }
+        let mut part =
+            Self::of_rows(run, |row| meant.contains(run.attribution.text(run.attribution.site(row).module)));
+        part.names = meant.iter().filter_map(|name| trace.strings.find(&format!("{MODULE}{name}"))).collect();
+        part.names.sort_unstable();
+        Ok(part)
+    }
+
+    /// A stage: its GPU work, and the annotations of its steps.
+    pub fn of_stage(run: &Run, stage: Stage) -> Result<Self, WhatIfError> {
+        let mut part = Self::of_rows(run, |row| stage.covers(run.stage(row)));
+        let steps = run.stages.steps.iter().filter(|step| stage.covers(step.stage));
+        part.names = steps.map(|step| step.name).collect();
+        part.names.sort_unstable();
+        part.names.dedup();
+        if part.is_empty() {
+            let stages = run.stages.present().into_iter().map(Stage::name);
+            return Err(WhatIfError::Stage {
+                name: stage.name().into(),
+                stages: stages.collect::<Vec<_>>().join(", "),
+            });
+        }
+        Ok(part)
+    }
+
+    /// Kernels that are faster at a higher clock.
+    pub fn of_clock(run: &Run) -> Result<Self, WhatIfError> {
+        let part = Self { kernels: clocked_kernels(run), ..Self::default() };
+        if part.is_empty() { Err(WhatIfError::Clock) } else { Ok(part) }
+    }
+}

@@ -1,0 +1,159 @@
+//! Where each dispatch of a run stands under the roofs: by the shapes of its op, or by counters of its kernel.
+
+use std::collections::BTreeMap;
+
+use hw::Level;
+use hw::peaks::Peaks;
+use model::Run;
+use model::classify::Category;
+use report::Note;
+use trace::{Map, RowRef, StrId, Table};
+
+use super::device;
+use super::modelled::{Modelled, Without, modelled_by};
+use super::place::{Bound, place};
+use super::{RooflineOptions, formulas};
+use crate::bottleneck::kernel_figures_where;
+
+/// Work of a dispatch beyond this share of its roof cannot have been done: its op is not what ran.
+const MOST_PCT: f64 = 105.0;
+
+/// What is known of a dispatch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Standing {
+    /// The time that its work takes at the nearest roof, as a part of its time.
+    pub of_roof: f64,
+    /// That roof.
+    pub bound: Bound,
+    /// Rows and columns of the result, of one matrix product.
+    pub product: Option<[f64; 2]>,
+}
+
+/// Why nothing is known of a dispatch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Unplaced {
+    /// The GPU's peaks are not known.
+    UnknownGpu,
+    /// Neither shapes nor counters are in the trace.
+    NothingRecorded,
+    /// Some counters are missing.
+    CountersMissing,
+    /// It has an op, and its work cannot be told.
+    Op(Without),
+    /// Its op would need more than the GPU can do in that time.
+    TooMuchWork,
+}
+
+/// Where the dispatches of a run stand.
+pub(crate) struct Standings {
+    /// The ceilings.
+    pub peaks: Peaks,
+    /// What could not be found out about the GPU.
+    pub notes: Vec<Note>,
+    known: Vec<Result<Standing, Unplaced>>,
+    /// By row of `kernels`: its place in `known`.
+    of_kernel: Vec<u32>,
+}
+
+impl Standings {
+    /// Of every kernel of a run.
+    pub fn of(run: &Run, options: &RooflineOptions) -> Self {
+        let trace = run.trace;
+        let device = device::of(trace, options);
+        let peaks = device.peaks;
+        let mut found = Self { notes: device.notes, known: Vec::new(), of_kernel: Vec::new(), peaks };
+        if found.peaks.bytes.is_empty() && found.peaks.matrix.is_empty() {
+            found.known.push(Err(Unplaced::UnknownGpu));
+            found.of_kernel = vec![0; trace.kernels.len()];
+            return found;
+        }
+        let has_shapes = !trace.args.is_empty() && trace.strings.find("Input Dims").is_some()
+            || run.attribution.sites.iter().any(|site| !site.input_dims.is_empty());
+        let modelled = match has_shapes {
+            true => modelled_by(trace, &run.attribution, |_| true),
+            false => Modelled::default(),
+        };
+        let mut known = Vec::new();
+        for op in &modelled.ops {
+            let placed = place(&op.work, op.total_ns, &found.peaks);
+            let standing = placed.nearest.ok_or(Unplaced::UnknownGpu).and_then(|(bound, share)| {
+                let of_roof = (share / 100.0).min(1.0);
+                let fits = (0.0..=MOST_PCT).contains(&share);
+                fits.then_some(Standing { of_roof, bound, product: op.model.product })
+                    .ok_or(Unplaced::TooMuchWork)
+            });
+            known.push(standing);
+        }
+        let counted = found.counted(run, &device.arch, &mut known);
+        let mut places: BTreeMap<Unplaced, u32> = BTreeMap::new();
+        for row in 0..trace.kernels.len() {
+            let by_shapes = modelled.of_kernel.get(row).copied().flatten();
+            let by_counters = counted.get(&trace.kernels.name[row]).copied();
+            let place = match (by_shapes.filter(|&op| known[op].is_ok()), by_counters) {
+                (Some(op), _) => op as u32,
+                (None, Some(place)) => place,
+                (None, None) => {
+                    let why = match (by_shapes, modelled.without.get(row)) {
+                        (Some(op), _) => known[op].err().unwrap_or(Unplaced::NothingRecorded),
+                        (None, Some(&without)) => Unplaced::Op(without),
+                        (None, None) => Unplaced::NothingRecorded,
+                    };
+                    *places.entry(why).or_insert_with(|| {
+                        known.push(Err(why));
+                        known.len() as u32 - 1
+                    })
+                }
+            };
+            found.of_kernel.push(place);
+        }
+        found.known = known;
+        found
+    }
+
+    /// By name of a kernel with counters: its place among what is known, which it is added to.
+    fn counted(&self, run: &Run, arch: &str, known: &mut Vec<Result<Standing, Unplaced>>) -> Map<StrId, u32> {
+        let mut places = Map::default();
+        if !super::counted_sources(run.trace).contains(&true) {
+            return places;
+        }
+        let counts = |row: usize| run.recordings.counts(run.trace.kernels.process[row]);
+        for kernel in kernel_figures_where(run.trace, counts) {
+            let Some(name) = run.trace.strings.find(&kernel.name) else { continue };
+            let placed = place(&formulas::work(arch, &kernel.figures), kernel.total_ns, &self.peaks);
+            known.push(match placed.nearest.filter(|_| placed.bound.is_some()) {
+                Some((_, share)) if share > MOST_PCT => Err(Unplaced::TooMuchWork),
+                Some((bound, share)) => {
+                    Ok(Standing { of_roof: (share / 100.0).min(1.0), bound, product: None })
+                }
+                None => Err(Unplaced::CountersMissing),
+            });
+            places.insert(name, known.len() as u32 - 1);
+        }
+        places
+    }
+
+    /// Of a row of `kernels`.
+    pub fn kernel(&self, row: usize) -> Result<Standing, Unplaced> {
+        let place = self.of_kernel.get(row).copied().unwrap_or(u32::MAX) as usize;
+        self.known.get(place).copied().unwrap_or(Err(Unplaced::NothingRecorded))
+    }
+}
+
+/// By row of `kernels`: whether it is faster at a higher clock.
+pub(crate) fn clocked_kernels(run: &Run) -> Vec<bool> {
+    let standings = Standings::of(run, &RooflineOptions::default());
+    let clocked = |row: usize| {
+        let category = run.category(RowRef::new(Table::Kernels, row));
+        category != Category::Communication && scales_with_clock(&standings.kernel(row), category)
+    };
+    (0..run.trace.kernels.len()).map(clocked).collect()
+}
+
+/// Whether a kernel is faster at a higher clock: one under the roof of memory is not. Where its work is not known, matrix
+/// products are, and of others it is not known.
+pub(crate) fn scales_with_clock(standing: &Result<Standing, Unplaced>, category: Category) -> bool {
+    match standing {
+        Ok(standing) => !matches!(standing.bound, Bound::Memory(Level::Hbm | Level::Mall)),
+        Err(_) => matches!(category, Category::Gemm | Category::Conv),
+    }
+}

@@ -1,0 +1,119 @@
+//! `efficiency`: exact on every trace, and each injected loss is found.
+
+use model::Run;
+use model::classify::Classifier;
+use rocm_perf_analysis::RooflineOptions;
+use rocm_perf_analysis::efficiency::{Efficiency, Part, Parts, compute, efficiency_needs, present};
+use synth::{Options, Scenario, Simulation, simulate};
+use trace::Trace;
+
+fn efficiency(trace: &Trace) -> Efficiency {
+    let run = Run::new(trace, None, &Classifier::builtin(), 0.0).expect("a run");
+    let accounts = rocm_perf_analysis::idle::compute(trace, &run.classes);
+    compute(&run, &accounts, &RooflineOptions::default())
+}
+
+/// The parts of each GPU are its span; steps, stages and kernels are all of it again.
+fn assert_exact(found: &Efficiency, name: &str) {
+    let all = found.total();
+    for gpu in &found.gpus {
+        assert_eq!(gpu.parts.total(), gpu.span.1 - gpu.span.0, "{name}: the parts of a GPU are its span");
+    }
+    let sum = |parts: &mut dyn Iterator<Item = &Parts>| {
+        parts.fold(Parts::default(), |mut sum, one| {
+            sum.add_all(one);
+            sum
+        })
+    };
+    assert_eq!(sum(&mut found.steps.iter().map(|step| &step.parts)), all, "{name}: steps");
+    assert_eq!(sum(&mut found.stages.iter().map(|stage| &stage.parts)), all, "{name}: stages");
+    assert_eq!(sum(&mut found.kernels.iter().map(|kernel| &kernel.parts)), all, "{name}: kernels");
+    let unmeasured: i64 = found.unmeasured.iter().map(|row| row.total_ns).sum();
+    assert_eq!(unmeasured, all.get(Part::NotMeasured), "{name}: what is not measured");
+    for part in Part::ALL {
+        assert!(all.get(part) >= 0, "{name}: {} is negative", part.name());
+    }
+}
+
+fn simulated(change: impl Fn(&mut Scenario), seed: u64) -> Simulation {
+    let mut scenario = Scenario::builtin("below-peak").expect("a scenario");
+    change(&mut scenario);
+    simulate(&scenario, &Options { seed, ..Options::default() }).expect("a run")
+}
+
+fn assert_near(found: i64, truth: i64, name: &str) {
+    let off = (found - truth).abs() as f64 / truth as f64;
+    assert!(off <= 0.05, "{name}: {found} ns, and {truth} ns are true");
+}
+
+#[test]
+fn an_injected_clock_drop_quantisation_and_exposed_copies_are_found() {
+    for (seed, clock_mhz) in [(1, 1680.0), (2, 1900.0), (3, 1200.0)] {
+        let simulation = simulated(|scenario| scenario.machine.clock_mhz = clock_mhz, seed);
+        let truth = &simulation.truth.ranks[0];
+        let lost = truth.efficiency.expect("a truth");
+        let found = efficiency(&simulation.runs[0].trace);
+        assert_exact(&found, "below-peak");
+        let all = found.total();
+        assert_near(all.get(Part::Clock), lost.clock_ns, "clock");
+        assert_near(all.get(Part::Quantisation), lost.quantisation_ns, "quantisation");
+        assert_near(all.get(Part::Copies), truth.exposed_memcpy_ns, "copies");
+        assert_eq!(all.get(Part::NotMeasured), 0, "all work is known by its shapes");
+        let mean = found.clock.mean_mhz.expect("a clock");
+        assert!((mean - clock_mhz).abs() < 1.0, "{mean}");
+    }
+}
+
+#[test]
+fn without_samples_the_clock_is_not_known_and_not_zero() {
+    let simulation = simulated(|scenario| scenario.machine.clock_mhz = 0.0, 1);
+    let found = efficiency(&simulation.runs[0].trace);
+    assert_exact(&found, "below-peak at its peak clock");
+    assert_eq!(found.not_known(Part::Clock), Some("the clock was not recorded"));
+    assert_near(
+        found.total().get(Part::Quantisation),
+        simulation.truth.ranks[0].efficiency.expect("a truth").quantisation_ns,
+        "quantisation",
+    );
+}
+
+#[test]
+fn an_impossible_clock_is_flagged_and_not_used() {
+    let mut trace = simulated(|_| {}, 1).runs.remove(0).trace;
+    let clock = trace.strings.find("GPU clock").expect("samples");
+    let rows: Vec<usize> = (0..trace.samples.len()).filter(|&row| trace.samples.name[row] == clock).collect();
+    for &row in &rows {
+        trace.samples.value[row] = 28_000.0;
+    }
+    let found = efficiency(&trace);
+    assert_exact(&found, "an impossible clock");
+    assert_eq!((found.clock.impossible, found.clock.samples), (rows.len(), 0));
+    assert!(found.not_known(Part::Clock).is_some());
+    let report = present(&trace, &found);
+    assert!(report.health.iter().any(|check| check.id == "impossible_clock"), "{:?}", report.health);
+}
+
+#[test]
+fn every_built_in_scenario_adds_up() {
+    for name in Scenario::builtin_names() {
+        let scenario = Scenario::builtin(name).expect("a scenario");
+        let options = Options { steps: Some(3), ..Options::default() };
+        for run in simulate(&scenario, &options).expect("a run").runs {
+            assert_exact(&efficiency(&run.trace), name);
+        }
+    }
+}
+
+#[test]
+fn every_shared_trace_adds_up() {
+    let Some(folder) = testing::data("traces") else { return };
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder).expect("a folder").flatten().map(|e| e.path()).collect();
+    paths.retain(|path| path.to_string_lossy().ends_with(".json.gz"));
+    for path in paths {
+        let name = path.display().to_string();
+        let trace =
+            ingest::read(&[path], &efficiency_needs(), &ingest::Progress::default()).expect("a trace");
+        assert_exact(&efficiency(&trace), &name);
+    }
+}
