@@ -77,9 +77,15 @@ pub fn detect(path: &Path) -> Result<Format, Error> {
     if head.starts_with(SQLITE_MAGIC) {
         return database(path);
     }
-    let line = head.split(|&b| b == b'\n').next().unwrap_or_default();
-    if line.contains(&b',') && compute::is_workload_table(path, line) {
-        return Ok(Format::Compute);
+    if compute::has_workload_name(path) {
+        let unpacked = match packing(&head) {
+            Some("gzip") => head_of(&mut flate2::read::MultiGzDecoder::new(&head[..])).unwrap_or_default(),
+            _ => head.clone(),
+        };
+        let line = unpacked.split(|&b| b == b'\n').next().unwrap_or_default();
+        if line.contains(&b',') && compute::is_workload_table(path, line) {
+            return Ok(Format::Compute);
+        }
     }
     of_content(head, file).map_err(|what| not_a_trace(path, &what))
 }
