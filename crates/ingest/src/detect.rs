@@ -25,6 +25,8 @@ pub enum Format {
     Rocprofv3Csv,
     /// Workload folder of ROCm Compute Profiler.
     Compute,
+    /// Analysis database of ROCm Compute Profiler.
+    ComputeAnalysis,
     /// Results table of the legacy rocprof.
     Rocprof,
     /// Perfetto trace of rocprofv3 or rocprof-sys.
@@ -43,6 +45,7 @@ impl Format {
             Format::Rocprofv3Json => "rocprofv3-json",
             Format::Rocprofv3Csv => "rocprofv3-csv",
             Format::Compute => "rocprof-compute",
+            Format::ComputeAnalysis => "rocprof-compute-analysis",
             Format::Rocprof => "rocprof",
             Format::Perfetto => "perfetto",
             Format::Xplane => "xplane",
@@ -144,6 +147,7 @@ fn database(path: &Path) -> Result<Format, Error> {
     match probe(path)? {
         Probe::Rocpd => Ok(Format::Rocpd),
         Probe::Rpd => Ok(Format::Rpd),
+        Probe::ComputeAnalysis => Ok(Format::ComputeAnalysis),
         other => Err(Error::NotATrace { path: path.into(), why: other.why().into() }),
     }
 }

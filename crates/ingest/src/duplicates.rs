@@ -85,7 +85,9 @@ fn run_of(input: &Input) -> Option<(PathBuf, String)> {
             .find_map(|e| name.strip_suffix(e))?
             .strip_suffix("_results")?,
         Format::Rocprofv3Csv => header::prefix(name).filter(|prefix| !prefix.is_empty())?,
-        Format::Compute | Format::Rocprof | Format::Perfetto | Format::Rpd => return None,
+        Format::Compute | Format::ComputeAnalysis | Format::Rocprof | Format::Perfetto | Format::Rpd => {
+            return None;
+        }
     };
     Some((input.path.parent().unwrap_or(Path::new("")).into(), prefix.into()))
 }
@@ -115,7 +117,11 @@ fn richest_formats(inputs: &[Found]) -> Map<(PathBuf, String), Format> {
     let order = |format: Format| match format {
         Format::Rocpd | Format::Rpd | Format::Xplane => 0,
         Format::Rocprofv3Json => 1,
-        Format::Rocprofv3Csv | Format::Compute | Format::Rocprof | Format::Perfetto => 2,
+        Format::Rocprofv3Csv
+        | Format::Compute
+        | Format::ComputeAnalysis
+        | Format::Rocprof
+        | Format::Perfetto => 2,
         // Made from one of the others when it has their name.
         Format::Torch => 3,
     };

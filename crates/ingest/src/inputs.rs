@@ -104,7 +104,8 @@ fn folder(root: &Path, unusable: &mut Vec<Error>) -> Result<Vec<Found>, Error> {
     let workloads: HashSet<PathBuf> =
         found.iter().filter(is_workload).map(|found| found.input.path.clone()).collect();
     let is_repeated = |input: &Input| {
-        repeats_workload(&input.path) && input.path.parent().is_some_and(|folder| workloads.contains(folder))
+        let repeats = input.format == Format::ComputeAnalysis || repeats_workload(&input.path);
+        repeats && input.path.parent().is_some_and(|folder| workloads.contains(folder))
     };
     found.retain(|found| has_rows(&found.input) && !is_repeated(&found.input));
     Ok(found)

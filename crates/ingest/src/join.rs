@@ -58,6 +58,7 @@ fn read_one(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
         Format::Rocprofv3Json => rocprofv3::json::read(input, needs, progress),
         Format::Rocprofv3Csv => rocprofv3::csv::read(input, needs, progress),
         Format::Compute | Format::Rocprof => compute::read(input, needs, progress),
+        Format::ComputeAnalysis => compute::analysis::read(input, needs, progress),
         Format::Perfetto => perfetto::read(input, needs, progress),
         Format::Xplane => xplane::read(input, needs, progress),
     }

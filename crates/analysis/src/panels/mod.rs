@@ -19,6 +19,7 @@ mod options;
 mod pivot;
 mod present;
 mod select;
+mod stored;
 mod tables;
 mod top;
 mod values;

@@ -10,6 +10,7 @@
 //!
 //! The folder is only read. Launches of different passes meet by kernel, grid and occurrence, never by row number.
 
+pub mod analysis;
 mod facts;
 mod files;
 mod header;

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::path::Path;
 
 use super::{groups, materialise, open};
+use crate::compute::analysis::is_analysis;
 use crate::sqlite::{Database, OpenError};
 use crate::{Error, Progress};
 
@@ -14,6 +15,8 @@ pub enum Probe {
     Rocpd,
     /// rocmProfileData's older format, which shares only the prefix of its table names.
     Rpd,
+    /// ROCm Compute Profiler's analysis.
+    ComputeAnalysis,
     /// Some other program's database.
     OtherDatabase,
     /// A database without any table.
@@ -29,6 +32,9 @@ impl Probe {
             Probe::Rocpd => "it is a rocpd database",
             Probe::Rpd => {
                 "it is a database of rocmProfileData (tables `rocpd_api`, `rocpd_op`), which is not rocpd"
+            }
+            Probe::ComputeAnalysis => {
+                "it is an analysis database of ROCm Compute Profiler, which has metrics and no trace"
             }
             Probe::OtherDatabase => "it is a SQLite database without rocpd tables",
             Probe::NoTables => {
@@ -50,6 +56,8 @@ impl Probe {
             Probe::Rpd
         } else if database.tables.is_empty() && database.views.is_empty() {
             Probe::NoTables
+        } else if is_analysis(has) {
+            Probe::ComputeAnalysis
         } else {
             Probe::OtherDatabase
         }
