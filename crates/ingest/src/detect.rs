@@ -5,6 +5,7 @@ use std::io::{BufRead, Cursor, ErrorKind, Read};
 use std::path::Path;
 
 use crate::Error;
+use crate::code;
 use crate::compute;
 use crate::rocpd::{Probe, probe};
 use crate::rocprofv3::csv::header;
@@ -195,6 +196,10 @@ fn of_plain(head: Vec<u8>, rest: impl Read) -> Result<Format, String> {
             JsonKind::Torch => Ok(Format::Torch),
             JsonKind::Rocprofv3 => Ok(Format::Rocprofv3Json),
             JsonKind::Other(keys) if keys.is_empty() => Err("JSON without trace events".into()),
+            JsonKind::Other(keys) if code::tool_of(&keys).is_some() => Err(format!(
+                "{}, which has no times; `att` reads it",
+                code::tool_of(&keys).unwrap_or_default()
+            )),
             JsonKind::Other(keys) => {
                 Err(format!("JSON without `traceEvents`, but with `{}`", keys.join("`, `")))
             }

@@ -11,6 +11,7 @@
 pub mod att;
 mod by_id;
 mod bytes;
+pub mod code;
 pub mod compute;
 mod detect;
 mod duplicates;

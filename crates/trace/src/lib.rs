@@ -24,6 +24,7 @@
 
 mod args;
 mod assess;
+mod code_facts;
 mod columns;
 mod counter_columns;
 mod counters;
@@ -50,6 +51,7 @@ mod trace;
 mod window;
 
 pub use args::{Arg, Args};
+pub use code_facts::{AccessEffect, CodeFacts, CodeListing, SourceAccess};
 pub use columns::{Permute, Remap, Remapping};
 pub use counter_columns::{CounterColumn, CounterColumns};
 pub use counters::{Aggregate, Counter, CounterKind, Counters};
