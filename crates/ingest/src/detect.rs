@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::Error;
 use crate::code;
 use crate::compute;
+use crate::prometheus;
 use crate::rocpd::{Probe, probe};
 use crate::rocprofv3::csv::header;
 use crate::sniff::{JsonKind, describe, is_perfetto, is_xplane, top_level};
@@ -34,6 +35,8 @@ pub enum Format {
     Perfetto,
     /// XSpace profile of JAX or TensorFlow.
     Xplane,
+    /// Metrics of omnistat, as Prometheus or VictoriaMetrics give them.
+    Prometheus,
 }
 
 impl Format {
@@ -50,6 +53,7 @@ impl Format {
             Format::Rocprof => "rocprof",
             Format::Perfetto => "perfetto",
             Format::Xplane => "xplane",
+            Format::Prometheus => "prometheus",
         }
     }
 }
@@ -196,6 +200,7 @@ fn of_plain(head: Vec<u8>, rest: impl Read) -> Result<Format, String> {
             JsonKind::Torch => Ok(Format::Torch),
             JsonKind::Rocprofv3 => Ok(Format::Rocprofv3Json),
             JsonKind::Other(keys) if keys.is_empty() => Err("JSON without trace events".into()),
+            JsonKind::Other(keys) if prometheus::is_json_metrics(&keys) => Ok(Format::Prometheus),
             JsonKind::Other(keys) if code::tool_of(&keys).is_some() => Err(format!(
                 "{}, which has no times; `att` reads it",
                 code::tool_of(&keys).unwrap_or_default()
@@ -204,6 +209,9 @@ fn of_plain(head: Vec<u8>, rest: impl Read) -> Result<Format, String> {
                 Err(format!("JSON without `traceEvents`, but with `{}`", keys.join("`, `")))
             }
         };
+    }
+    if prometheus::is_text_metrics(&head) {
+        return Ok(Format::Prometheus);
     }
     let line = head.split(|&b| b == b'\n').next().unwrap_or_default();
     if line.contains(&b',') {

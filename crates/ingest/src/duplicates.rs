@@ -85,7 +85,12 @@ fn run_of(input: &Input) -> Option<(PathBuf, String)> {
             .find_map(|e| name.strip_suffix(e))?
             .strip_suffix("_results")?,
         Format::Rocprofv3Csv => header::prefix(name).filter(|prefix| !prefix.is_empty())?,
-        Format::Compute | Format::ComputeAnalysis | Format::Rocprof | Format::Perfetto | Format::Rpd => {
+        Format::Compute
+        | Format::ComputeAnalysis
+        | Format::Prometheus
+        | Format::Rocprof
+        | Format::Perfetto
+        | Format::Rpd => {
             return None;
         }
     };
@@ -120,6 +125,7 @@ fn richest_formats(inputs: &[Found]) -> Map<(PathBuf, String), Format> {
         Format::Rocprofv3Csv
         | Format::Compute
         | Format::ComputeAnalysis
+        | Format::Prometheus
         | Format::Rocprof
         | Format::Perfetto => 2,
         // Made from one of the others when it has their name.

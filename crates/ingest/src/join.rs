@@ -7,7 +7,9 @@ use trace::{Needs, Status, Trace};
 
 use crate::duplicates::{Recordings, drop_copies};
 use crate::inputs::{Found, FoundInputs, find};
-use crate::{Error, Format, Input, Progress, compute, perfetto, rank, rocpd, rocprofv3, rpd, torch, xplane};
+use crate::{
+    Error, Format, Input, Progress, compute, perfetto, prometheus, rank, rocpd, rocprofv3, rpd, torch, xplane,
+};
 
 /// Inputs are read side by side up to this many bytes, which bounds what is held before it is joined.
 /// Bigger files are split inside their readers.
@@ -45,6 +47,7 @@ pub(crate) fn read_all(paths: &[PathBuf], needs: &Needs, progress: &Progress) ->
     {
         return Err(error);
     }
+    prometheus::align(&mut trace);
     rank::assign(&mut trace);
     trace.finish();
     Ok(trace)
@@ -60,6 +63,7 @@ fn read_one(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
         Format::Compute | Format::Rocprof => compute::read(input, needs, progress),
         Format::ComputeAnalysis => compute::analysis::read(input, needs, progress),
         Format::Perfetto => perfetto::read(input, needs, progress),
+        Format::Prometheus => prometheus::read(input, needs, progress),
         Format::Xplane => xplane::read(input, needs, progress),
     }
 }

@@ -22,6 +22,7 @@ mod join;
 pub mod json;
 pub mod perfetto;
 mod progress;
+pub mod prometheus;
 mod protobuf;
 mod rank;
 pub mod rocpd;

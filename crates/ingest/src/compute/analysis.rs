@@ -22,11 +22,6 @@ use crate::{Error, Input, Progress};
 /// The schema that we know.
 const SCHEMA: &str = "2.";
 
-/// Whether a database is one of these.
-pub(crate) fn is_analysis(has: impl Fn(&str) -> bool) -> bool {
-    has("compute_workload") && has("compute_kernel") && has("compute_metric_definition")
-}
-
 /// Reads an analysis database.
 pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, Error> {
     let database = open(&input.path)?;

@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::path::Path;
 
 use super::{groups, materialise, open};
-use crate::compute::analysis::is_analysis;
 use crate::sqlite::{Database, OpenError};
 use crate::{Error, Progress};
 
@@ -24,6 +23,9 @@ pub enum Probe {
     /// Not a SQLite file.
     NotSqlite,
 }
+
+/// Tables that every analysis database of ROCm Compute Profiler has.
+const ANALYSIS: [&str; 3] = ["compute_workload", "compute_kernel", "compute_metric_definition"];
 
 impl Probe {
     /// What to tell a person who took it for a trace.
@@ -56,7 +58,7 @@ impl Probe {
             Probe::Rpd
         } else if database.tables.is_empty() && database.views.is_empty() {
             Probe::NoTables
-        } else if is_analysis(has) {
+        } else if ANALYSIS.iter().all(|name| has(name)) {
             Probe::ComputeAnalysis
         } else {
             Probe::OtherDatabase
