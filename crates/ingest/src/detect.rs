@@ -11,6 +11,7 @@ use crate::prometheus;
 use crate::rocpd::{Probe, probe};
 use crate::rocprofv3::csv::header;
 use crate::sniff::{JsonKind, describe, is_perfetto, is_xplane, top_level};
+use crate::unified_memory;
 
 /// A format that we read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,6 +38,8 @@ pub enum Format {
     Xplane,
     /// Metrics of omnistat, as Prometheus or VictoriaMetrics give them.
     Prometheus,
+    /// Page faults and migrations of rocprof-sys.
+    UnifiedMemory,
 }
 
 impl Format {
@@ -54,6 +57,7 @@ impl Format {
             Format::Perfetto => "perfetto",
             Format::Xplane => "xplane",
             Format::Prometheus => "prometheus",
+            Format::UnifiedMemory => "unified-memory",
         }
     }
 }
@@ -200,6 +204,7 @@ fn of_plain(head: Vec<u8>, rest: impl Read) -> Result<Format, String> {
             JsonKind::Torch => Ok(Format::Torch),
             JsonKind::Rocprofv3 => Ok(Format::Rocprofv3Json),
             JsonKind::Other(keys) if keys.is_empty() => Err("JSON without trace events".into()),
+            JsonKind::Other(keys) if unified_memory::is_unified_memory(&keys) => Ok(Format::UnifiedMemory),
             JsonKind::Other(keys) if prometheus::is_json_metrics(&keys) => Ok(Format::Prometheus),
             JsonKind::Other(keys) if code::tool_of(&keys).is_some() => Err(format!(
                 "{}, which has no times; `att` reads it",

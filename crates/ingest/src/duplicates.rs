@@ -88,6 +88,7 @@ fn run_of(input: &Input) -> Option<(PathBuf, String)> {
         Format::Compute
         | Format::ComputeAnalysis
         | Format::Prometheus
+        | Format::UnifiedMemory
         | Format::Rocprof
         | Format::Perfetto
         | Format::Rpd => {
@@ -126,6 +127,7 @@ fn richest_formats(inputs: &[Found]) -> Map<(PathBuf, String), Format> {
         | Format::Compute
         | Format::ComputeAnalysis
         | Format::Prometheus
+        | Format::UnifiedMemory
         | Format::Rocprof
         | Format::Perfetto => 2,
         // Made from one of the others when it has their name.

@@ -7,6 +7,7 @@ use trace::{Needs, Status, Trace};
 
 use crate::duplicates::{Recordings, drop_copies};
 use crate::inputs::{Found, FoundInputs, find};
+use crate::unified_memory;
 use crate::{
     Error, Format, Input, Progress, compute, perfetto, prometheus, rank, rocpd, rocprofv3, rpd, torch, xplane,
 };
@@ -64,6 +65,7 @@ fn read_one(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
         Format::ComputeAnalysis => compute::analysis::read(input, needs, progress),
         Format::Perfetto => perfetto::read(input, needs, progress),
         Format::Prometheus => prometheus::read(input, needs, progress),
+        Format::UnifiedMemory => unified_memory::read(input, needs, progress),
         Format::Xplane => xplane::read(input, needs, progress),
     }
 }

@@ -32,6 +32,7 @@ mod run_folder;
 mod sniff;
 mod sqlite;
 pub mod torch;
+pub mod unified_memory;
 pub mod xplane;
 
 pub use detect::{Format, detect};
