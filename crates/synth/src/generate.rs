@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use convert::rocpd::four::{self, FourVersion};
 use convert::rocprofv3::{csv, json};
-use convert::{rocpd, rpd, torch};
+use convert::{rocpd, rpd, torch, xplane};
 use files::{OutputFile, TemporaryFolder};
 
 use crate::Error;
@@ -35,11 +35,13 @@ pub enum OutputFormat {
     Rocprofv3Csv,
     /// rocprofv3 JSON.
     Rocprofv3Json,
+    /// JAX profile.
+    Xplane,
 }
 
 impl OutputFormat {
     /// All of them with their names.
-    pub const ALL: [(&'static str, OutputFormat); 8] = [
+    pub const ALL: [(&'static str, OutputFormat); 9] = [
         ("rocpd", OutputFormat::Rocpd),
         ("rocpd-4.0", OutputFormat::Rocpd40),
         ("rocpd-4.1", OutputFormat::Rocpd41),
@@ -48,6 +50,7 @@ impl OutputFormat {
         ("torch-gz", OutputFormat::TorchGz),
         ("rocprofv3-csv", OutputFormat::Rocprofv3Csv),
         ("rocprofv3-json", OutputFormat::Rocprofv3Json),
+        ("xplane", OutputFormat::Xplane),
     ];
 
     /// The name on the command line.
@@ -300,7 +303,9 @@ impl<'a> Sink<'a> {
         folder: PathBuf,
         stacks: bool,
     ) -> Result<Self, Error> {
-        let dialect = if format.is_torch() { Dialect::Torch } else { Dialect::Rocprof };
+        // JAX's profiler knows ops and Python frames, as torch's does.
+        let has_ops = format.is_torch() || format == OutputFormat::Xplane;
+        let dialect = if has_ops { Dialect::Torch } else { Dialect::Rocprof };
         let emitters = prepared.emitters(dialect, stacks);
         let target = |rank: u32| {
             let (mut host, pid) = prepared.host_and_pid(rank);
@@ -316,6 +321,10 @@ impl<'a> Sink<'a> {
                 }
                 OutputFormat::Rpd => folder.join(host).join(format!("{pid}.rpd")),
                 OutputFormat::Rocprofv3Json => folder.join(host).join(format!("{pid}_results.json")),
+                // One file for each host, below the folder in which the profile was started.
+                OutputFormat::Xplane => {
+                    folder.join(format!("rank{rank}/plugins/profile/{name}/{host}.xplane.pb"))
+                }
                 OutputFormat::Rocprofv3Csv => folder.join(host).join(pid.to_string()),
             }
         };
@@ -395,6 +404,11 @@ impl<'a> Sink<'a> {
                     let options = csv::Options::default();
                     written =
                         csv::write(&emitter.trace, &target, &options).map_err(|e| failed(&target, &e))?;
+                }
+                OutputFormat::Xplane => {
+                    emitter.trace.finish();
+                    let bytes = xplane::write(&emitter.trace, &target).map_err(|e| failed(&target, &e))?;
+                    written.push((target, bytes));
                 }
                 OutputFormat::Rocprofv3Json => {
                     emitter.trace.finish();
