@@ -9,7 +9,7 @@ use super::machine;
 use super::memory_chart;
 use super::options::{Blocks, NormalUnit, Rule, TimeUnit};
 use super::select::{Choice, ChoiceError, choose};
-use super::stored;
+use super::stored::{self, STORED_PANELS};
 use super::tables::{Style, table};
 use super::top::{TopKernel, dispatch_table, kernel_table};
 use super::values::{TableValues, evaluate};
@@ -201,6 +201,10 @@ pub fn present(evaluated: &[EvaluatedRun<'_>], options: &PanelsOptions) -> Repor
             let text = format!("{what} cannot be computed without {key}");
             report.notes.push(Note::new(text, Remedy::GpuFact(key.to_string())));
         }
+    }
+    let only_stored = blocks.0.iter().map(|block| block.panel).find(|panel| STORED_PANELS.contains(panel));
+    if let (Some(panel), true) = (only_stored, evaluated.iter().any(|run| !run.is_stored)) {
+        report.notes.push(format!("panel {panel} is not computed; an analysis database may have it").into());
     }
     report.notes.extend(missing(evaluated));
     if options.for_people && everything {
