@@ -99,7 +99,7 @@ fn memory_lines_of_omniprobe_as_a_person_sees_them() {
         rocm_perf().env("COLUMNS", "100").args(["att", "--quiet"]).args([&probe, &trace]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     insta::assert_snapshot!(String::from_utf8_lossy(&output.stdout));
-    let report = json(&["att", probe.to_str().unwrap(), trace.to_str().unwrap(), "--format", "json"]);
+    let report = json("att", &[&probe, &trace], &[]);
     assert_eq!(report["tables"]["memory_lines"][0]["source"], "gemm.hip:12", "most excess first");
-    assert_eq!(report["tables"]["memory_lines"][0]["kernel_ns"], 8000);
+    assert_eq!(report["tables"]["memory_lines"][0]["kernel_time_ns"], 8000);
 }

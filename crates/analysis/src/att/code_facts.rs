@@ -88,6 +88,8 @@ pub fn code_facts_report(facts: &[CodeFacts], trace: Option<&Trace>) -> Report {
         report.inputs.push(InputFact { path, format, ..InputFact::default() });
         report.health.extend(base::health(&facts.health));
     }
+    // Only the times of kernels are taken from the trace: how they were launched does not matter.
+    report.health.retain(|check| check.id != "coverage");
     let accesses = compute_accesses(facts, trace);
     report.tables =
         vec![memory_lines(&accesses), bank_conflicts(&accesses), code_mix(facts), code_lines(facts)];
@@ -125,7 +127,7 @@ fn common_columns() -> Vec<Column> {
         Column::int("dispatch", Unit::Exact).detail(),
         Column::text("access"),
         Column::int("executions", Unit::None),
-        Column::int("lane_bytes", Unit::Bytes).detail(),
+        Column::int("bytes_per_lane", Unit::None).detail(),
     ]
 }
 
@@ -158,7 +160,7 @@ fn memory_lines(accesses: &[JoinedAccess]) -> Table {
         Column::int("lines_needed", Unit::None).key(),
         Column::int("lines_used", Unit::None).key(),
         Column::int("used_per_needed", Unit::None).key(),
-        Column::int("kernel_ns", Unit::Ns).detail(),
+        Column::int("kernel_time_ns", Unit::Ns).detail(),
     ]);
     let mut table = Table::new("memory_lines", "Cache lines by source line", columns);
     for joined in accesses {
@@ -184,8 +186,8 @@ fn bank_conflicts(accesses: &[JoinedAccess]) -> Table {
     let mut columns = common_columns();
     columns.extend([
         Column::int("conflicts", Unit::None).key(),
-        Column::int("conflicts_per_execution", Unit::Exact).key(),
-        Column::int("kernel_ns", Unit::Ns).detail(),
+        Column::int("conflicts_per_execution", Unit::None).key(),
+        Column::int("kernel_time_ns", Unit::Ns).detail(),
     ]);
     let mut table = Table::new("bank_conflicts", "LDS bank conflicts by source line", columns);
     for joined in accesses {
