@@ -250,7 +250,7 @@ fn gpu(trace: &Trace, agent: AgentId, ops: &Ops) -> Plane {
         lines.entry(kernels.stream[row]).or_default().push(event);
     }
     let moved = &trace.memory_copies;
-    for row in 0..moved.len() {
+    for (row, details) in copies.iter().enumerate() {
         let gpus = [moved.dst[row], moved.src[row]];
         let is_gpu = |agent: &&AgentId| agent.get().is_some_and(|a| trace.agents[a].kind == AgentKind::Gpu);
         if gpus.iter().find(is_gpu) != Some(&agent) {
@@ -258,8 +258,8 @@ fn gpu(trace: &Trace, agent: AgentId, ops: &Ops) -> Plane {
         }
         let mut stats = ops.stats(trace, moved.process[row], moved.correlation[row]);
         stats.push(match moved.kind[row] {
-            CopyKind::Fill => ("memset_details", Stat::Text(&copies[row])),
-            _ => ("memcpy_details", Stat::Text(&copies[row])),
+            CopyKind::Fill => ("memset_details", Stat::Text(details)),
+            _ => ("memcpy_details", Stat::Text(details)),
         });
         if moved.graph[row] == Graph::Replayed {
             stats.push(("hip_graph_id", Stat::Number(1)));

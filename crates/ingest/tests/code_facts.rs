@@ -30,7 +30,7 @@ fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
 
 fn read(text: &str) -> CodeFacts {
     let (_folder, path) = file(text);
-    assert_eq!(code::find(&path), [path.clone()]);
+    assert_eq!(code::find(&path), std::slice::from_ref(&path));
     code::read(&path).unwrap()
 }
 
