@@ -321,9 +321,9 @@ impl<'a> Sink<'a> {
                 }
                 OutputFormat::Rpd => folder.join(host).join(format!("{pid}.rpd")),
                 OutputFormat::Rocprofv3Json => folder.join(host).join(format!("{pid}_results.json")),
-                // One file for each host, below the folder in which the profile was started.
+                // One file for each host, in a folder for each profile.
                 OutputFormat::Xplane => {
-                    folder.join(format!("rank{rank}/plugins/profile/{name}/{host}.xplane.pb"))
+                    folder.join(format!("plugins/profile/{name}.rank{rank}/{host}.xplane.pb"))
                 }
                 OutputFormat::Rocprofv3Csv => folder.join(host).join(pid.to_string()),
             }

@@ -198,6 +198,7 @@ fn jax_profiles_read_back_as_they_were() {
         let path = &runs(&generate(&small(name, folder.path(), OutputFormat::Xplane)).unwrap())[0];
         assert_eq!(ingest::detect(path).unwrap(), ingest::Format::Xplane);
         let (back, truth) = (read(path), simulated(name, Dialect::Torch));
+        assert_eq!(back.sources[0].rank, Some(0), "{name}");
         // The profiler says which work was replayed, and nothing of the rest.
         let of = |trace: &Trace| -> Vec<_> {
             let replayed = |row: KernelRow| {
