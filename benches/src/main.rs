@@ -5,6 +5,7 @@ mod baseline;
 mod collect;
 mod convert;
 mod critical_path;
+mod jax;
 mod measure;
 mod memory;
 mod occupancy;
@@ -83,6 +84,7 @@ impl Bench {
         self.tuning()?;
         self.torch()?;
         self.torch_without_frames()?;
+        self.jax()?;
         if full {
             self.growth()?;
         }

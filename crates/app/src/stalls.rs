@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use analysis::att::{pc_sample_needs, pc_samples_report, thread_trace_features, thread_trace_report};
+use analysis::att::{
+    code_facts_needs, code_facts_report, pc_sample_needs, pc_samples_report, thread_trace_features,
+    thread_trace_report,
+};
 use analysis::bottleneck::{bottleneck_needs, bottleneck_report};
 use report::{Remedy, Report};
 use trace::ThreadTrace;
@@ -20,6 +23,9 @@ pub fn att(paths: &[PathBuf], observer: &dyn Observer) -> Result<Report, Failure
     if !traces.is_empty() {
         return Ok(thread_trace_report(&traces));
     }
+    if let Some(report) = code_facts(paths, observer)? {
+        return Ok(report);
+    }
     // What cannot be read at all says so itself.
     let trace = read(paths, &pc_sample_needs(), observer)?;
     if let Some(report) = pc_samples_report(&trace) {
@@ -32,6 +38,28 @@ pub fn att(paths: &[PathBuf], observer: &dyn Observer) -> Result<Report, Failure
         true => "the profiler writes PC samples to csv and json files, not to rocpd databases: collect with `-f csv`",
         false => "`rocprofv3 --att` writes folders `ui_output_agent_…` where its decoder library is installed",
     }))
+}
+
+/// What other tools know about the code of kernels, joined to the trace that is given beside them.
+fn code_facts(paths: &[PathBuf], observer: &dyn Observer) -> Result<Option<Report>, Failure> {
+    let (mut facts, mut others) = (Vec::new(), Vec::new());
+    for path in paths {
+        let found = ingest::code::find(path);
+        if found.is_empty() {
+            others.push(path.clone());
+        }
+        for path in found {
+            facts.push(ingest::code::read(&path)?);
+        }
+    }
+    if facts.is_empty() {
+        return Ok(None);
+    }
+    let trace = match others.is_empty() {
+        true => None,
+        false => Some(read(&others, &code_facts_needs(), observer)?),
+    };
+    Ok(Some(code_facts_report(&facts, trace.as_ref())))
 }
 
 /// The thread traces at some paths; none when they are something else.

@@ -71,3 +71,35 @@ fn what_holds_neither_is_named() {
     assert_eq!(output.status.code(), Some(2), "{errors}");
     assert!(errors.contains("no-such-file.csv"), "{errors}");
 }
+
+#[test]
+fn memory_lines_of_omniprobe_as_a_person_sees_them() {
+    let folder = tempfile::tempdir().unwrap();
+    samples(folder.path());
+    let access = |line: u32, needed: u32, used: u32| {
+        format!(
+            r#"{{"source_location": {{"file": "gemm.hip", "line": {line}, "column": 5}}, "code_context": "c[i] = a[i * n] + b[i];",
+            "access_info": {{"type": "read", "execution_count": 4096, "ir_bytes": 4, "isa_bytes": 4, "isa_instruction": "global_load_dword",
+            "cache_lines": {{"needed": {needed}, "used": {used}}}}}}}"#
+        )
+    };
+    let conflicts = r#"{"source_location": {"file": "gemm.hip", "line": 31, "column": 9}, "code_context": "tile[x][y]",
+        "access_info": {"type": "write", "execution_count": 1024, "ir_bytes": 8, "total_conflicts": 32768}}"#;
+    // The writer does not close its list.
+    let text = format!(
+        r#"[{{"kernel_analysis": {{"kernel_info": {{"name": "gemm", "dispatch_id": 1}}, "cache_analysis": {{"accesses": [{}, {}]}},
+        "bank_conflicts": {{"accesses": [{conflicts}]}}}}, "metadata": {{"gpu_info": {{"architecture": "gfx942", "cache_line_size": 128}}}}}}"#,
+        access(17, 8192, 8192),
+        access(12, 8192, 262_144)
+    );
+    let probe = folder.path().join("probe.json");
+    std::fs::write(&probe, text).unwrap();
+    let trace = folder.path().join("7_kernel_trace.csv");
+    let output =
+        rocm_perf().env("COLUMNS", "100").args(["att", "--quiet"]).args([&probe, &trace]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    insta::assert_snapshot!(String::from_utf8_lossy(&output.stdout));
+    let report = json("att", &[&probe, &trace], &[]);
+    assert_eq!(report["tables"]["memory_lines"][0]["source"], "gemm.hip:12", "most excess first");
+    assert_eq!(report["tables"]["memory_lines"][0]["kernel_time_ns"], 8000);
+}

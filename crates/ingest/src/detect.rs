@@ -5,12 +5,15 @@ use std::io::{BufRead, Cursor, ErrorKind, Read};
 use std::path::Path;
 
 use crate::Error;
+use crate::code;
 use crate::compute;
 use crate::inspector::is_inspector;
+use crate::prometheus;
 use crate::rocpd::{Probe, probe};
 use crate::rocprofv3::csv::header;
 use crate::snapshot;
 use crate::sniff::{JsonKind, describe, is_perfetto, is_xplane, top_level};
+use crate::unified_memory;
 
 /// A format that we read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,6 +30,8 @@ pub enum Format {
     Rocprofv3Csv,
     /// Workload folder of ROCm Compute Profiler.
     Compute,
+    /// Analysis database of ROCm Compute Profiler.
+    ComputeAnalysis,
     /// Results table of the legacy rocprof.
     Rocprof,
     /// Perfetto trace of rocprofv3 or rocprof-sys.
@@ -37,6 +42,10 @@ pub enum Format {
     Snapshot,
     /// JSON lines of RCCL's Inspector plugin.
     Inspector,
+    /// Metrics of omnistat, as Prometheus or VictoriaMetrics give them.
+    Prometheus,
+    /// Page faults and migrations of rocprof-sys.
+    UnifiedMemory,
 }
 
 impl Format {
@@ -49,11 +58,14 @@ impl Format {
             Format::Rocprofv3Json => "rocprofv3-json",
             Format::Rocprofv3Csv => "rocprofv3-csv",
             Format::Compute => "rocprof-compute",
+            Format::ComputeAnalysis => "rocprof-compute-analysis",
             Format::Rocprof => "rocprof",
             Format::Perfetto => "perfetto",
             Format::Xplane => "xplane",
             Format::Snapshot => "memory-snapshot",
             Format::Inspector => "rccl-inspector",
+            Format::Prometheus => "prometheus",
+            Format::UnifiedMemory => "unified-memory",
         }
     }
 }
@@ -85,9 +97,15 @@ pub fn detect(path: &Path) -> Result<Format, Error> {
     if head.starts_with(SQLITE_MAGIC) {
         return database(path);
     }
-    let line = head.split(|&b| b == b'\n').next().unwrap_or_default();
-    if line.contains(&b',') && compute::is_workload_table(path, line) {
-        return Ok(Format::Compute);
+    if compute::has_workload_name(path) {
+        let unpacked = match packing(&head) {
+            Some("gzip") => head_of(&mut flate2::read::MultiGzDecoder::new(&head[..])).unwrap_or_default(),
+            _ => head.clone(),
+        };
+        let line = unpacked.split(|&b| b == b'\n').next().unwrap_or_default();
+        if line.contains(&b',') && compute::is_workload_table(path, line) {
+            return Ok(Format::Compute);
+        }
     }
     of_content(head, file).map_err(|what| not_a_trace(path, &what))
 }
@@ -146,6 +164,7 @@ fn database(path: &Path) -> Result<Format, Error> {
     match probe(path)? {
         Probe::Rocpd => Ok(Format::Rocpd),
         Probe::Rpd => Ok(Format::Rpd),
+        Probe::ComputeAnalysis => Ok(Format::ComputeAnalysis),
         other => Err(Error::NotATrace { path: path.into(), why: other.why().into() }),
     }
 }
@@ -199,10 +218,19 @@ fn of_plain(head: Vec<u8>, rest: impl Read) -> Result<Format, String> {
             JsonKind::Torch => Ok(Format::Torch),
             JsonKind::Rocprofv3 => Ok(Format::Rocprofv3Json),
             JsonKind::Other(keys) if keys.is_empty() => Err("JSON without trace events".into()),
+            JsonKind::Other(keys) if unified_memory::is_unified_memory(&keys) => Ok(Format::UnifiedMemory),
+            JsonKind::Other(keys) if prometheus::is_json_metrics(&keys) => Ok(Format::Prometheus),
+            JsonKind::Other(keys) if code::tool_of(&keys).is_some() => Err(format!(
+                "{}, which has no times; `att` reads it",
+                code::tool_of(&keys).unwrap_or_default()
+            )),
             JsonKind::Other(keys) => {
                 Err(format!("JSON without `traceEvents`, but with `{}`", keys.join("`, `")))
             }
         };
+    }
+    if prometheus::is_text_metrics(&head) {
+        return Ok(Format::Prometheus);
     }
     let line = head.split(|&b| b == b'\n').next().unwrap_or_default();
     if line.contains(&b',') {

@@ -86,6 +86,9 @@ fn run_of(input: &Input) -> Option<(PathBuf, String)> {
             .strip_suffix("_results")?,
         Format::Rocprofv3Csv => header::prefix(name).filter(|prefix| !prefix.is_empty())?,
         Format::Compute
+        | Format::ComputeAnalysis
+        | Format::Prometheus
+        | Format::UnifiedMemory
         | Format::Rocprof
         | Format::Perfetto
         | Format::Rpd
@@ -122,6 +125,9 @@ fn richest_formats(inputs: &[Found]) -> Map<(PathBuf, String), Format> {
         Format::Rocprofv3Json => 1,
         Format::Rocprofv3Csv
         | Format::Compute
+        | Format::ComputeAnalysis
+        | Format::Prometheus
+        | Format::UnifiedMemory
         | Format::Rocprof
         | Format::Perfetto
         | Format::Snapshot

@@ -64,7 +64,7 @@ impl Error {
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Error::NotATrace { .. } => Some(
-                "rocm-perf reads rocpd databases (.db), torch/Kineto traces (.json, .json.gz, .json.zst), rocprofv3 JSON and CSV, results of the legacy rocprof, Perfetto traces (.pftrace), JAX profiles (.xplane.pb), memory snapshots of torch (.pickle), output of RCCL's Inspector (.jsonl), and workload folders of rocprof-compute",
+                "rocm-perf reads rocpd databases (.db), torch/Kineto traces (.json, .json.gz, .json.zst), rocprofv3 JSON and CSV, results of the legacy rocprof, Perfetto traces (.pftrace), JAX profiles (.xplane.pb), memory snapshots of torch (.pickle), output of RCCL's Inspector (.jsonl), metrics of Prometheus, and workload folders and analysis databases of rocprof-compute",
             ),
             Error::NoTraces { .. } => Some(
                 "give the files themselves, or a folder that holds .db, .json(.gz) or rocprofv3 CSV files",

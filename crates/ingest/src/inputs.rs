@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use trace::Map;
 
-use crate::compute::workload_of;
+use crate::compute::{repeats_workload, workload_of};
 use crate::detect::{detect_stdin, reason};
 use crate::rocprofv3::csv::header::{self, Kind};
 use crate::{Error, Format, detect, run_folder};
@@ -100,7 +100,14 @@ fn folder(root: &Path, unusable: &mut Vec<Error>) -> Result<Vec<Found>, Error> {
         }
     }
     let mut found = group_csv_sets(found);
-    found.retain(|found| has_rows(&found.input));
+    let is_workload = |found: &&Found| found.input.format == Format::Compute;
+    let workloads: HashSet<PathBuf> =
+        found.iter().filter(is_workload).map(|found| found.input.path.clone()).collect();
+    let is_repeated = |input: &Input| {
+        let repeats = input.format == Format::ComputeAnalysis || repeats_workload(&input.path);
+        repeats && input.path.parent().is_some_and(|folder| workloads.contains(folder))
+    };
+    found.retain(|found| has_rows(&found.input) && !is_repeated(&found.input));
     Ok(found)
 }
 

@@ -7,9 +7,10 @@ use trace::{Needs, Status, Trace};
 
 use crate::duplicates::{Recordings, drop_copies};
 use crate::inputs::{Found, FoundInputs, find};
+use crate::unified_memory;
 use crate::{
-    Error, Format, Input, Progress, compute, inspector, perfetto, rank, rocpd, rocprofv3, rpd, snapshot,
-    torch, xplane,
+    Error, Format, Input, Progress, compute, inspector, perfetto, prometheus, rank, rocpd, rocprofv3, rpd,
+    snapshot, torch, xplane,
 };
 
 /// Inputs are read side by side up to this many bytes, which bounds what is held before it is joined.
@@ -49,6 +50,7 @@ pub(crate) fn read_all(paths: &[PathBuf], needs: &Needs, progress: &Progress) ->
         return Err(error);
     }
     inspector::name_strangers(&mut trace);
+    prometheus::align(&mut trace);
     rank::assign(&mut trace);
     trace.finish();
     Ok(trace)
@@ -62,7 +64,10 @@ fn read_one(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
         Format::Rocprofv3Json => rocprofv3::json::read(input, needs, progress),
         Format::Rocprofv3Csv => rocprofv3::csv::read(input, needs, progress),
         Format::Compute | Format::Rocprof => compute::read(input, needs, progress),
+        Format::ComputeAnalysis => compute::analysis::read(input, needs, progress),
         Format::Perfetto => perfetto::read(input, needs, progress),
+        Format::Prometheus => prometheus::read(input, needs, progress),
+        Format::UnifiedMemory => unified_memory::read(input, needs, progress),
         Format::Xplane => xplane::read(input, needs, progress),
         Format::Snapshot => snapshot::read(input, needs, progress),
         Format::Inspector => inspector::read(input, needs, progress),

@@ -11,6 +11,7 @@
 pub mod att;
 mod by_id;
 mod bytes;
+pub mod code;
 pub mod compute;
 mod detect;
 mod duplicates;
@@ -22,6 +23,7 @@ mod join;
 pub mod json;
 pub mod perfetto;
 mod progress;
+pub mod prometheus;
 mod protobuf;
 mod rank;
 pub mod rocpd;
@@ -32,6 +34,7 @@ pub mod snapshot;
 mod sniff;
 mod sqlite;
 pub mod torch;
+pub mod unified_memory;
 pub mod xplane;
 
 pub use detect::{Format, detect};

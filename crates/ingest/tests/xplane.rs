@@ -176,3 +176,138 @@ fn the_page_for_viewers_beside_a_profile_is_not_a_second_recording() {
     assert_eq!(trace.sources.len(), 1);
     assert_eq!(trace.strings.get(trace.processes[0].hostname), "node7");
 }
+
+/// A field with a whole number.
+fn number(field: u64, value: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    for mut value in [field << 3, value] {
+        while value >= 128 {
+            out.push(value as u8 | 128);
+            value >>= 7;
+        }
+        out.push(value as u8);
+    }
+    out
+}
+
+/// A field with text or a message; its type is in the first byte of the tag.
+fn message(field: u64, parts: &[&[u8]]) -> Vec<u8> {
+    let body = parts.concat();
+    let mut out = number(field, body.len() as u64);
+    out[0] |= 2;
+    out.extend(body);
+    out
+}
+
+/// Entry of a table: number and name.
+fn entry(field: u64, id: u64, name: &str, more: &[u8]) -> Vec<u8> {
+    message(field, &[&number(1, id), &message(2, &[&number(1, id), &message(2, &[name.as_bytes()]), more])])
+}
+
+fn shape(element: u64, sizes: &[u8]) -> Vec<u8> {
+    message(3, &[&number(2, element), &message(3, &[sizes])])
+}
+
+fn instruction(name: &str, opcode: &str, shape: &[u8], id: u64, more: &[&[u8]]) -> Vec<u8> {
+    let parts =
+        [&message(1, &[name.as_bytes()])[..], &message(2, &[opcode.as_bytes()]), shape, &number(35, id)];
+    message(2, &[&parts.concat(), &more.concat()])
+}
+
+/// A profile of one launch per op of a program with these instructions.
+fn profile(ops: &[&str], instructions: &[Vec<u8>]) -> Vec<u8> {
+    let texts = [
+        "correlation_id",
+        "hlo_op",
+        "hlo_module",
+        "kernel_details",
+        "jit_f",
+        "regs:1 grid:1,1,1 block:64,1,1",
+    ];
+    let mut stats: Vec<u8> = Vec::new();
+    for (id, text) in (1..).zip(texts.iter().chain(ops)) {
+        stats.extend(entry(5, id, text, &[]));
+    }
+    let (mut device, mut host) = (Vec::new(), Vec::new());
+    for op in 0..ops.len() as u64 {
+        let stat = |name: u64, field: u64, value: u64| message(4, &[&number(1, name), &number(field, value)]);
+        let times = [number(1, 1), number(2, 1_000_000 * op), number(3, 500_000)].concat();
+        let told = [stat(1, 4, op + 1), stat(2, 7, 7 + op), stat(3, 7, 5), stat(4, 7, 6)].concat();
+        device.extend(message(4, &[&times, &told]));
+        host.extend(message(4, &[&times, &stat(1, 4, op + 1)]));
+    }
+    let line =
+        |name: &str, events: &[u8]| message(3, &[&number(1, 1), &message(2, &[name.as_bytes()]), events]);
+    let plane = |id: u64, name: &str, parts: &[&[u8]]| {
+        message(1, &[&number(1, id), &message(2, &[name.as_bytes()]), &parts.concat()])
+    };
+    let module =
+        message(1, &[&message(1, &[b"jit_f"]), &message(3, &[&number(5, 1), &instructions.concat()])]);
+    let program = message(5, &[&number(1, 1), &message(6, &[&module])]);
+    [
+        plane(1, "/device:GPU:0", &[&line("Stream #1(Compute)", &device), &entry(4, 1, "gemm", &[]), &stats]),
+        plane(2, "/host:CPU", &[&line("python/7", &host), &entry(4, 1, "hipLaunchKernel", &[]), &stats]),
+        plane(3, "/host:metadata", &[&entry(4, 1, "jit_f(1)", &program), &entry(5, 1, "Hlo Proto", &[])]),
+    ]
+    .concat()
+}
+
+#[test]
+fn products_have_the_shapes_of_the_compiled_program_whatever_their_layout() {
+    let config = br#"{"gemm_backend_config": {"dot_dimension_numbers": {"lhs_contracting_dimensions": ["0"],
+        "rhs_contracting_dimensions": ["1"], "lhs_batch_dimensions": [], "rhs_batch_dimensions": []}}}"#;
+    let dims = [message(1, &[&[2]]), message(2, &[&[1]]), message(3, &[&[0]]), message(4, &[&[0]])].concat();
+    let instructions = [
+        instruction("a", "parameter", &shape(16, &[8, 100, 64]), 1, &[]),
+        instruction("b", "parameter", &shape(16, &[8, 64, 32]), 2, &[]),
+        instruction(
+            "dot.3",
+            "dot",
+            &shape(16, &[8, 100, 32]),
+            3,
+            &[&message(36, &[&[1, 2]]), &message(30, &[&dims])],
+        ),
+        instruction("c", "parameter", &shape(11, &[64, 100]), 4, &[]),
+        instruction("d", "parameter", &shape(11, &[32, 64]), 5, &[]),
+        instruction(
+            "custom-call.1",
+            "custom-call",
+            &shape(13, &[]),
+            6,
+            &[&message(36, &[&[4, 5]]), &message(28, &[b"__cublas$lt$matmul"]), &message(43, &[config])],
+        ),
+        instruction("add.1", "add", &shape(11, &[64, 100]), 7, &[&message(36, &[&[4, 4]])]),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("host.xplane.pb");
+    std::fs::write(&path, profile(&["dot.3", "custom-call.1", "add.1"], &instructions)).unwrap();
+    let trace = read(&path).unwrap();
+    let argument = |op: &str, key: &str| {
+        let row = (0..trace.regions.len()).find(|&row| trace.strings.get(trace.regions.name[row]) == op)?;
+        let value = trace.args.value(trace::RowRef::region(row), trace.strings.find(key)?)?;
+        Some(trace.strings.get(value).to_string())
+    };
+    let expected = [
+        ("dot.3", "[[8,100,64],[8,64,32]]", r#"["c10::BFloat16","c10::BFloat16"]"#),
+        ("custom-call.1", "[[1,100,64],[1,64,32]]", r#"["float","float"]"#),
+        ("add.1", "[[64,100],[64,100]]", r#"["float","float"]"#),
+    ];
+    for (op, dims, types) in expected {
+        assert_eq!(argument(op, "Input Dims").as_deref(), Some(dims), "{op}");
+        assert_eq!(argument(op, "Input type").as_deref(), Some(types), "{op}");
+    }
+}
+
+#[test]
+fn ops_of_a_real_profile_have_the_shapes_of_their_operands() {
+    let Some(path) = testing::data("formats/jax_mi300_conv.xplane.pb.gz") else { return };
+    let trace = read(&path).unwrap();
+    let row = (0..trace.regions.len())
+        .find(|&row| trace.strings.get(trace.regions.name[row]).starts_with("cudnn-conv.1.0"))
+        .unwrap();
+    let value =
+        trace.args.value(trace::RowRef::region(row), trace.strings.find("Input Dims").unwrap()).unwrap();
+    let dims: Vec<Vec<u64>> = serde_json::from_str(trace.strings.get(value)).unwrap();
+    assert_eq!(dims.len(), 2, "input and filter");
+    assert!(dims.iter().all(|sizes| !sizes.is_empty() && sizes.iter().all(|size| *size > 0)), "{dims:?}");
+}

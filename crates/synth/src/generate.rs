@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use convert::rocpd::four::{self, FourVersion};
 use convert::rocprofv3::{csv, json};
-use convert::{rocpd, rpd, torch};
+use convert::{rocpd, rpd, torch, xplane};
 use files::{OutputFile, TemporaryFolder};
 
 use crate::Error;
@@ -41,11 +41,13 @@ pub enum OutputFormat {
     Snapshot,
     /// Collectives as RCCL's Inspector writes them.
     Inspector,
+    /// JAX profile.
+    Xplane,
 }
 
 impl OutputFormat {
     /// All of them with their names.
-    pub const ALL: [(&'static str, OutputFormat); 10] = [
+    pub const ALL: [(&'static str, OutputFormat); 11] = [
         ("rocpd", OutputFormat::Rocpd),
         ("rocpd-4.0", OutputFormat::Rocpd40),
         ("rocpd-4.1", OutputFormat::Rocpd41),
@@ -56,6 +58,7 @@ impl OutputFormat {
         ("rocprofv3-json", OutputFormat::Rocprofv3Json),
         ("snapshot", OutputFormat::Snapshot),
         ("inspector", OutputFormat::Inspector),
+        ("xplane", OutputFormat::Xplane),
     ];
 
     /// The name on the command line.
@@ -340,7 +343,9 @@ impl<'a> Sink<'a> {
         folder: PathBuf,
         stacks: bool,
     ) -> Result<Self, Error> {
-        let dialect = if format.is_torch() { Dialect::Torch } else { Dialect::Rocprof };
+        // JAX's profiler knows ops and Python frames, as torch's does.
+        let has_ops = format.is_torch() || format == OutputFormat::Xplane;
+        let dialect = if has_ops { Dialect::Torch } else { Dialect::Rocprof };
         let emitters = prepared.emitters(dialect, stacks);
         let target = |rank: u32| {
             let (mut host, pid) = prepared.host_and_pid(rank);
@@ -356,6 +361,10 @@ impl<'a> Sink<'a> {
                 }
                 OutputFormat::Rpd => folder.join(host).join(format!("{pid}.rpd")),
                 OutputFormat::Rocprofv3Json => folder.join(host).join(format!("{pid}_results.json")),
+                // One file for each host, in a folder for each profile.
+                OutputFormat::Xplane => {
+                    folder.join(format!("plugins/profile/{name}.rank{rank}/{host}.xplane.pb"))
+                }
                 OutputFormat::Rocprofv3Csv => folder.join(host).join(pid.to_string()),
                 OutputFormat::Snapshot => folder.join(format!("{name}.rank{rank}.pickle")),
                 OutputFormat::Inspector => folder.join(format!("{host}-pid{pid}.jsonl")),
@@ -437,6 +446,11 @@ impl<'a> Sink<'a> {
                     let options = csv::Options::default();
                     written =
                         csv::write(&emitter.trace, &target, &options).map_err(|e| failed(&target, &e))?;
+                }
+                OutputFormat::Xplane => {
+                    emitter.trace.finish();
+                    let bytes = xplane::write(&emitter.trace, &target).map_err(|e| failed(&target, &e))?;
+                    written.push((target, bytes));
                 }
                 OutputFormat::Rocprofv3Json => {
                     emitter.trace.finish();

@@ -44,6 +44,7 @@ fn a_size_is_reached_within_a_tenth() {
         ("clean", OutputFormat::Rocpd, 12_000_000),
         ("clean", OutputFormat::Rocprofv3Json, 2_000_000),
         ("clean", OutputFormat::Rocprofv3Csv, 2_000_000),
+        ("clean", OutputFormat::Xplane, 3_000_000),
         ("training", OutputFormat::Torch, 40_000_000),
         ("clean", OutputFormat::Snapshot, 10_000_000),
         ("straggler", OutputFormat::Inspector, 1_000_000),
@@ -189,6 +190,57 @@ fn torch_files_read_back_as_they_were() {
             let kernel: String = serde_json::from_str(back.strings.get(value)).unwrap();
             assert_eq!(kernel, back.strings.get(back.kernels.name[0]));
         }
+    }
+}
+
+#[test]
+fn jax_profiles_read_back_as_they_were() {
+    for name in ["serving", "training", "slow-copies"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = &runs(&generate(&small(name, folder.path(), OutputFormat::Xplane)).unwrap())[0];
+        assert_eq!(ingest::detect(path).unwrap(), ingest::Format::Xplane);
+        let (back, truth) = (read(path), simulated(name, Dialect::Torch));
+        assert_eq!(back.sources[0].rank, Some(0), "{name}");
+        // The profiler says which work was replayed, and nothing of the rest.
+        let of = |trace: &Trace| -> Vec<_> {
+            let replayed = |row: KernelRow| {
+                let replayed = row.8 == trace::Graph::Replayed;
+                (row.0, row.1, row.2, row.3, row.4, row.5, row.6, row.7, replayed)
+            };
+            kernels(trace).into_iter().map(replayed).collect()
+        };
+        assert_eq!(of(&back), of(&truth), "{name}");
+        assert_eq!(copies(&back), copies(&truth), "{name}");
+        let launches = |trace: &Trace| {
+            let kinds = trace.links.kind.iter();
+            kinds.filter(|kind| **kind == trace::LinkKind::Launch).count()
+        };
+        assert_eq!(launches(&back), launches(&truth), "{name}");
+        let problems: Vec<_> = back.health.problems().collect();
+        assert!(problems.is_empty(), "{name}: {problems:?}");
+        // The op around a launch is the op of its kernel.
+        let op = truth.strings.find("cpu_op").unwrap();
+        let ops: std::collections::HashMap<i64, &str> = truth
+            .regions
+            .rows()
+            .filter(|region| region.category == op)
+            .filter_map(|region| Some((region.external.get()?, truth.strings.get(region.name))))
+            .collect();
+        let mut compared = 0;
+        for (row, kernel) in truth.kernels.rows().enumerate() {
+            let Some(launch) = truth.links.launch_of(RowRef::kernel(row)) else { continue };
+            let Some(op) = truth.regions.external[launch].get().and_then(|id| ops.get(&id)) else { continue };
+            let same = |other: &trace::Kernel| {
+                (other.start, other.correlation) == (kernel.start, kernel.correlation)
+            };
+            let found = back.kernels.rows().find(same).expect("the kernel");
+            assert_eq!(back.strings.get(found.region), *op, "{name}");
+            compared += 1;
+            if compared == 50 {
+                break;
+            }
+        }
+        assert!(compared > 0, "{name} has ops");
     }
 }
 

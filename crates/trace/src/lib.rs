@@ -25,6 +25,7 @@
 mod allocator;
 mod args;
 mod assess;
+mod code_facts;
 mod columns;
 mod counter_columns;
 mod counters;
@@ -37,6 +38,7 @@ mod labels;
 mod launches;
 mod links;
 mod memory;
+mod metrics;
 mod needs;
 mod regions;
 mod samples;
@@ -54,6 +56,7 @@ pub use allocator::{
     AllocatorSegments, BlockState, Frame, Stacks,
 };
 pub use args::{Arg, Args};
+pub use code_facts::{AccessEffect, CodeFacts, CodeListing, SourceAccess};
 pub use columns::{Permute, Remap, Remapping};
 pub use counter_columns::{CounterColumn, CounterColumns};
 pub use counters::{Aggregate, Counter, CounterKind, Counters};
@@ -70,6 +73,7 @@ pub use kernels::{Graph, Kernel, Kernels};
 pub use labels::LABEL_SEPARATOR;
 pub use links::{Link, LinkKind, Links, RowRef, Table};
 pub use memory::{CopyKind, MemoryAllocation, MemoryAllocations, MemoryCopies, MemoryCopy};
+pub use metrics::StoredMetric;
 pub use needs::{ArgNeeds, Needs};
 pub use regions::{Region, Regions};
 pub use samples::{Sample, Samples};

@@ -12,6 +12,7 @@ use crate::ids::{AgentId, CounterId, ProcessId, QueueId, SourceId, StreamId, Sym
 use crate::kernels::Kernels;
 use crate::links::{Links, Table};
 use crate::memory::{MemoryAllocations, MemoryCopies};
+use crate::metrics::StoredMetric;
 use crate::regions::Regions;
 use crate::samples::Samples;
 use crate::shapes::Shapes;
@@ -64,6 +65,8 @@ pub struct Trace {
     pub counters: Counters,
     /// Counter values as columns over `kernels`, where a reader was asked for them so.
     pub counter_columns: CounterColumns,
+    /// Metrics that another program computed.
+    pub metrics: Vec<StoredMetric>,
     /// Synchronisations.
     pub syncs: Syncs,
     /// Collective operations.
@@ -190,6 +193,7 @@ impl Trace {
             process: c.process.remap(&by),
             agent: c.agent.remap(&by),
         }));
+        self.metrics.extend(other.metrics.into_iter().map(|metric| metric.remap(&by)));
         let (before, more) = (self.kernels.len(), other.kernels.len());
         self.counter_columns.append(other.counter_columns, before, more, &by);
         self.kernels.append(other.kernels, &by);

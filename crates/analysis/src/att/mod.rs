@@ -4,6 +4,7 @@
 
 mod charge;
 mod classes;
+mod code_facts;
 mod features;
 mod occupancy;
 mod pc_samples;
@@ -15,6 +16,7 @@ use trace::ThreadTrace;
 use crate::base;
 
 pub use charge::{ChargedCycles, LineCycles};
+pub use code_facts::{JoinedAccess, code_facts_needs, code_facts_report, compute_accesses};
 pub use features::{thread_trace_features, thread_trace_result};
 pub use occupancy::EngineWaves;
 pub use pc_samples::{

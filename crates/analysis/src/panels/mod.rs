@@ -19,6 +19,7 @@ mod options;
 mod pivot;
 mod present;
 mod select;
+mod stored;
 mod tables;
 mod top;
 mod values;
@@ -32,5 +33,6 @@ pub use present::{
     EvaluatedRun, PanelsOptions, compute, memory_chart_text, panels, panels_needs, present, specs_of,
 };
 pub use select::{Choice, ChoiceError, choose};
+pub use stored::STORED_PANELS;
 pub use top::{TopKernel, top_kernels};
 pub use values::{Cell, RowValues, TableValues, evaluate};

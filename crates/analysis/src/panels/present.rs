@@ -9,6 +9,7 @@ use super::machine;
 use super::memory_chart;
 use super::options::{Blocks, NormalUnit, Rule, TimeUnit};
 use super::select::{Choice, ChoiceError, choose};
+use super::stored::{self, STORED_PANELS};
 use super::tables::{Style, table};
 use super::top::{TopKernel, dispatch_table, kernel_table};
 use super::values::{TableValues, evaluate};
@@ -66,16 +67,32 @@ pub struct EvaluatedRun<'t> {
     pub is_known: bool,
     /// Whether it has hardware counters.
     pub is_counted: bool,
+    /// Whether its values were computed by another program.
+    pub is_stored: bool,
 }
 
 impl<'t> EvaluatedRun<'t> {
     fn of(trace: &'t Trace, options: &PanelsOptions) -> Result<Self, ChoiceError> {
         let (rows, top) = choose(trace, &options.choice)?;
         let specs = specs_of(trace, &options.corrections);
+        if stored::has_stored(trace) {
+            let tables = stored::tables(trace, &wanted(options), &options.choice, &top)?;
+            let tables = if options.list_stats { Vec::new() } else { tables };
+            return Ok(Self {
+                trace,
+                rows,
+                top,
+                specs,
+                tables,
+                is_known: true,
+                is_counted: true,
+                is_stored: true,
+            });
+        }
         let dispatches = Dispatches::of(trace, specs.clone(), options.rule, options.unit).only(rows.clone());
         let (is_known, is_counted) = (dispatches.architecture().is_some(), dispatches.has_counters());
         let tables = if options.list_stats { Vec::new() } else { evaluate(&dispatches, &wanted(options)) };
-        Ok(Self { trace, rows, top, specs, tables, is_known, is_counted })
+        Ok(Self { trace, rows, top, specs, tables, is_known, is_counted, is_stored: false })
     }
 }
 
@@ -119,6 +136,10 @@ pub fn present(evaluated: &[EvaluatedRun<'_>], options: &PanelsOptions) -> Repor
         rule: options.rule,
     };
     for run in evaluated {
+        if run.is_stored {
+            report.notes.push(as_computed(run).into());
+            continue;
+        }
         report.health.extend(check_facts(run));
         // The formulas are AMD's and take the counters as they are; that they cannot be true is said here.
         report.health.extend(crate::occupancy::impossible_clock(run.trace));
@@ -150,7 +171,7 @@ pub fn present(evaluated: &[EvaluatedRun<'_>], options: &PanelsOptions) -> Repor
         let others: Option<Vec<&TableValues>> =
             evaluated[1..].iter().map(|run| same(run).map(|at| &run.tables[at])).collect();
         let Some(others) = others else { continue };
-        let drawn = options.for_people && values.panel == 3 && evaluated.len() == 1;
+        let drawn = options.for_people && values.panel == 3 && evaluated.len() == 1 && !first.is_stored;
         if drawn {
             continue;
         }
@@ -169,6 +190,7 @@ pub fn present(evaluated: &[EvaluatedRun<'_>], options: &PanelsOptions) -> Repor
     }
     if let Some(chart) = first.tables.iter().find(|values| values.panel == 3)
         && evaluated.len() == 1
+        && !first.is_stored
     {
         report.charts.push(memory_chart::chart(chart, options.unit));
     }
@@ -180,6 +202,10 @@ pub fn present(evaluated: &[EvaluatedRun<'_>], options: &PanelsOptions) -> Repor
             report.notes.push(Note::new(text, Remedy::GpuFact(key.to_string())));
         }
     }
+    let only_stored = blocks.0.iter().map(|block| block.panel).find(|panel| STORED_PANELS.contains(panel));
+    if let (Some(panel), true) = (only_stored, evaluated.iter().any(|run| !run.is_stored)) {
+        report.notes.push(format!("panel {panel} is not computed; an analysis database may have it").into());
+    }
     report.notes.extend(missing(evaluated));
     if options.for_people && everything {
         report.notes.push(more_panels().into());
@@ -190,7 +216,7 @@ pub fn present(evaluated: &[EvaluatedRun<'_>], options: &PanelsOptions) -> Repor
 /// The memory chart of a run as text, when it was evaluated.
 pub fn memory_chart_text(trace: &Trace, options: &PanelsOptions) -> Option<String> {
     let blocks = wanted(options);
-    if !blocks.want_table(3, 1) {
+    if !blocks.want_table(3, 1) || stored::has_stored(trace) {
         return None;
     }
     let (rows, _) = choose(trace, &options.choice).ok()?;
@@ -235,7 +261,7 @@ const CLOCKS: [(&str, &str); 2] =
     [("max_sclk", "peaks of arithmetic and caches"), ("max_mclk", "the peak of memory")];
 
 fn lacks_clock(run: &EvaluatedRun<'_>, key: &str) -> bool {
-    run.is_known && run.specs.number(key).is_none_or(|clock| clock <= 0.0)
+    run.is_known && !run.is_stored && run.specs.number(key).is_none_or(|clock| clock <= 0.0)
 }
 
 /// What is wrong with the facts about the GPU, in the words of who can correct them.
@@ -273,6 +299,20 @@ fn check_facts(run: &EvaluatedRun<'_>) -> Vec<HealthCheck> {
         }
     }
     checks
+}
+
+/// Who computed the values, and of which run.
+fn as_computed(run: &EvaluatedRun<'_>) -> String {
+    let fact = |key: &str| {
+        let found = run.trace.metadata.iter().find(|fact| run.trace.strings.get(fact.key) == key);
+        found.map_or("", |fact| run.trace.strings.get(fact.value))
+    };
+    let mut text = format!("values are shown as rocprof-compute {} computed them", fact("compute_version"));
+    let runs = run.trace.processes.len();
+    if runs > 1 {
+        text += &format!("; the database has {runs} workloads, and the first is shown");
+    }
+    text
 }
 
 /// Reasons for empty cells, each with the metrics it empties; those that most metrics share come first.

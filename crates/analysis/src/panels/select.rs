@@ -28,6 +28,9 @@ pub enum ChoiceError {
     /// A GPU that is not there.
     #[error("no dispatch ran on GPU {0}")]
     NoGpu(i64),
+    /// Values that were computed before cannot be computed anew for a choice.
+    #[error("an analysis database has values of the whole run and of each kernel; choose one kernel or none")]
+    OneKernel,
     /// Each is there, but not together.
     #[error("no dispatch is all of what was asked for")]
     NoneTogether,

@@ -8,7 +8,13 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub(super) struct LabelRule {
     pub name: String,
+    /// The last label has none: JSON's values, through which tables are read, have no infinity.
+    #[serde(default = "no_limit")]
     pub max_cv: f64,
+}
+
+fn no_limit() -> f64 {
+    f64::INFINITY
 }
 
 #[derive(Debug, Deserialize)]
@@ -71,5 +77,18 @@ impl Rules {
     pub fn label(&self, cv: f64) -> &'static str {
         let rules: &'static [LabelRule] = &RULES.label;
         rules.iter().find(|rule| cv <= rule.max_cv).map_or("unstable", |rule| rule.name.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_read_although_jsons_values_have_no_infinity() {
+        let rules = Rules::built_in();
+        assert_eq!(rules.label(f64::INFINITY), "unstable");
+        assert_eq!(rules.label.last().map(|rule| rule.max_cv), Some(f64::INFINITY));
+        assert_ne!(rules.label(0.0), "unstable");
     }
 }

@@ -28,7 +28,7 @@ pub struct SynthArgs {
     #[arg(short, long, value_name = "DIR", required_unless_present = "list")]
     out: Option<PathBuf>,
 
-    /// Formats: rocpd, rocpd-4.0, rocpd-4.1, rpd, torch, torch-gz, rocprofv3-csv, rocprofv3-json, snapshot, inspector
+    /// Formats: rocpd, rocpd-4.0, rocpd-4.1, rpd, torch, torch-gz, rocprofv3-csv, rocprofv3-json, xplane, snapshot, inspector
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "torch", value_parser = format_of)]
     to: Vec<OutputFormat>,
 

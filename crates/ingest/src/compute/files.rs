@@ -16,28 +16,97 @@ pub(super) enum Part {
     Level,
     /// `timestamps.csv`: a run without counters.
     Times,
+    /// `results_pmc_perf_3.csv`: one pass before `analyze` joined them.
+    Results,
+    /// `ml_api_trace_pmc_perf_3_marker_api_trace.csv`: operators of a pass.
+    Operators,
+    /// `ml_api_trace_pmc_perf_3_counter_collection.csv`: which launches belong to them.
+    Launches,
 }
 
 impl Part {
     pub fn of(path: &Path) -> Option<Self> {
-        let stem = path.file_name()?.to_str()?.strip_suffix(".csv")?;
+        let name = path.file_name()?.to_str()?;
+        // Release 3.9 packs tables.
+        let stem = name.strip_suffix(".gz").unwrap_or(name).strip_suffix(".csv")?;
         match stem {
             "pmc_perf" => Some(Part::Joined),
             "timestamps" => Some(Part::Times),
             _ if stem.strip_prefix("pmc_perf_").is_some_and(is_number) => Some(Part::Pass),
             _ if stem.starts_with("SQ") => Some(Part::Level),
+            _ if stem.starts_with("results_") => Some(Part::Results),
+            _ if !OPERATOR_FILES.iter().any(|start| stem.starts_with(start)) => None,
+            _ if stem.ends_with(MARKERS) => Some(Part::Operators),
+            _ if stem.ends_with(LAUNCHES) => Some(Part::Launches),
             _ => None,
         }
     }
+
+    /// Whether such a file holds dispatches of the workload's own table.
+    fn is_dispatches(self) -> bool {
+        !matches!(self, Part::Operators | Part::Launches)
+    }
+}
+
+/// How the names of operator files begin: `torch_trace` before release 3.8.
+const OPERATOR_FILES: [&str; 2] = ["ml_api_trace", "torch_trace"];
+const MARKERS: &str = "_marker_api_trace";
+const LAUNCHES: &str = "_counter_collection";
+
+/// The operators of one pass and the launches below them.
+pub(super) struct OperatorFiles<'f> {
+    pub markers: &'f Path,
+    pub launches: &'f Path,
+}
+
+/// The first pass that has both files; `first` is the table whose pass is preferred, because its times are the trace's.
+pub(super) fn operator_files<'f>(files: &'f [PathBuf], first: &Path) -> Option<OperatorFiles<'f>> {
+    let stem = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.strip_suffix(".gz").unwrap_or(&name).trim_end_matches(".csv").to_string()
+    };
+    let pairs = || {
+        files.iter().filter(|file| Part::of(file) == Some(Part::Operators)).filter_map(|markers| {
+            let wanted = stem(markers).replace(MARKERS, LAUNCHES);
+            Some(OperatorFiles { markers, launches: files.iter().find(|file| stem(file) == wanted)? })
+        })
+    };
+    let pass = stem(first).trim_start_matches("results_").to_string();
+    let same = |pair: &OperatorFiles| stem(pair.markers).trim_end_matches(MARKERS).ends_with(&pass);
+    pairs().find(same).or_else(|| pairs().next())
+}
+
+/// Whether a file beside a workload's tables repeats them: PC samples, which have their own analysis, and the database
+/// that a pass was made from.
+pub(crate) fn repeats_workload(path: &Path) -> bool {
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
+    let is_samples = name.starts_with("ps_file_")
+        || name.split_once("_ps_file_").is_some_and(|(process, _)| is_number(process));
+    let pass = name.strip_suffix(".db").and_then(|stem| stem.rsplit_once('_'));
+    is_samples
+        || pass.is_some_and(|(pass, process)| {
+            let table = |end| path.with_file_name(format!("results_{pass}.csv{end}")).exists();
+            is_number(process) && (table("") || table(".gz"))
+        })
 }
 
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
+/// Whether a file with this name may belong to a workload of ROCm Compute Profiler.
+pub(crate) fn has_workload_name(path: &Path) -> bool {
+    Part::of(path).is_some()
+}
+
 /// Whether a file with this name and first line belongs to a workload of ROCm Compute Profiler.
 pub(crate) fn is_workload_table(path: &Path, line: &[u8]) -> bool {
-    Part::of(path).is_some() && Header::of(&columns(line)).is_dispatches()
+    let Some(part) = Part::of(path) else { return false };
+    if part.is_dispatches() {
+        return Header::of(&columns(line)).is_dispatches();
+    }
+    // Operators alone are host calls, which rocprofv3's reader knows.
+    workload_of(path).1.iter().any(|file| Part::of(file).is_some_and(Part::is_dispatches))
 }
 
 /// Whether this first line is that of the legacy rocprof's results: with times, or with counters alone.

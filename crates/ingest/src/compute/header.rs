@@ -19,6 +19,8 @@ pub(super) enum Field {
     End,
     CounterName,
     CounterValue,
+    Correlation,
+    Recording,
 }
 
 /// Spellings of every release and back end, in lower case.
@@ -37,6 +39,8 @@ const FIELDS: &[(Field, &[&str])] = &[
     (Field::End, &["end_timestamp", "endns"]),
     (Field::CounterName, &["counter_name"]),
     (Field::CounterValue, &["counter_value"]),
+    (Field::Correlation, &["correlation_id"]),
+    (Field::Recording, &["guid"]),
 ];
 
 /// Columns that are neither identity that we use nor counters.

@@ -2,6 +2,7 @@
 
 use trace::{Health, Map, Status, StrId};
 
+use super::spans::Spans;
 use super::table::{Counter, Dispatch, Table};
 use super::time::Time;
 
@@ -20,7 +21,7 @@ fn places(dispatches: &[Dispatch]) -> Vec<Place> {
 }
 
 /// For each row of `main` the row of `other` that is the same launch.
-fn matches(main: &[Dispatch], other: &[Dispatch]) -> Vec<Option<usize>> {
+pub(super) fn matches(main: &[Dispatch], other: &[Dispatch]) -> Vec<Option<usize>> {
     let rows: Map<Place, usize> = places(other).into_iter().enumerate().map(|(row, p)| (p, row)).collect();
     places(main).iter().map(|place| rows.get(place).copied()).collect()
 }
@@ -104,6 +105,20 @@ pub(super) fn passes(mut tables: Vec<Table>, health: &mut Health) -> Table {
         first.cut |= table.cut;
         first.rounded_times |= table.rounded_times;
     }
+    if !first.spans.is_empty() && tables.iter().all(|table| !table.spans.is_empty()) {
+        // Runs follow each other by minutes: no mean of their times is a time, and the first run's is.
+        first.dispatches = kept.iter().map(|&row| first.dispatches[row]).collect();
+        let mut spans: Vec<Spans> = kept.iter().map(|&row| first.spans[row].clone()).collect();
+        for (table, rows) in tables.iter().zip(&matched) {
+            for (spans, &row) in spans.iter_mut().zip(&kept) {
+                spans.extend(rows[row].map_or(&Spans::default(), |row| &table.spans[row]));
+            }
+        }
+        first.durations = spans.iter().map(Spans::median).collect();
+        first.spans = spans;
+        return first;
+    }
+    (first.durations, first.spans) = (Vec::new(), Vec::new());
     let mean = |which: fn(&(Time, Time)) -> Time, times: &[(Time, Time)]| {
         Time::mean(&times.iter().map(which).collect::<Vec<_>>())
     };

@@ -7,13 +7,13 @@ use trace::{Map, StrId, Strings};
 
 use super::header::{Field, Header, Role};
 use super::number::number;
+use super::spans::Spans;
 use super::table::{Counter, Dispatch, Fields, Lines, Table, split_header, text};
 
 /// A dispatch while its rows are gathered.
 struct Gathered {
     dispatch: Dispatch,
-    /// Durations, each with the rows that had it.
-    durations: Vec<(f64, u64)>,
+    spans: Spans,
 }
 
 /// What makes rows one dispatch; all fields are whole numbers.
@@ -60,7 +60,7 @@ pub(super) fn read(file: &Path, bytes: &[u8], strings: &mut Strings) -> Option<T
             whole(dispatch.lds),
         );
         let row = *places.entry(key).or_insert_with(|| {
-            found.push((key, Gathered { dispatch, durations: Vec::new() }));
+            found.push((key, Gathered { dispatch, spans: Spans::default() }));
             found.len() - 1
         });
         let column = match counters.get(counter) {
@@ -77,7 +77,7 @@ pub(super) fn read(file: &Path, bytes: &[u8], strings: &mut Strings) -> Option<T
             values.resize(row + 1, f64::NAN);
         }
         values[row] = value;
-        found[row].1.took(dispatch.duration());
+        found[row].1.spans.took(dispatch.duration());
     }
     let order = in_order(&found, strings);
     let gpus = dense_ranks(&found);
@@ -87,43 +87,16 @@ pub(super) fn read(file: &Path, bytes: &[u8], strings: &mut Strings) -> Option<T
     }
     for (number, &row) in order.iter().enumerate() {
         let gathered = &mut found[row].1;
-        let median = gathered.median();
         let dispatch = &mut gathered.dispatch;
         dispatch.id = number as f64;
         dispatch.gpu = gpus.get(&(dispatch.gpu as i64)).map_or(f64::NAN, |&rank| rank as f64);
-        table.durations.push(median);
         table.dispatches.push(*dispatch);
+        let spans = std::mem::take(&mut gathered.spans);
+        table.durations.push(spans.median());
+        table.spans.push(spans);
     }
     table.counters = columns;
     Some(table)
-}
-
-impl Gathered {
-    fn took(&mut self, duration: f64) {
-        match self.durations.last_mut() {
-            Some((last, rows)) if *last == duration => *rows += 1,
-            _ => self.durations.push((duration, 1)),
-        }
-    }
-
-    /// The middle of all rows' durations: a pass of many counters has many rows, and so more weight.
-    fn median(&mut self) -> f64 {
-        self.durations.retain(|(duration, _)| !duration.is_nan());
-        self.durations.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let rows: u64 = self.durations.iter().map(|(_, rows)| rows).sum();
-        if rows == 0 {
-            return f64::NAN;
-        }
-        let at = |place: u64| {
-            let mut before = 0;
-            let holds = |(_, rows): &&(f64, u64)| {
-                before += rows;
-                place < before
-            };
-            self.durations.iter().find(holds).map_or(f64::NAN, |(duration, _)| *duration)
-        };
-        (at((rows - 1) / 2) + at(rows / 2)) / 2.0
-    }
 }
 
 /// Dispatches by number, then name and shape.

@@ -2,18 +2,24 @@
 //!
 //! ```text
 //! pmc_perf.csv (wide or long), or its passes joined ─┐
+//! results_*.csv, the passes before `analyze` ─────────┤
 //! SQ_*.csv level passes, matched launch by launch ───┼─► kernels + counter columns (or counter rows)
+//! ml_api_trace_*: operators of torch and Triton ─────┤   + regions
 //! sysinfo.csv, roofline.csv ─────────────────────────┘   + metadata
 //! ```
 //!
 //! The folder is only read. Launches of different passes meet by kernel, grid and occurrence, never by row number.
 
+pub mod analysis;
 mod facts;
 mod files;
 mod header;
 mod join;
 mod long;
+mod multiplex;
 mod number;
+mod operators;
+mod spans;
 mod table;
 mod time;
 
@@ -26,8 +32,10 @@ use trace::{
 };
 
 pub use self::facts::{ROOFLINE, SYSINFO};
-use self::files::Part;
-pub(crate) use self::files::{is_legacy_table, is_workload_table, workload_of};
+use self::files::{Part, operator_files};
+pub(crate) use self::files::{
+    has_workload_name, is_legacy_table, is_workload_table, repeats_workload, workload_of,
+};
 use self::table::{Dispatch, Table};
 use crate::bytes::read_whole;
 use crate::{Error, Format, Input, Progress};
@@ -52,7 +60,9 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     let has_joined = input.files.iter().any(|file| part_of(file) == Some(Part::Joined));
     for file in &input.files {
         let Some(part) = part_of(file) else { continue };
-        if has_joined && matches!(part, Part::Pass | Part::Times) {
+        if has_joined && matches!(part, Part::Pass | Part::Times | Part::Results)
+            || matches!(part, Part::Operators | Part::Launches)
+        {
             continue;
         }
         let bytes = match read_whole(file, progress) {
@@ -76,12 +86,13 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
         report_damage(&table, &mut trace);
         match part {
             Part::Joined => joined = Some(table),
-            Part::Pass => passes.push(table),
+            Part::Pass | Part::Results => passes.push(table),
             Part::Level => levels.push(table),
             Part::Times => times = Some(table),
+            Part::Operators | Part::Launches => {}
         }
     }
-    let main = match joined {
+    let mut main = match joined {
         Some(table) => table,
         None => {
             let level_copies = levels.iter().map(without_accumulation);
@@ -100,6 +111,7 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
         };
         return Err(Error::Damaged { path: input.path.clone(), format, why });
     }
+    multiplex::fill(&mut main, &input.path, &mut trace.health);
     let facts = match input.format {
         Format::Rocprof => {
             let message = "the legacy rocprof does not record the GPU, so everything that needs it is absent";
@@ -119,6 +131,10 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     let (name, product) = (trace.strings.intern(fact("gpu_arch")), trace.strings.intern(fact("gpu_model")));
     let compute_units = fact("cu_per_gpu").parse().map_or(OptI64::NONE, OptI64::some);
     let gpu = Agent { process, kind: AgentKind::Gpu, name, product, compute_units, ..Agent::default() };
+    let pair = operator_files(&input.files, &main.file).filter(|_| needs.regions || needs.links);
+    if let Some(pair) = pair {
+        operators::read(&pair, &mut main, process, progress, &mut trace)?;
+    }
     push_kernels(&main, process, &gpu, &mut trace);
     if input.format == Format::Rocprof {
         name_functions(&mut trace);
@@ -178,6 +194,7 @@ fn push_kernels(main: &Table, process: ProcessId, gpu: &Agent, trace: &mut Trace
             process,
             agent,
             dispatch: whole(dispatch.id),
+            correlation: dispatch.correlation,
             shape: trace.shapes.intern(shape(dispatch)),
             ..Kernel::default()
         });

@@ -7,6 +7,7 @@ use trace::{StrId, Strings};
 
 use super::header::{Field, Header, Role};
 use super::number::number;
+use super::spans::Spans;
 use super::time::Time;
 use crate::rocprofv3::csv::header::columns;
 
@@ -25,6 +26,10 @@ pub(super) struct Dispatch {
     pub sgpr: f64,
     pub start: Time,
     pub end: Time,
+    /// The call that launched it, unique in its recording only. Zero: not known.
+    pub correlation: i64,
+    /// The recording's guid, where the table has one.
+    pub recording: StrId,
 }
 
 impl Default for Dispatch {
@@ -43,6 +48,8 @@ impl Default for Dispatch {
             sgpr: none,
             start: Time::NONE,
             end: Time::NONE,
+            correlation: 0,
+            recording: StrId::EMPTY,
         }
     }
 }
@@ -62,6 +69,8 @@ pub(super) struct Table {
     pub counters: Vec<Counter>,
     /// Nanoseconds of each dispatch where they are not the difference of its times; else empty.
     pub durations: Vec<f64>,
+    /// What each dispatch took in each pass, in tables of one row per dispatch and counter; else empty.
+    pub spans: Vec<Spans>,
     /// Lines with too few or too many fields.
     pub damaged: u64,
     /// Cells that hold no number.
@@ -147,6 +156,8 @@ impl Dispatch {
             Field::Sgpr => self.sgpr = number(field),
             Field::Start => self.start = Time::parse(field),
             Field::End => self.end = Time::parse(field),
+            Field::Correlation => self.correlation = number(field).max(0.0) as i64,
+            Field::Recording => self.recording = text(field, strings),
             Field::CounterName | Field::CounterValue => {}
         }
     }

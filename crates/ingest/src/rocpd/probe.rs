@@ -14,6 +14,8 @@ pub enum Probe {
     Rocpd,
     /// rocmProfileData's older format, which shares only the prefix of its table names.
     Rpd,
+    /// ROCm Compute Profiler's analysis.
+    ComputeAnalysis,
     /// Some other program's database.
     OtherDatabase,
     /// A database without any table.
@@ -22,6 +24,9 @@ pub enum Probe {
     NotSqlite,
 }
 
+/// Tables that every analysis database of ROCm Compute Profiler has.
+const ANALYSIS: [&str; 3] = ["compute_workload", "compute_kernel", "compute_metric_definition"];
+
 impl Probe {
     /// What to tell a person who took it for a trace.
     pub fn why(self) -> &'static str {
@@ -29,6 +34,9 @@ impl Probe {
             Probe::Rocpd => "it is a rocpd database",
             Probe::Rpd => {
                 "it is a database of rocmProfileData (tables `rocpd_api`, `rocpd_op`), which is not rocpd"
+            }
+            Probe::ComputeAnalysis => {
+                "it is an analysis database of ROCm Compute Profiler, which has metrics and no trace"
             }
             Probe::OtherDatabase => "it is a SQLite database without rocpd tables",
             Probe::NoTables => {
@@ -50,6 +58,8 @@ impl Probe {
             Probe::Rpd
         } else if database.tables.is_empty() && database.views.is_empty() {
             Probe::NoTables
+        } else if ANALYSIS.iter().all(|name| has(name)) {
+            Probe::ComputeAnalysis
         } else {
             Probe::OtherDatabase
         }

@@ -11,6 +11,7 @@
 
 mod details;
 mod device;
+mod hlo;
 mod host;
 mod ops;
 mod plane;
@@ -28,6 +29,10 @@ const PLANES: u32 = 1;
 
 /// Category of the calls that launch GPU work.
 const RUNTIME: &str = "cuda_runtime";
+
+/// Arguments of ops, in torch's words.
+const INPUT_DIMS: &str = "Input Dims";
+const INPUT_TYPES: &str = "Input type";
 
 /// Reads a file.
 pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, Error> {
@@ -74,6 +79,8 @@ struct Reader<'n> {
     calls: Map<i64, u32>,
     /// The HLO op of GPU work, by correlation id, with the moment the work starts.
     ops: Vec<ops::Launched>,
+    /// Shapes of the ops' inputs, where they are wanted.
+    shapes: hlo::Shapes,
     /// Messages that end in the middle, and events without a name.
     damaged: u64,
 }
@@ -92,7 +99,9 @@ impl<'n> Reader<'n> {
             Process { guid, hostname: host, ppid: OptI64::NONE, ..Process::new(source, pid.unwrap_or(0)) };
         let process = trace.add_process(process);
         metadata(&mut trace, source, planes);
-        Self { trace, needs, process, calls: Map::default(), ops: Vec::new(), damaged: 0 }
+        let wanted = [INPUT_DIMS, INPUT_TYPES].iter().any(|key| needs.args.wants(key));
+        let shapes = if wanted { hlo::shapes(planes) } else { Map::default() };
+        Self { trace, needs, process, calls: Map::default(), ops: Vec::new(), shapes, damaged: 0 }
     }
 
     fn finish(mut self) -> Trace {

@@ -3,9 +3,9 @@
 //! A profile names the op and the module of GPU work, but not when the host issued them. The launches do: those of one op
 //! below one annotation are one region, and the kernels below it belong to the op.
 
-use trace::{Map, OptI64, Region, StrId, Strings, ThreadId};
+use trace::{Arg, Map, OptI64, Region, RowRef, StrId, Strings, ThreadId};
 
-use super::Reader;
+use super::{INPUT_DIMS, INPUT_TYPES, Reader};
 
 /// What an event says of its op.
 pub(super) struct Op<'a> {
@@ -19,7 +19,10 @@ pub(super) struct Op<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Launched {
     correlation: i64,
+    /// The op and its path in the program.
     op: StrId,
+    /// The op alone.
+    plain: StrId,
     module: StrId,
     /// When its work starts.
     start: i64,
@@ -35,6 +38,7 @@ impl Launched {
         Self {
             correlation: op.correlation,
             op: strings.intern(&named),
+            plain: strings.intern(op.op),
             module: strings.intern(op.module),
             start,
         }
@@ -59,6 +63,7 @@ const NONE: u32 = u32::MAX;
 /// An op or a module in the making.
 struct Open {
     name: StrId,
+    launched: Launched,
     within: u32,
     start: i64,
     end: i64,
@@ -128,11 +133,21 @@ impl Reader<'_> {
                 Some(open) if open.name == named && open.within == within && within != NONE => {
                     open.end = open.end.max(call.end);
                 }
-                _ => found.push(Open { name: named, within, start: call.start, end: call.end }),
+                _ => found.push(Open {
+                    name: named,
+                    launched: call.launched,
+                    within,
+                    start: call.start,
+                    end: call.end,
+                }),
             }
         }
+        let is_op = category == "cpu_op";
         let category = self.trace.strings.intern(category);
         for open in found.into_iter().filter(|open| open.name != StrId::EMPTY) {
+            if is_op {
+                self.add_shapes(&open.launched);
+            }
             self.trace.regions.push(Region {
                 name: open.name,
                 category,
@@ -143,6 +158,24 @@ impl Reader<'_> {
                 external: OptI64::NONE,
                 ..Region::default()
             });
+        }
+    }
+
+    /// Gives the next region the shapes of its op's inputs.
+    fn add_shapes(&mut self, launched: &Launched) {
+        if self.shapes.is_empty() {
+            return;
+        }
+        let strings = &self.trace.strings;
+        let key = (strings.get(launched.module).to_string(), strings.get(launched.plain).to_string());
+        let Some(inputs) = self.shapes.get(&key).cloned() else { return };
+        let owner = RowRef::region(self.trace.regions.len());
+        let both = [(INPUT_DIMS, &inputs.dims), (INPUT_TYPES, &inputs.types)];
+        for (position, (name, value)) in
+            both.into_iter().enumerate().filter(|(_, (name, _))| self.needs.args.wants(name))
+        {
+            let (name, value) = (self.trace.strings.intern(name), self.trace.strings.intern(value));
+            self.trace.args.push(Arg { owner, position: position as u32, ty: StrId::EMPTY, name, value });
         }
     }
 }

@@ -15,6 +15,8 @@ pub(super) struct Plane<'a> {
     /// Name of a stat, or text that stats refer to, by number.
     pub texts: Map<u64, &'a str>,
     stats: Vec<&'a [u8]>,
+    /// Entries of the table of events of the plane that has compiled programs there.
+    pub programs: Vec<&'a [u8]>,
     /// Whether it ended where it should.
     pub whole: bool,
 }
@@ -85,6 +87,7 @@ impl<'a> Plane<'a> {
             events: Map::default(),
             texts: Map::default(),
             stats: Vec::new(),
+            programs: Vec::new(),
             whole: true,
         };
         let mut fields = Fields::of(bytes);
@@ -92,7 +95,12 @@ impl<'a> Plane<'a> {
             match field {
                 2 => plane.name = text(value.bytes()),
                 3 => plane.lines.push(value.bytes()),
-                4 => plane.events.extend([entry(value.bytes())]),
+                4 => {
+                    plane.events.extend([entry(value.bytes())]);
+                    if plane.name == "/host:metadata" {
+                        plane.programs.push(value.bytes());
+                    }
+                }
                 5 => plane.texts.extend([entry(value.bytes())]),
                 6 => plane.stats.push(value.bytes()),
                 _ => {}
