@@ -344,3 +344,24 @@ fn real_traces_of_two_vendors_have_the_sums_of_tracelens() {
     println!("{compared} sums are equal, {unlinked} have calls without a launch");
     assert!(compared >= 10, "{compared} sums compared");
 }
+
+#[test]
+fn by_ops_the_span_is_explained_by_places() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |name: &str, seed: &str| {
+        synth(&folder.path().join(name), &["--scenario", "serving", "--seed", seed, "--steps", "4"]);
+        folder.path().join(name).join("serving.rank0.json")
+    };
+    let (base, candidate) = (run("a", "3"), run("b", "4"));
+    let report = json("compare", &[&base, &candidate], &["--by", "ops"]);
+    let matched = report["result"]["matched_pct"].as_f64().expect("a share");
+    assert!(matched >= 95.0, "{matched}");
+    let span =
+        report["tables"]["end_to_end"].as_array().unwrap().iter().find(|row| row["name"] == "span").unwrap();
+    let change = span["candidate_ns"].as_i64().unwrap() - span["base_ns"].as_i64().unwrap();
+    let causes = report["tables"]["waterfall"].as_array().unwrap();
+    assert_eq!(causes.iter().map(|row| row["contribution_ns"].as_i64().unwrap()).sum::<i64>(), change);
+    assert!(causes.iter().any(|row| row["name"].as_str().unwrap().contains(" > ")), "places have paths");
+    let places = report["tables"]["places"].as_array().unwrap();
+    assert!(places.iter().any(|row| row["match"] == "same" && row["base_kernels"].is_string()));
+}

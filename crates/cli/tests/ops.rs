@@ -153,6 +153,9 @@ fn a_replay_has_the_ops_of_its_capture() {
         |report: &Value| row(report, "modules", "module", "(no module)")["self_gpu_ns"].as_i64().unwrap();
     let alone = json("ops", &[&trace], &[]);
     let joined = json("ops", &[&trace], &["--mapping", capture.to_str().unwrap()]);
+    // A folder brings its captures along, and their calls are not counted as the run's.
+    let folder = json("ops", &[&folder.path().join("run")], &[]);
+    assert_eq!(folder["tables"]["ops"], joined["tables"]["ops"]);
     assert_eq!(total(&alone), total(&joined));
     assert!(alone["notes"].to_string().contains("--mapping"), "{}", alone["notes"]);
     assert!(outside(&joined) * 2 < outside(&alone), "{} of {}", outside(&joined), outside(&alone));

@@ -350,6 +350,7 @@ fn output_on_made_up_runs_is_as_the_schemas_say() {
     }
     let more = [
         "summary ranks --by-rank",
+        "compare small.json serving/serving.rank0.json --by ops",
         "critical-path small.json --what-if gemm=0.5",
         "compare ranks serving --fail-on total>+3%",
         "stability ranks ranks small.json",

@@ -84,7 +84,7 @@ fn flame_graph(ops: &Ops) -> Option<Chart> {
                 size: LETTERS,
                 anchor: Anchor::Start,
                 bold: false,
-                ink: Ink::Text,
+                ink: if fill == Ink::Rest { Ink::Text } else { Ink::Surface },
                 room: width - 6.0,
             });
         }
@@ -106,7 +106,8 @@ fn module_tree(ops: &Ops) -> Option<Chart> {
         .take(MOST_MODULES)
         .map(|node| {
             let name = ops.tree.strings.get(node.class);
-            let indent = "  ".repeat(node.depth.saturating_sub(1) as usize);
+            // Labels end at the axis, so that spaces would not show.
+            let indent = "› ".repeat(node.depth.saturating_sub(1) as usize);
             let (own, below) = (node.own.gpu_ns, node.all.gpu_ns - node.own.gpu_ns);
             let share = show(&Value::Float(percent(node.all.gpu_ns, ops.gpu_ns)), Unit::Pct);
             Bar::new(&format!("{indent}{name}"), vec![own as f64, below as f64])

@@ -105,6 +105,8 @@ pub(super) fn by(
         open.push((place, true));
         open.extend(children[at].iter().rev().map(|&child| (child, false)));
     }
+    // Calls of a capture beside the run are not counted, and may have no work here.
+    rows.retain(|row| row.calls > 0 || row.all.work > 0);
     let order = |row: &Grouped| (-row.self_gpu_ns, -row.all.gpu_ns, -row.all.host_ns);
     rows.sort_by(|a, b| {
         order(a)

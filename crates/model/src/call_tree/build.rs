@@ -417,6 +417,10 @@ impl<'r, 'a> Builder<'r, 'a> {
             if !self.calls.is_node[call] || self.options.only_with_work && !self.calls.has_work[call] {
                 continue;
             }
+            // A capture beside the run tells where work comes from; its calls are none of the run's.
+            if call < regions.len() && !self.run.recordings.counts(regions.process[call]) {
+                continue;
+            }
             let own = &mut self.tree.nodes[self.calls.node[call] as usize].own;
             own.calls += 1;
             // What a replay repeats costs the host nothing.
