@@ -26,9 +26,9 @@ name (`kernel:copy=0.5` is always a name), and predicts the span through all
 dependencies. `op:NAME=FACTOR` scales a host op with its launches and kernels;
 0 removes it, as a fusion would; `module:NAME` and `stage:NAME` scale an
 nn.Module or a stage the same way. `clock=1.1` predicts a 10 % higher clock,
-which kernels that memory bounds do not gain from. A name is a full name, a part of one in any
-case, or a regular expression between slashes. docs/critical-path.md lists the
-dependencies.")]
+from which kernels that memory bounds gain nothing. A name is a full name, a
+part of one in any case, or a regular expression between slashes.
+docs/critical-path.md lists the dependencies.")]
 pub struct CriticalPathArgs {
     #[command(flatten)]
     input: InputArgs,
