@@ -16,11 +16,10 @@ use crate::output::OutputArgs;
 
 Reads decoded thread traces of rocprofv3 (folders and statistics) and PC
 samples. A wait is charged to the load it waits for, a stall to the busy unit,
-and idle time after a branch to instruction fetch. Also reads Omniprobe's memory
-analysis and Nexus' code listings; a trace beside them gives the times of their
-kernels. Cycles are shader clocks;
-they are not converted to time, because tracing slows the kernel down.
-docs/att.md explains the causes.")]
+and idle time after a branch to instruction fetch. Also reads Omniprobe's
+memory analysis and Nexus' code listings; a trace beside them gives the times
+of their kernels. Cycles are shader clocks; they are not converted to time,
+because tracing slows the kernel down. docs/att.md explains the causes.")]
 pub struct AttArgs {
     #[command(flatten)]
     files: PathArgs,
