@@ -1,7 +1,7 @@
 //! Metrics of a monitoring system (omnistat, or any exporter) as samples: a text dump of Prometheus, the answer to a range
 //! query, or an export of VictoriaMetrics.
 //!
-//! Times are times of day. [`align`] puts the samples beside a run: on its GPUs, and only those within it.
+//! Times are times of day. `align` puts the samples beside a run: on its GPUs, and only those within it.
 
 mod align;
 mod json;
