@@ -389,6 +389,35 @@ impl Graph {
         }
     }
 
+    /// The last moment of the run under several changes at once, each in a lane of its own, in one pass over the graph:
+    /// `changed(edge, point)` is the only lane in which a dependency takes another time, and that time.
+    pub fn ends_in_lanes<const LANES: usize>(
+        &self,
+        changed: impl Fn(usize, usize) -> Option<(usize, i64)>,
+    ) -> [i64; LANES] {
+        let mut time: Vec<[i64; LANES]> = self.time.iter().map(|&time| [time; LANES]).collect();
+        for &point in &self.order {
+            let point = point as usize;
+            let edges = self.dependencies(point);
+            if edges.is_empty() {
+                continue;
+            }
+            let mut last = [i64::MIN; LANES];
+            for edge in edges {
+                let mut takes = [self.weight[edge]; LANES];
+                if let Some((lane, weight)) = changed(edge, point) {
+                    takes[lane] = weight;
+                }
+                let from = &time[self.from[edge] as usize];
+                for lane in 0..LANES {
+                    last[lane] = last[lane].max(from[lane] + takes[lane]);
+                }
+            }
+            time[point] = last;
+        }
+        std::array::from_fn(|lane| time.iter().map(|time| time[lane]).max().unwrap_or(0))
+    }
+
     /// How late each point may be without the run ending later than at `end`.
     pub fn latest(&self, end: i64) -> Vec<i64> {
         let mut latest = vec![end; self.len()];
@@ -473,5 +502,30 @@ mod tests {
         let graph = draft.finish();
         assert_eq!(graph.contradicted[Dependency::Launch as usize], 1);
         assert_eq!(propagated(&graph), [10_000, 5_000, 9_000]);
+    }
+
+    #[test]
+    fn lanes_end_where_each_change_alone_would_end() {
+        let mut draft = points(&(0..60).map(|i| i * 10).collect::<Vec<_>>());
+        let mut random = stats::random::Random::new(7);
+        for to in 1..60u32 {
+            for _ in 0..3 {
+                let from = random.below(to as usize) as u32;
+                draft.add(from, to, random.below(20) as i64, Dependency::Work);
+            }
+        }
+        let graph = draft.finish();
+        // A third of the dependencies belong to no lane.
+        let lane_of = |edge: usize| (edge % 3 > 0).then_some(edge % 4);
+        let half = |edge: usize| graph.weight[edge] / 2;
+        let ends = graph.ends_in_lanes::<4>(|edge, _| lane_of(edge).map(|lane| (lane, half(edge))));
+        for (lane, end) in ends.into_iter().enumerate() {
+            let mut times = Vec::new();
+            graph.propagate_into(&mut times, |edge, _| match lane_of(edge) {
+                Some(changed) if changed == lane => half(edge),
+                _ => graph.weight[edge],
+            });
+            assert_eq!(Some(end), times.into_iter().max(), "lane {lane}");
+        }
     }
 }

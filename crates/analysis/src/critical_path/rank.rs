@@ -1,17 +1,23 @@
 //! What each kernel has to do with the span: its time on the path, its slack, and what a little less of it would save.
 
+use std::cmp::Reverse;
+
 use trace::{Map, StrId};
 
 use super::NONE;
 use super::build::{Run, start_of};
+use super::graph::Dependency;
 use super::result::WorkSlack;
 use super::rules::Rules;
 use super::walk::Path;
-use super::what_if::Factors;
+use super::what_if::scaled;
 use stats::percent;
 
 /// What "a little faster" is.
 const FASTER: f64 = 0.99;
+
+/// How many names are asked about in one pass over the graph: more need more memory, and gain little.
+const LANES: usize = 4;
 
 /// All names, those that would save most first.
 pub(super) fn rank(run: &Run, path: &Path) -> Vec<WorkSlack> {
@@ -65,22 +71,50 @@ pub(super) fn rank(run: &Run, path: &Path) -> Vec<WorkSlack> {
     for segment in path.segments.iter().filter(|segment| segment.work != NONE) {
         ranked[of_work[segment.work as usize] as usize].on_path_ns += segment.end - segment.start;
     }
+    let mut asked: Vec<u32> = (0..ranked.len() as u32).collect();
+    asked.sort_by_key(|&number| rank_on_path(&ranked[number as usize]));
+    asked.truncate(limits.ranked_kernels);
+    asked.retain(|&number| ranked[number as usize].on_path_ns > 0);
+    for numbers in asked.chunks(LANES) {
+        let saved = savings(run, end, &of_work, numbers);
+        for (&number, saved) in numbers.iter().zip(saved) {
+            ranked[number as usize].saved_by_1pct_ns = Some(saved);
+        }
+    }
     drop(of_work);
-    ranked.sort_by_key(|row| {
-        (std::cmp::Reverse(row.on_path_ns), std::cmp::Reverse(row.total_ns), row.name, row.is_copy)
-    });
-    let mut buffer = Vec::new();
-    for (place, row) in ranked.iter_mut().enumerate() {
+    for row in &mut ranked {
         row.share_pct = percent(row.on_path_ns, span);
         if row.on_path_ns == 0 {
             row.saved_by_1pct_ns = Some(0);
-        } else if place < limits.ranked_kernels {
-            let factors = Factors::of_name(run, row.name, row.is_copy, FASTER);
-            row.saved_by_1pct_ns = Some(end - factors.end(run, &mut buffer));
         }
     }
-    ranked.sort_by_key(|row| {
-        (std::cmp::Reverse(row.saved_by_1pct_ns), std::cmp::Reverse(row.on_path_ns), row.slack_ns)
-    });
+    // Rows that save as much stay in the order of their time.
+    ranked.sort_by_key(rank_on_path);
+    ranked.sort_by_key(|row| (Reverse(row.saved_by_1pct_ns), Reverse(row.on_path_ns), row.slack_ns));
     ranked
+}
+
+/// Those with most time on the path come first.
+fn rank_on_path(row: &WorkSlack) -> (Reverse<i64>, Reverse<i64>, StrId, bool) {
+    (Reverse(row.on_path_ns), Reverse(row.total_ns), row.name, row.is_copy)
+}
+
+/// What the run would save if the work of one of these names took a little less, for each of them.
+fn savings(run: &Run, end: i64, of_work: &[u32], numbers: &[u32]) -> [i64; LANES] {
+    let graph = &run.graph;
+    let lane_of = |point: usize| {
+        let number = of_work.get(point / 2)?;
+        numbers.iter().position(|asked| asked == number)
+    };
+    let ends = graph.ends_in_lanes::<LANES>(|edge, to| {
+        let lane = match graph.kind[edge] {
+            Dependency::Work | Dependency::Transfer => lane_of(to)?,
+            Dependency::Beside | Dependency::Along => lane_of(graph.from[edge] as usize)?,
+            _ => return None,
+        };
+        // What waits for something that was not recorded waits as long whatever else is faster.
+        let beyond = run.not_recorded.of_edge(edge);
+        Some((lane, scaled(graph.weight[edge] - beyond, FASTER) + beyond))
+    });
+    ends.map(|lane| end - lane)
 }

@@ -274,13 +274,6 @@ impl Factors {
         Self { work: Vec::new(), launch: 1.0, queueing: 1.0, host: 1.0, sync: 1.0 }
     }
 
-    /// The work of one name takes `factor` times as long.
-    pub fn of_name(run: &Run, name: StrId, copy: bool, factor: f64) -> Self {
-        let of = |work: usize| run.works.name[work] == name && run.works.is_copy_row[work] == copy;
-        let work = (0..run.works.len()).map(|work| if of(work) { factor } else { 1.0 }).collect();
-        Self { work, ..Self::none() }
-    }
-
     /// Adds what a question asks; fails when it is about nothing in the run.
     pub fn add(
         &mut self,
@@ -351,9 +344,6 @@ impl Factors {
     /// The last moment of the run with these factors.
     pub fn end(&self, run: &Run, buffer: &mut Vec<i64>) -> i64 {
         let graph = &run.graph;
-        let scaled = |weight: i64, factor: f64| {
-            if factor == 1.0 { weight } else { (weight as f64 * factor).round() as i64 }
-        };
         let of_work = |point: usize| self.work.get(point / 2).copied().unwrap_or(1.0);
         graph.propagate_into(buffer, |edge, to| {
             // What waits for something that was not recorded waits as long whatever else is faster.
@@ -377,6 +367,11 @@ impl Factors {
         });
         buffer.iter().copied().max().unwrap_or(0)
     }
+}
+
+/// A time at a factor.
+pub(super) fn scaled(weight: i64, factor: f64) -> i64 {
+    if factor == 1.0 { weight } else { (weight as f64 * factor).round() as i64 }
 }
 
 #[cfg(test)]

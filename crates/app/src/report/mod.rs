@@ -14,7 +14,7 @@ use self::outline::Run;
 use crate::failure::Failure;
 use crate::input::{Input, only_rank, only_stage, without_rank_and_stage};
 use crate::observer::Observer;
-use crate::triage::{ProfileFacts, TriageRequest, triage};
+use crate::triage::{ProfileFacts, TriageRequest};
 
 pub use self::files::{Look, Target, Theme};
 
@@ -52,23 +52,10 @@ pub fn report(request: &ReportRequest, observer: &dyn Observer) -> Result<Writte
     let input = &request.input;
     let place = Place::new(&request.to, request.out.as_deref(), &input.paths, request.replace)?;
     place.check()?;
-    let run = Run::read(input, request.mapping.as_ref(), &request.target_arch, observer)?;
-    let triage = match run.staged {
-        true => {
-            let request = TriageRequest {
-                mapping: request.mapping.iter().cloned().collect(),
-                rank: only_rank(&input.filters)?,
-                stage: only_stage(&input.filters)?,
-                part: without_rank_and_stage(&input.filters),
-                profile: ProfileFacts { target_arch: request.target_arch.clone(), ..ProfileFacts::default() },
-                ..TriageRequest::new(input.paths.clone())
-            };
-            Some(triage(&request, observer)?)
-        }
-        false => None,
-    };
+    let triage = triage_request(request);
+    let run = Run::read(input, request.mapping.as_ref(), &request.target_arch, &triage, observer)?;
     let title = request.title.clone().unwrap_or_else(|| place.name.clone());
-    let document = run.document(&title, triage, observer);
+    let document = run.document(&title, observer);
     let written = place.write(&document, &request.look)?;
     let columns = vec![Column::text("path"), Column::text("format"), Column::int("bytes", Unit::Bytes).key()];
     let mut table = Table::new("files", "Written", columns);
@@ -85,4 +72,17 @@ pub fn report(request: &ReportRequest, observer: &dyn Observer) -> Result<Writte
         ..Report::default()
     };
     Ok(Written { report: full, files })
+}
+
+/// What triage is asked where the run has stages of serving.
+fn triage_request(request: &ReportRequest) -> Result<TriageRequest, Failure> {
+    let input = &request.input;
+    Ok(TriageRequest {
+        mapping: request.mapping.iter().cloned().collect(),
+        rank: only_rank(&input.filters)?,
+        stage: only_stage(&input.filters)?,
+        part: without_rank_and_stage(&input.filters),
+        profile: ProfileFacts { target_arch: request.target_arch.clone(), ..ProfileFacts::default() },
+        ..TriageRequest::new(input.paths.clone())
+    })
 }

@@ -18,6 +18,7 @@ use crate::causes::for_target;
 use crate::failure::Failure;
 use crate::input::{Input, keep_run, one_run, read_mapping};
 use crate::observer::Observer;
+use crate::triage::{TriageRequest, triage};
 
 /// (id, heading, what is seen there, charts, tables) in the order of reading.
 type Outline = (&'static str, &'static str, &'static str, &'static [&'static str], &'static [&'static str]);
@@ -82,8 +83,8 @@ pub struct Run {
     report: Report,
     /// The main figures.
     figures: Vec<Figure>,
-    /// Whether it has stages of serving, which triage looks at.
-    pub staged: bool,
+    /// What triage says, where the run has stages of serving.
+    triage: Option<Report>,
 }
 
 impl Run {
@@ -92,6 +93,7 @@ impl Run {
         input: &Input,
         mapping: Option<&PathBuf>,
         target_arch: &Option<String>,
+        triage_request: &Result<TriageRequest, Failure>,
         observer: &dyn Observer,
     ) -> Result<Self, Failure> {
         let counters = efficiency_needs();
@@ -103,7 +105,7 @@ impl Run {
         let (mut report, summary) = summary_of_run(&trace);
         report.command = "report".into();
         report.tables.extend(analysis::info(&trace).tables.into_iter().filter(|table| table.name == "gpus"));
-        let context = model::Run::new(&trace, mapping.as_ref(), &classifier, 0.0)
+        let mut context = model::Run::new(&trace, mapping.as_ref(), &classifier, 0.0)
             .map_err(|error| Failure::input(error.to_string()))?
             .with_stage_patterns(&input.filters.stage_patterns);
         let (staged, breakdown) = add_gpu_time(&mut report, &context);
@@ -116,13 +118,22 @@ impl Run {
         for more in [roofline::report(&trace), panels::report(&trace)].into_iter().flatten() {
             add(&mut report, more);
         }
-        Ok(Self { report, figures: figures(&summary, &breakdown), staged })
+        let triage = match (staged, triage_request) {
+            (false, _) => None,
+            (true, Err(failure)) => return Err(failure.clone()),
+            (true, Ok(request)) => match request.of_read_run(&mut context, observer)? {
+                Some(triage) => Some(triage),
+                None => Some(triage(request, observer)?),
+            },
+        };
+        Ok(Self { report, figures: figures(&summary, &breakdown), triage })
     }
 
     /// The document, with what triage says where it was asked.
-    pub fn document(mut self, title: &str, triage: Option<Report>, observer: &dyn Observer) -> Document {
-        if let Some(triage) = triage {
-            // Its findings are among those of `explain`.
+    pub fn document(mut self, title: &str, observer: &dyn Observer) -> Document {
+        if let Some(mut triage) = self.triage.take() {
+            // Its findings are among those of `explain`, and the way down from the peak is there for the whole run.
+            triage.tables.retain(|table| self.report.tables.iter().all(|there| there.name != table.name));
             add(&mut self.report, Report { findings: Vec::new(), ..triage });
         }
         let findings = &mut self.report.findings;

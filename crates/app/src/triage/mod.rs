@@ -6,12 +6,13 @@ mod files;
 use std::path::PathBuf;
 
 use analysis::filters::Filters;
-use analysis::triage::artifacts;
+use analysis::triage::{Triage, artifacts};
 use analysis::{RooflineOptions, efficiency};
 use model::stages::Stage;
 use model::{NothingSelected, Selection};
 use report::{Note, Remedy, Report};
 
+use self::artifacts::ServerArgs;
 use self::files::Run;
 use crate::causes::for_target;
 use crate::failure::Failure;
@@ -75,18 +76,12 @@ impl TriageRequest {
         if let Some(part) = &part {
             context.rows.retain(|&row| part.wants_work(&trace, row));
         }
-        let selection = Selection { rank: run.rank, stage: self.stage, skip_warm_up: self.skip_warm_up };
-        let server_args = self.profile.server_args(&run.formal)?;
-        context.program = self.profile.program(self.framework, server_args.as_ref());
-        let notes = context.select(&selection).map_err(|nothing| nothing_left(&nothing, &run))?;
-        let found = analysis::triage::compute(&context);
-        let mut report = analysis::triage::present(&context, &found);
+        let (found, mut report, server_args) = self.of_run(&run, &mut context)?;
         let accounts = analysis::idle::compute(&trace, &context.classes);
         let target = for_target(&self.profile.target_arch);
         report.verdict = Some(analysis::verdict::compute(&context, &accounts, &report.findings, &target));
         let split = efficiency::compute(&context, &accounts, &RooflineOptions::default());
         report.tables.push(efficiency::waterfall(&split));
-        report.notes.splice(0..0, run.notes.iter().cloned().chain(notes.into_iter().map(Note::from)));
         if let Some(mapping) = &mapping {
             report.inputs.extend(input_facts(mapping));
         }
@@ -97,6 +92,40 @@ impl TriageRequest {
             report.notes.push(folder.write(&files, &run.formal, observer)?.into());
         }
         Ok(report)
+    }
+
+    /// What triage finds in a run, and what its server was started with.
+    fn of_run(
+        &self,
+        run: &Run,
+        context: &mut model::Run,
+    ) -> Result<(Triage, Report, Option<ServerArgs>), Failure> {
+        let selection = Selection { rank: run.rank, stage: self.stage, skip_warm_up: self.skip_warm_up };
+        let server_args = self.profile.server_args(&run.formal)?;
+        context.program = self.profile.program(self.framework, server_args.as_ref());
+        let notes = context.select(&selection).map_err(|nothing| nothing_left(&nothing, run))?;
+        let found = analysis::triage::compute(context);
+        let mut report = analysis::triage::present(context, &found);
+        report.notes.splice(0..0, run.notes.iter().cloned().chain(notes.into_iter().map(Note::from)));
+        Ok((found, report, server_args))
+    }
+
+    /// What triage finds in a run that was read already, all of it; nothing where triage would choose among files or leave
+    /// something out, so that it must read by itself. There is no verdict in it.
+    pub(crate) fn of_read_run(
+        &self,
+        context: &mut model::Run,
+        observer: &dyn Observer,
+    ) -> Result<Option<Report>, Failure> {
+        if self.stage.is_some() || self.rank.is_some() || !self.part.is_empty() || self.inputs.len() != 1 {
+            return Ok(None);
+        }
+        let run = Run::find(&self.inputs, &self.mapping, self.rank, observer)?;
+        if run.formal != self.inputs || !run.mapping.is_empty() {
+            return Ok(None);
+        }
+        context.min_share_pct = self.min_share;
+        Ok(Some(self.of_run(&run, context)?.1))
     }
 }
 

@@ -65,7 +65,7 @@ impl Releases {
 
 static TABLE: LazyLock<KnownIssues> = LazyLock::new(|| {
     // The table is part of the program; a test reads it.
-    toml::from_str(include_str!("known.toml")).unwrap_or_default()
+    formats::tables::built_in(include_str!("known.toml")).unwrap_or_default()
 });
 
 /// An issue that a machine has, and by what it shows.

@@ -19,11 +19,23 @@ impl GpuRows {
     /// One pass over the links of a finished trace.
     pub fn of(trace: &Trace) -> Self {
         let (mut kernels, mut copies) = launch_rows(trace);
-        let mut launches: Vec<u32> = kernels.iter().chain(&copies).copied().filter(|l| *l != NONE).collect();
-        launches.sort_unstable();
-        launches.dedup();
+        // One bit per region: sorting the launches and searching in them costs several times as much.
+        let mut is_launch = vec![0u64; trace.regions.len().div_ceil(64)];
+        for &launch in kernels.iter().chain(&copies).filter(|l| **l != NONE) {
+            is_launch[launch as usize / 64] |= 1 << (launch % 64);
+        }
+        let (mut launches, mut before) = (Vec::new(), Vec::with_capacity(is_launch.len()));
+        for (word, &bits) in is_launch.iter().enumerate() {
+            before.push(launches.len() as u32);
+            let mut left = bits;
+            while left != 0 {
+                launches.push(word as u32 * 64 + left.trailing_zeros());
+                left &= left - 1;
+            }
+        }
         for launch in kernels.iter_mut().chain(&mut copies).filter(|l| **l != NONE) {
-            *launch = launches.partition_point(|l| l < launch) as u32;
+            let (word, bit) = (*launch as usize / 64, *launch % 64);
+            *launch = before[word] + (is_launch[word] & ((1 << bit) - 1)).count_ones();
         }
         Self { launches, kernels, copies }
     }
