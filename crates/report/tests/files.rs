@@ -9,7 +9,7 @@ use gallery::gallery;
 use rocm_perf_report::chart::{SvgOptions, Theme};
 use rocm_perf_report::{
     Column, Document, Figure, Finding, HealthCheck, HealthStatus, InputFact, Part, Report, Section, Severity,
-    Table, Unit, Value, render,
+    Table, Unit, Value, Verdict, render,
 };
 
 const NAME: &str = "gemm<a & b> \"日本\"";
@@ -183,4 +183,19 @@ fn the_same_document_gives_the_same_bytes() {
     assert_eq!(render::xlsx(&document()).unwrap(), render::xlsx(&document()).unwrap());
     #[cfg(feature = "pdf")]
     assert_eq!(render::pdf(&document(), 20).unwrap(), render::pdf(&document(), 20).unwrap());
+}
+
+#[test]
+fn pages_and_markdown_gave_a_verdict_without_saying_that_it_is_not_to_be_trusted() {
+    let mut document = document();
+    let why_not = vec!["half of <the> graph's kernels are missing".to_string()];
+    document.report.verdict =
+        Some(Verdict { text: "GPU bound on `a|b`".into(), why_not, ..Verdict::default() });
+    let page = render::html(&document);
+    assert!(page.contains("not to be trusted") && page.contains("Do not trust this: half of &lt;the&gt;"));
+    for text in [render::markdown(&document.report), render::markdown_document(&document, 5, &|_| None)] {
+        assert!(text.contains("Do not trust this: half of"), "{text}");
+    }
+    document.report.verdict = Some(Verdict::default());
+    assert!(!render::html(&document).contains("trust"));
 }

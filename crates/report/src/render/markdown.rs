@@ -9,7 +9,10 @@ pub fn markdown(report: &Report) -> String {
     let mut text = String::new();
     _ = writeln!(text, "# rocm-perf {}\n", report.command);
     if let Some(verdict) = &report.verdict {
-        _ = writeln!(text, "**{}**\n\n{}\n", verdict.text, verdict.hardware());
+        _ = writeln!(text, "**{}**\n\n{}\n", escaped(&verdict.text), escaped(&verdict.hardware()));
+        for why in &verdict.why_not {
+            _ = writeln!(text, "Do not trust this: {}\n", escaped(why));
+        }
     }
     for input in &report.inputs {
         _ = writeln!(text, "- {} ({})", code(&input.path), input.format);

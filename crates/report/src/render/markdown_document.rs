@@ -15,6 +15,9 @@ pub fn markdown_document(
     let mut text = format!("# {}\n\n{}\n", escaped(&document.title), escaped(&document.subtitle));
     if let Some(verdict) = &document.report.verdict {
         _ = write!(text, "\n**{}**\n\n{}\n", escaped(&verdict.text), escaped(&verdict.hardware()));
+        for why in &verdict.why_not {
+            _ = write!(text, "\nDo not trust this: {}\n", escaped(why));
+        }
     }
     if !document.figures.is_empty() {
         text.push_str("\n| figure | value | |\n| --- | ---: | --- |\n");

@@ -12,7 +12,7 @@ use base64::Engine;
 
 use crate::chart::{SvgOptions, Theme, escape, page_variables};
 use crate::document::{Document, Found};
-use crate::{HealthStatus, fonts};
+use crate::{HealthStatus, Verdict, fonts};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -100,10 +100,12 @@ fn head(page: &mut String, document: &Document) {
 }
 
 fn header(page: &mut String, document: &Document) {
+    let trusted = document.report.verdict.as_ref().is_none_or(Verdict::trusted);
     let (class, words) = match document.report.health_status() {
-        HealthStatus::Pass => ("pass", "healthy"),
-        HealthStatus::Warn => ("warn", "with warnings"),
         HealthStatus::Fail => ("fail", "not healthy"),
+        _ if !trusted => ("warn", "not to be trusted"),
+        HealthStatus::Warn => ("warn", "with warnings"),
+        HealthStatus::Pass => ("pass", "healthy"),
     };
     _ = write!(page, "<header><div><h1>{}</h1>", escape(&document.title));
     if !document.subtitle.is_empty() {

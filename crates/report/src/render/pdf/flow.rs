@@ -23,6 +23,9 @@ pub fn flow(document: &Document, rows: usize) -> Sheets {
         sheets.space(8.0);
         sheets.paragraph(&verdict.text, Type::new(11.0, Ink::Text).bold(), LEFT);
         sheets.paragraph(&verdict.hardware(), Type::new(BODY, Ink::Text), LEFT);
+        for why in &verdict.why_not {
+            sheets.paragraph(&format!("Do not trust this: {why}"), Type::new(BODY, Ink::Bad), LEFT);
+        }
     }
     for (section, parts) in document.outline() {
         sheets.space(22.0);
