@@ -257,8 +257,8 @@ impl<'a> Line<'a> {
 
     /// Its events in the order of the file.
     #[inline]
-    pub fn events(&self) -> impl Iterator<Item = Event<'a>> {
-        Fields::of(self.bytes).filter(|(field, _)| *field == 4).map(|(_, value)| Event::of(value.bytes()))
+    pub fn events(&self) -> Events<'a> {
+        Events { rest: self.bytes }
     }
 
     /// When an event ran; none for an event with a count instead of a time, which is a sum.
@@ -290,14 +290,81 @@ impl<'a> Line<'a> {
     }
 }
 
+/// The events of a line. A file has millions, nearly all short: those are told by their first bytes.
+pub(super) struct Events<'a> {
+    rest: &'a [u8],
+}
+
+/// First byte of an event in a line: field 4, with a length.
+const EVENT: u8 = 0x22;
+/// First byte of an event's name in an event: field 1, a whole number.
+const NAME: u8 = 0x08;
+
+impl<'a> Iterator for Events<'a> {
+    type Item = Event<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Event<'a>> {
+        if let [EVENT, length @ ..0x80, rest @ ..] = self.rest
+            && let Some((event, rest)) = rest.split_at_checked(usize::from(*length))
+        {
+            self.rest = rest;
+            return Some(Event::of(event));
+        }
+        let mut fields = Fields::of(self.rest);
+        let event = fields.find(|(field, _)| *field == 4);
+        self.rest = fields.rest();
+        event.map(|(_, value)| Event::of(value.bytes()))
+    }
+}
+
 impl<'a> Event<'a> {
     #[inline]
     fn of(bytes: &'a [u8]) -> Self {
+        match bytes {
+            [NAME, name @ ..0x80, fields @ ..] => Self { name: u64::from(*name), fields },
+            [NAME, low, high @ ..0x80, fields @ ..] => {
+                Self { name: u64::from(low & 0x7f) | u64::from(*high) << 7, fields }
+            }
+            _ => Self::of_any(bytes),
+        }
+    }
+
+    fn of_any(bytes: &'a [u8]) -> Self {
         let mut fields = Fields::of(bytes);
         if let Some((1, name)) = fields.next() {
             return Self { name: name.whole(), fields: fields.rest() };
         }
         let name = fields.find(|(field, _)| *field == 1);
         Self { name: name.map_or(0, |(_, name)| name.whole()), fields: bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(line: &[u8]) -> Vec<u64> {
+        Line::of(line).events().map(|event| event.name).collect()
+    }
+
+    #[test]
+    fn events_have_their_names_whatever_their_length_and_order_of_fields() {
+        let long = [&[0x22, 0x84, 0x01, 0x08, 0x05][..], &[0x22, 0x7f], &[0; 127], &[0x50, 0x01]].concat();
+        let line = [
+            &[0x12, 0x01, b'x', 0x22, 0x02, 0x08, 0x07][..],
+            &[0x22, 0x03, 0x08, 0xac, 0x02],
+            &[0x22, 0x04, 0x08, 0x80, 0x80, 0x01],
+            // The name behind the offset, then a field of the line itself.
+            &[0x22, 0x04, 0x10, 0x02, 0x08, 0x09, 0x50, 0x01],
+            &long,
+        ]
+        .concat();
+        assert_eq!(names(&line), [7, 300, 1 << 14, 9, 5]);
+    }
+
+    #[test]
+    fn a_line_that_is_cut_gives_the_events_before_the_cut() {
+        assert_eq!(names(&[0x22, 0x02, 0x08, 0x07, 0x22, 0x05, 0x08]), [7]);
     }
 }
