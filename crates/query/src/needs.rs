@@ -28,7 +28,14 @@ pub(crate) fn names_rows_of_trace(sql: &str) -> bool {
 /// What the tables need that stand beside those of databases.
 pub(crate) fn made() -> Needs {
     let args = ArgNeeds::Keys(COUNTED.map(String::from).to_vec());
-    Needs { args, graph_nodes: false, counters: false, samples: false, ..Needs::everything() }
+    Needs {
+        args,
+        graph_nodes: false,
+        graph_columns: false,
+        counters: false,
+        samples: false,
+        ..Needs::everything()
+    }
 }
 
 /// What to read for some statements; everything when they are not known yet.
@@ -48,7 +55,8 @@ pub(crate) fn of(sql: Option<&str>) -> Needs {
         (false, true) => ArgNeeds::Keys(COUNTED.map(String::from).to_vec()),
         (false, false) => ArgNeeds::None,
     };
-    Needs { python_frames: frames, args, graph_nodes: names(GRAPHS), ..everything }
+    let graph_nodes = names(GRAPHS);
+    Needs { python_frames: frames, args, graph_nodes, graph_columns: graph_nodes, ..everything }
 }
 
 #[cfg(test)]
