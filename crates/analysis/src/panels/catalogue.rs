@@ -26,6 +26,7 @@ const FILES: &[&str] = &[
     include_str!("../../panels/16_vector_cache.toml"),
     include_str!("../../panels/17_l2.toml"),
     include_str!("../../panels/18_l2_channels.toml"),
+    include_str!("../../panels/30_memory_bandwidth.toml"),
 ];
 
 /// A panel.
@@ -36,6 +37,9 @@ pub struct Panel {
     pub number: u32,
     /// Its heading.
     pub title: String,
+    /// Whether it is shown among others only where its counters were collected.
+    #[serde(default)]
+    pub optional: bool,
     /// Its tables.
     #[serde(rename = "table")]
     pub tables: Vec<PanelTable>,
