@@ -109,7 +109,7 @@ mod tests {
         assert!(needed("gfx942", &["18.2"]).contains(&"TCC_HIT".to_string()));
         assert!(needed("gfx1100", &[]).is_empty());
         assert!(needed("gfx950", &[]).len() > 300);
-        let stall = "TCC_IB_STALL_sum".to_string();
-        assert!(!needed("gfx950", &[]).contains(&stall) && needed("gfx950", &["30.12"]).contains(&stall));
+        let busy = "GRBM_EA_BUSY".to_string();
+        assert!(!needed("gfx950", &[]).contains(&busy) && needed("gfx950", &["30.13"]).contains(&busy));
     }
 }
