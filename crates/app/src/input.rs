@@ -135,8 +135,11 @@ pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 
 /// Reads files and folders whole, and checks that all launched work is there.
 pub(crate) fn read(paths: &[PathBuf], needs: &Needs, observer: &dyn Observer) -> Result<Trace, Failure> {
+    let is_told = Completeness::can_be_told(needs);
+    // Numbers of graphs tell which launches must have the same kernels.
+    let needs = &Needs { graph_columns: needs.graph_columns || is_told, ..needs.clone() };
     let mut trace = watched("reading", observer, |progress| ingest::read(paths, needs, progress))?;
-    if Completeness::can_be_told(needs) {
+    if is_told {
         Completeness::of(&trace).report_to(&mut trace);
     }
     Ok(trace)

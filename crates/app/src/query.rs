@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use report::{Column, InputFact, Report, Table, Unit, Value};
 use trace::Needs;
@@ -73,9 +74,10 @@ fn open_part(input: &Input, observer: &dyn Observer) -> Result<Session, Failure>
     };
     let (trace, part) = input.read_part(observer)?;
     let health = trace.health.clone();
-    match Session::of_part(databases, &part) {
+    let trace = Arc::new(trace);
+    match Session::of_part(databases, &part, trace.clone()) {
         // Beyond SQLite's limit of attached databases.
-        Err(query::Error::TooManyForPart { .. }) => Ok(Session::of_trace(trace)?),
+        Err(query::Error::TooManyForPart { .. }) => Ok(Session::of_trace(Arc::unwrap_or_clone(trace))?),
         Ok(mut session) => {
             session.add_health(health);
             Ok(session)

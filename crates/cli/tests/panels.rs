@@ -309,3 +309,38 @@ fn a_real_workload_is_only_read() {
     assert_eq!(before, listing());
     assert_eq!(row(&report, "panel_2.1", "VALU IOPs")["pct_of_peak"], "inf");
 }
+
+#[test]
+fn panel_30_is_computed_where_its_counters_are_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let counters = [
+        "GRBM_GUI_ACTIVE",
+        "SQ_WAVES",
+        "TCC_BUSY_sum",
+        "TCC_EA0_RDREQ_DRAM_CREDIT_STALL_sum",
+        "TCC_EA0_RDREQ_DRAM_32B_sum",
+    ];
+    let identity = "Dispatch_ID,Kernel_Name,GPU_ID,Grid_Size,Workgroup_Size,LDS_Per_Workgroup,Scratch_Per_Workitem,Arch_VGPR,Accum_VGPR,SGPR";
+    let text = format!(
+        "{identity},{},Start_Timestamp,End_Timestamp\n\
+         0,copy,2,256,256,0,0,8,0,16,900,4,1000,100,5000,0,1000\n\
+         1,copy,2,256,256,0,0,8,0,16,900,4,3000,700,7000,2000,5000\n",
+        counters.join(",")
+    );
+    std::fs::write(folder.join("pmc_perf.csv"), text).unwrap();
+    panels_maker::sysinfo(folder, "gfx950", "2400");
+    let report = json("panels", &[folder], &["-b", "30"]);
+    // (100 + 700) of (1000 + 3000) cycles, and 32 bytes for each of 12000 in 4000 ns.
+    assert_eq!(row(&report, "panel_30.18", "HBM read credits used up")["avg"], 20.0);
+    assert_eq!(row(&report, "panel_30.14", "HBM read BW")["avg"], 96.0);
+    assert!(row(&report, "panel_30.14", "HBM write BW")["avg"].is_null());
+    // Among all panels only its tables with values are shown, and none on other GPUs.
+    let all = json("panels", &[folder], &["-b", "all"]);
+    let shown = |report: &Value, table: &str| report["tables"].get(table).is_some();
+    assert!(shown(&all, "panel_30.14") && !shown(&all, "panel_30.2"), "{}", all["tables"]);
+    panels_maker::sysinfo(folder, "gfx942", "2100");
+    let other = json("panels", &[folder], &["-b", "30"]);
+    assert!(!shown(&other, "panel_30.14"));
+    assert!(other["notes"].to_string().contains("gfx950 only"), "{}", other["notes"]);
+}

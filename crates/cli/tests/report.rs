@@ -211,6 +211,28 @@ fn the_report_says_what_the_commands_say() {
 }
 
 #[test]
+fn a_report_shows_who_held_memory_where_a_snapshot_is_beside_the_trace() {
+    let folder = serving();
+    synth(&folder.path().join("snap"), &["--to", "snapshot", "--ranks", "1", "--steps", "2"]);
+    let snapshot = files(&folder.path().join("snap"), ".pickle").remove(0);
+    let beside = snapshot.strip_prefix(folder.path()).expect("inside").display().to_string();
+    let out = report(folder.path(), "run/serving.rank0.json", &[&beside, "--to", "json,html"]);
+    let read = |name: &str| std::fs::read_to_string(out.join(name)).expect("a report");
+    let report: Value = serde_json::from_str(&read("out_report.json")).expect("JSON");
+    let memory = json("memory", &[&snapshot], &[]);
+    assert_eq!(report["tables"]["memory_devices"], memory["tables"]["devices"]);
+    for table in ["peak_owners", "peak_ops", "never_freed", "largest_blocks", "fragmentation"] {
+        assert_eq!(report["tables"][table], memory["tables"][table], "{table}");
+    }
+    let charts = report["charts"].as_array().expect("charts");
+    assert!(charts.iter().any(|chart| chart["name"] == "memory_timeline"));
+    assert!(read("out_report.html").contains("Held memory"));
+    // What the trace says stays as it is.
+    let summary = json("summary", &[&folder.path().join("run/serving.rank0.json")], &[]);
+    assert_eq!(report["tables"]["kernels"], summary["tables"]["kernels"]);
+}
+
+#[test]
 fn markdown_of_a_small_trace() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("small.json"), SMALL_TORCH).expect("a trace");

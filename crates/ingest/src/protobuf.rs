@@ -51,8 +51,33 @@ impl<'a> Fields<'a> {
         self.rest.len()
     }
 
+    /// The fields that are not read yet.
+    #[inline]
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     #[inline]
     fn varint(&mut self) -> Option<u64> {
+        if let [byte @ ..0x80, rest @ ..] = self.rest {
+            self.rest = rest;
+            return Some(u64::from(*byte));
+        }
+        // Up to eight bytes at once; the first without its high bit is the last.
+        if let Some(word) = self.rest.first_chunk() {
+            let word = u64::from_le_bytes(*word);
+            let ends = !word & 0x8080_8080_8080_8080;
+            if ends != 0 {
+                let bytes = ends.trailing_zeros() as usize / 8 + 1;
+                self.rest = &self.rest[bytes..];
+                return Some(joined(word & (ends ^ (ends - 1))));
+            }
+        }
+        self.varint_by_bytes()
+    }
+
+    #[cold]
+    fn varint_by_bytes(&mut self) -> Option<u64> {
         let mut value = 0u64;
         for (place, &byte) in self.rest.iter().take(10).enumerate() {
             value |= u64::from(byte & 0x7f) << (7 * place);
@@ -71,7 +96,7 @@ impl<'a> Fields<'a> {
         Some(taken)
     }
 
-    #[inline]
+    #[inline(always)]
     fn field(&mut self) -> Option<(u32, Value<'a>)> {
         let tag = self.varint()?;
         let number = u32::try_from(tag >> 3).ok().filter(|number| *number > 0)?;
@@ -87,6 +112,14 @@ impl<'a> Fields<'a> {
         };
         Some((number, value))
     }
+}
+
+/// The low seven bits of each of eight bytes, side by side.
+#[inline]
+fn joined(bytes: u64) -> u64 {
+    let pairs = (bytes & 0x007f_007f_007f_007f) | ((bytes & 0x7f00_7f00_7f00_7f00) >> 1);
+    let fours = (pairs & 0x0000_3fff_0000_3fff) | ((pairs & 0x3fff_0000_3fff_0000) >> 2);
+    (fours & 0x0fff_ffff) | ((fours & 0x0fff_ffff_0000_0000) >> 4)
 }
 
 impl<'a> Iterator for Fields<'a> {
@@ -117,6 +150,23 @@ mod tests {
         assert_eq!(fields.next(), Some((1, Value::Whole(150))));
         assert_eq!(fields.next(), Some((2, Value::Bytes(b"testing"))));
         assert_eq!((fields.next(), fields.whole), (None, true));
+    }
+
+    #[test]
+    fn whole_numbers_of_every_length_are_read_alike_before_and_at_the_end() {
+        for shift in 0..64 {
+            let number = 0xa5c3_96e1_d278_b4f9_u64 >> shift;
+            let mut bytes = vec![0x08];
+            let mut rest = number;
+            while rest >= 0x80 {
+                bytes.push(rest as u8 | 0x80);
+                rest >>= 7;
+            }
+            bytes.push(rest as u8);
+            assert_eq!(Fields::of(&bytes).next(), Some((1, Value::Whole(number))), "at the end");
+            bytes.extend([0x10; 16]);
+            assert_eq!(Fields::of(&bytes).next(), Some((1, Value::Whole(number))), "before more");
+        }
     }
 
     #[test]

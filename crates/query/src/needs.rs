@@ -15,14 +15,27 @@ const REGIONS_TOO: &[&str] = &["top"];
 /// Parts of names that show which graph replayed a row: the column's and those of the tables that have it.
 const GRAPHS: &[&str] = &["graph", "kernel_dispatch", "memory_copy"];
 
-/// Tables that only a trace has: they are made from its rows.
-const MADE: &[&str] = &["memory_blocks", "memory_events", "memory_segments", "collectives"];
+/// Tables that refer to rows of a trace by their numbers, which rows of a database do not have.
+const NUMBERED: &[&str] = &["collectives"];
 
-/// Whether statements name a table that only a trace has.
-pub(crate) fn names_made_table(sql: &str) -> bool {
+/// Whether statements name a table whose rows can only be joined with those of a trace.
+pub(crate) fn names_rows_of_trace(sql: &str) -> bool {
     let lower = sql.to_lowercase();
     let mut words = lower.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-    words.any(|word| MADE.contains(&word))
+    words.any(|word| NUMBERED.contains(&word))
+}
+
+/// What the tables need that stand beside those of databases.
+pub(crate) fn made() -> Needs {
+    let args = ArgNeeds::Keys(COUNTED.map(String::from).to_vec());
+    Needs {
+        args,
+        graph_nodes: false,
+        graph_columns: false,
+        counters: false,
+        samples: false,
+        ..Needs::everything()
+    }
 }
 
 /// What to read for some statements; everything when they are not known yet.
@@ -42,7 +55,8 @@ pub(crate) fn of(sql: Option<&str>) -> Needs {
         (false, true) => ArgNeeds::Keys(COUNTED.map(String::from).to_vec()),
         (false, false) => ArgNeeds::None,
     };
-    Needs { python_frames: frames, args, graph_nodes: names(GRAPHS), ..everything }
+    let graph_nodes = names(GRAPHS);
+    Needs { python_frames: frames, args, graph_nodes, graph_columns: graph_nodes, ..everything }
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! A session: inputs opened once, queried any number of times.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use convert::rocpd::part::Part;
 use ingest::{Format, Progress};
 use rusqlite::types::Value;
 use rusqlite::{Connection, InterruptHandle};
-use trace::Health;
+use trace::{Health, Trace};
 
 use crate::catalogue::{self, Relation};
 use crate::error::{Error, Place, SqlError};
@@ -33,9 +34,8 @@ impl Session {
     /// Opens files and folders for the statements of one text; of a trace only what they can see is read.
     pub fn open_for(paths: &[PathBuf], sql: Option<&str>, progress: &Progress) -> Result<Session, Error> {
         let inputs = ingest::find_inputs(paths)?;
-        // Some tables are made from the rows of a trace; a database has no part that could be joined with them.
-        let is_made = sql.is_some_and(needs::names_made_table);
-        if inputs.iter().all(|input| input.format == Format::Rocpd) && !is_made {
+        let is_of_trace = sql.is_some_and(needs::names_rows_of_trace);
+        if inputs.iter().all(|input| input.format == Format::Rocpd) && !is_of_trace {
             Self::of_databases(inputs.into_iter().map(|input| input.path).collect())
         } else {
             Self::of_trace(ingest::read(paths, &needs::of(sql), progress)?)
@@ -44,18 +44,31 @@ impl Session {
 
     /// Opens rocpd databases as they are.
     pub fn of_databases(paths: Vec<PathBuf>) -> Result<Session, Error> {
-        Self::of_part(paths, &Part::default())
+        let read = {
+            let paths = paths.clone();
+            move || ingest::read(&paths, &needs::made(), &Progress::default()).map_err(|e| e.to_string())
+        };
+        Self::of_files(paths, &Part::default(), read)
     }
 
-    /// Opens rocpd databases as they are, without the rows that a window or a filter leaves out.
-    pub fn of_part(paths: Vec<PathBuf>, part: &Part) -> Result<Session, Error> {
+    /// Opens rocpd databases as they are, without the rows that a window or a filter leaves out; `trace` has what is left.
+    pub fn of_part(paths: Vec<PathBuf>, part: &Part, trace: Arc<Trace>) -> Result<Session, Error> {
+        Self::of_files(paths, part, move || Ok(Trace::clone(&trace)))
+    }
+
+    fn of_files(
+        paths: Vec<PathBuf>,
+        part: &Part,
+        read: impl Fn() -> Result<Trace, String> + Send + Sync + 'static,
+    ) -> Result<Session, Error> {
         let mut connection = empty_connection().map_err(internal)?;
         let opened = databases::open(&mut connection, paths, part)?;
+        tables::create_made(&mut connection, read).map_err(internal)?;
         Self::guarded(connection, opened.health, opened.copies)
     }
 
     /// Queries a trace that was read already (and finished).
-    pub fn of_trace(trace: trace::Trace) -> Result<Session, Error> {
+    pub fn of_trace(trace: Trace) -> Result<Session, Error> {
         let mut connection = empty_connection().map_err(internal)?;
         let health = trace.health.clone();
         tables::create(&mut connection, trace).map_err(internal)?;

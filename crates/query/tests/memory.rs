@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{number, rows};
+use common::{database, number, rows};
 use rocm_perf_query::{Session, Value};
 
 fn session(path: std::path::PathBuf) -> Session {
@@ -25,6 +25,22 @@ fn a_snapshot_is_queried_with_lifetimes_and_owners() {
     let kept =
         "SELECT count(*), sum(size) FROM memory_blocks WHERE line LIKE 'patho.py:103%' AND \"end\" IS NULL";
     assert_eq!(rows(&session, kept), [[Value::Integer(5), Value::Integer(20_971_520)]]);
+}
+
+/// At the prompt nothing is known of the statements when databases are opened.
+#[test]
+fn memory_of_a_database_is_queried_beside_its_own_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = [database(folder.path(), 0), database(folder.path(), 1)];
+    let session = Session::open(&paths, &Default::default()).unwrap();
+    let own = "SELECT count(*) FROM rocpd_memory_allocate";
+    assert!(number(&session, own) > 0);
+    assert_eq!(number(&session, "SELECT count(*) FROM memory_events"), number(&session, own));
+    let joined = "SELECT count(*) FROM memory_events e
+                  JOIN rocpd_memory_allocate a ON a.guid = e.guid AND a.start = e.timestamp AND coalesce(a.size, 0) = coalesce(e.size, 0)";
+    assert_eq!(number(&session, joined), number(&session, own));
+    let allocated = "SELECT sum(size) FROM rocpd_memory_allocate WHERE type = 'ALLOC' AND level <> 'VIRTUAL'";
+    assert_eq!(number(&session, "SELECT sum(size) FROM memory_blocks"), number(&session, allocated));
 }
 
 const LINES: &str = r#"{"header": {"id": "0x1", "rank": 0, "n_ranks": 2}, "metadata": {"hostname": "a", "pid": 7}, "coll_perf": {"coll": "AllReduce", "coll_sn": 0, "coll_msg_size_bytes": 100, "coll_exec_time_us": 3}}

@@ -316,6 +316,10 @@ fn steps_for_size(options: &GenerateOptions, size: u64) -> Result<u64, Error> {
     let mut many = round * 8;
     let mut large = pilot(many)?;
     while large < enough {
+        if large == small {
+            let why = "the steps of this scenario write nothing to this format: a run of one rank has no collectives";
+            return Err(Error::Options(why.into()));
+        }
         if many > 1 << 24 {
             return Err(Error::Options(
                 "the steps of this scenario write too little data to reach the size".into(),
@@ -330,13 +334,19 @@ fn steps_for_size(options: &GenerateOptions, size: u64) -> Result<u64, Error> {
 }
 
 fn pilot_bytes(options: &GenerateOptions, steps: u64, folder: &Path) -> Result<u64, Error> {
-    let run_options = Options { steps: Some(steps), ranks: Some(1), ..options.options.clone() };
+    // One rank tells the size of all, but alone it has no collectives.
+    let ranks = match options.formats[0] {
+        OutputFormat::Inspector => options.options.ranks,
+        _ => Some(1),
+    };
+    let run_options = Options { steps: Some(steps), ranks, ..options.options.clone() };
     let prepared = Prepared::new(&options.scenario, &run_options)?;
     let name = &options.scenario.name;
     let (format, folder) = (options.formats[0], folder.to_path_buf());
     let mut sink = Sink::open(&prepared, 0..1, name, format, folder, run_options.stacks)?;
     prepared.drive(|block| sink.append(&block).map(|()| true))?;
-    Ok(sink.finish()?.iter().map(|file| file.bytes).sum())
+    let of_first = |file: &&GeneratedFile| file.rank == Some(0);
+    Ok(sink.finish()?.iter().filter(of_first).map(|file| file.bytes).sum())
 }
 
 fn text_file(path: &Path, text: &str) -> Result<GeneratedFile, Error> {

@@ -66,6 +66,17 @@ fn a_size_is_reached_within_a_tenth() {
 }
 
 #[test]
+fn a_size_that_no_number_of_steps_reaches_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = Scenario::builtin("clean").unwrap();
+    let mut options = GenerateOptions::new(scenario, folder.path(), OutputFormat::Inspector);
+    options.size = Some(1_000_000);
+    options.options.ranks = Some(1);
+    let error = generate(&options).unwrap_err();
+    assert!(error.to_string().contains("no collectives"), "{error}");
+}
+
+#[test]
 fn size_before_compression_counts_for_gzip() {
     let folder = tempfile::tempdir().unwrap();
     let mut options = small("clean", folder.path(), OutputFormat::TorchGz);

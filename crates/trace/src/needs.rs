@@ -50,6 +50,8 @@ pub struct Needs {
     pub collectives: bool,
     /// Which node of which graph replayed work was.
     pub graph_nodes: bool,
+    /// The same from sources that have it in columns; others, which would have to look for it, give none.
+    pub graph_columns: bool,
     /// Links from launches to GPU work, and what they are made from.
     pub links: bool,
     /// Links from forward to backward ops.
@@ -74,6 +76,7 @@ impl Needs {
             syncs: false,
             collectives: false,
             graph_nodes: false,
+            graph_columns: false,
             links: false,
             forward_backward: false,
             args: ArgNeeds::None,
@@ -95,6 +98,7 @@ impl Needs {
             syncs: true,
             collectives: true,
             graph_nodes: true,
+            graph_columns: true,
             links: true,
             forward_backward: true,
             args: ArgNeeds::All,
@@ -109,6 +113,7 @@ impl Needs {
             memory_allocations: true,
             regions: true,
             samples: true,
+            graph_columns: true,
             links: true,
             ..Self::nothing()
         }

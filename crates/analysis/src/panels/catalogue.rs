@@ -26,6 +26,7 @@ const FILES: &[&str] = &[
     include_str!("../../panels/16_vector_cache.toml"),
     include_str!("../../panels/17_l2.toml"),
     include_str!("../../panels/18_l2_channels.toml"),
+    include_str!("../../panels/30_memory_bandwidth.toml"),
 ];
 
 /// A panel.
@@ -36,6 +37,9 @@ pub struct Panel {
     pub number: u32,
     /// Its heading.
     pub title: String,
+    /// Whether it is shown among others only where its counters were collected.
+    #[serde(default)]
+    pub optional: bool,
     /// Its tables.
     #[serde(rename = "table")]
     pub tables: Vec<PanelTable>,
@@ -325,7 +329,8 @@ mod tests {
         }
     }
 
-    /// Rows are numbered without a gap or a double on every architecture, and their count is the vendor's.
+    /// Rows are numbered without a gap or a double on every architecture, and their count is the vendor's, without its
+    /// experimental panel.
     #[test]
     fn rows_are_numbered_as_the_vendor_numbers_them() {
         for (at, metrics) in [312, 358, 360, 430].into_iter().enumerate() {
@@ -337,7 +342,7 @@ mod tests {
                     rows.sort_unstable();
                     let expected: Vec<u32> = (0..rows.len() as u32).collect();
                     assert_eq!(rows, expected, "{}.{} on {}", panel.number, table.number, ARCHITECTURES[at]);
-                    found += if table.channels { 0 } else { rows.len() };
+                    found += if table.channels || panel.optional { 0 } else { rows.len() };
                 }
             }
             assert_eq!(found, metrics, "{}", ARCHITECTURES[at]);

@@ -33,6 +33,5 @@ pub use present::{
     EvaluatedRun, PanelsOptions, compute, memory_chart_text, panels, panels_needs, present, specs_of,
 };
 pub use select::{Choice, ChoiceError, choose};
-pub use stored::STORED_PANELS;
 pub use top::{TopKernel, top_kernels};
 pub use values::{Cell, RowValues, TableValues, evaluate};

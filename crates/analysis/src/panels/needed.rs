@@ -32,7 +32,13 @@ pub fn counters_needed(arch: &str, blocks: &Blocks) -> Vec<String> {
     let Some(at) = architecture(arch) else { return Vec::new() };
     let catalogue = Catalogue::builtin();
     let mut found: BTreeSet<String> = ALWAYS.iter().map(|name| name.to_string()).collect();
+    let asked = |panel: u32| blocks.0.iter().any(|block| block.panel == panel);
+    let asks_for_all = catalogue.panels.iter().all(|panel| asked(panel.number));
     for panel in &catalogue.panels {
+        // The counters of an optional panel are collected where it is asked for by its number.
+        if panel.optional && (!asked(panel.number) || asks_for_all) {
+            continue;
+        }
         for table in &panel.tables {
             for metric in &table.metrics {
                 let (Some(row), Some(formula)) = (metric.row(at), metric.on(at)) else { continue };
@@ -103,5 +109,7 @@ mod tests {
         assert!(needed("gfx942", &["18.2"]).contains(&"TCC_HIT".to_string()));
         assert!(needed("gfx1100", &[]).is_empty());
         assert!(needed("gfx950", &[]).len() > 300);
+        let busy = "GRBM_EA_BUSY".to_string();
+        assert!(!needed("gfx950", &[]).contains(&busy) && needed("gfx950", &["30.13"]).contains(&busy));
     }
 }

@@ -9,7 +9,7 @@ use super::machine;
 use super::memory_chart;
 use super::options::{Blocks, NormalUnit, Rule, TimeUnit};
 use super::select::{Choice, ChoiceError, choose};
-use super::stored::{self, STORED_PANELS};
+use super::stored;
 use super::tables::{Style, table};
 use super::top::{TopKernel, dispatch_table, kernel_table};
 use super::values::{TableValues, evaluate};
@@ -202,9 +202,15 @@ pub fn present(evaluated: &[EvaluatedRun<'_>], options: &PanelsOptions) -> Repor
             report.notes.push(Note::new(text, Remedy::GpuFact(key.to_string())));
         }
     }
-    let only_stored = blocks.0.iter().map(|block| block.panel).find(|panel| STORED_PANELS.contains(panel));
-    if let (Some(panel), true) = (only_stored, evaluated.iter().any(|run| !run.is_stored)) {
-        report.notes.push(format!("panel {panel} is not computed; an analysis database may have it").into());
+    let optional = super::catalogue::Catalogue::builtin().panels.iter().filter(|panel| panel.optional);
+    for panel in optional.filter(|panel| blocks.0.iter().all(|block| block.panel == panel.number)) {
+        if evaluated.iter().any(|run| !run.is_stored && run.tables.is_empty()) {
+            let text = format!(
+                "panel {} is computed on gfx950 only; an analysis database may have it",
+                panel.number
+            );
+            report.notes.push(text.as_str().into());
+        }
     }
     report.notes.extend(missing(evaluated));
     if options.for_people && everything {
@@ -349,7 +355,10 @@ fn missing(runs: &[EvaluatedRun<'_>]) -> Vec<Note> {
 }
 
 fn more_panels() -> String {
-    let panels = super::catalogue::Catalogue::builtin().panels.iter().filter(|panel| panel.number > 3);
+    let panels = super::catalogue::Catalogue::builtin()
+        .panels
+        .iter()
+        .filter(|panel| panel.number > 3 && !panel.optional);
     let names: Vec<String> = panels.map(|panel| format!("{} {}", panel.number, panel.title)).collect();
     format!("more panels with -b NUMBER, or -b all: {}", names.join(", "))
 }

@@ -12,10 +12,6 @@ pub(super) fn has_stored(trace: &Trace) -> bool {
     !trace.metrics.is_empty() && trace.counters.is_empty() && trace.counter_columns.columns.is_empty()
 }
 
-/// Panels that are shown where an analysis has them and that are not computed: 30 is the vendor's experimental one of memory
-/// bandwidth.
-pub const STORED_PANELS: [u32; 1] = [30];
-
 /// Spellings of statistics that have a name of ours.
 const STATISTICS: [(&str, &str); 4] = [
     ("Percent of Peak", "pct_of_peak"),

@@ -52,13 +52,15 @@ pub fn evaluate(dispatches: &Dispatches<'_>, blocks: &Blocks) -> Vec<TableValues
     let Some(architecture) = dispatches.architecture() else { return Vec::new() };
     let mut found = Vec::new();
     for panel in &Catalogue::builtin().panels {
+        let alone = blocks.0.iter().all(|block| block.panel == panel.number);
         for table in &panel.tables {
             if !blocks.want_table(panel.number, table.number) {
                 continue;
             }
             let place = Place { panel: panel.number, table, architecture, dispatches };
             let rows = place.rows(blocks);
-            if rows.is_empty() {
+            let has_values = || rows.iter().any(|row| row.cells.iter().any(Result::is_ok));
+            if rows.is_empty() || (panel.optional && !alone && !has_values()) {
                 continue;
             }
             let keys = table.columns.iter().map(|column| column.key().to_string());

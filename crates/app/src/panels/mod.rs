@@ -6,7 +6,7 @@ mod preset;
 use std::path::PathBuf;
 
 use analysis::panels::catalogue::{ARCHITECTURES, Catalogue, architecture};
-use analysis::panels::{ChoiceError, STORED_PANELS, list_metrics, panels_needs};
+use analysis::panels::{ChoiceError, list_metrics, panels_needs};
 use report::{Remedy, Report};
 use trace::{Aggregate, Trace};
 
@@ -99,7 +99,6 @@ pub fn blocks(asked: &[String]) -> Result<Blocks, Failure> {
         let wrong = |why: String| Failure::input(format!("`{text}` is not a block: {why}"));
         let block: Block = text.parse().map_err(wrong)?;
         let known = block.panel < 2
-            || STORED_PANELS.contains(&block.panel)
             || panels.iter().any(|panel| {
                 let table = |number| panel.tables.iter().any(|table| table.number == number);
                 panel.number == block.panel && block.table.is_none_or(table)

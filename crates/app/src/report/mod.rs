@@ -1,6 +1,7 @@
 //! A report to read and pass on.
 
 mod files;
+mod memory;
 mod outline;
 mod panels;
 mod roofline;

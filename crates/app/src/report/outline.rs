@@ -11,9 +11,9 @@ use model::call_tree::NodeKind;
 use model::classify::Classifier;
 use model::stages::Stage;
 use report::{Document, Figure, Finding, Note, Part, Remedy, Report, Section, Unit, Value, show};
-use trace::{Needs, RowRef, Trace};
+use trace::{RowRef, Trace};
 
-use super::{panels, roofline};
+use super::{memory, panels, roofline};
 use crate::causes::for_target;
 use crate::failure::Failure;
 use crate::input::{Input, keep_run, one_run, read_mapping};
@@ -96,8 +96,7 @@ impl Run {
         triage_request: &Result<TriageRequest, Failure>,
         observer: &dyn Observer,
     ) -> Result<Self, Failure> {
-        let counters = efficiency_needs();
-        let needs = Needs { memory_allocations: true, ..counters };
+        let needs = memory::needs(efficiency_needs());
         let trace = input.read(&needs, observer)?;
         one_run(&trace.sources, "report")?;
         let mapping = read_mapping(mapping, &needs, observer)?;
@@ -115,7 +114,8 @@ impl Run {
         // What the tables lack carries its reason; the roofline tells the rest.
         add(&mut report, Report { notes: Vec::new(), ..efficiency::present(&trace, &split) });
         add(&mut report, ops_of(&context, mapping.as_ref()));
-        for more in [roofline::report(&trace), panels::report(&trace)].into_iter().flatten() {
+        let more = [memory::report(&trace), roofline::report(&trace), panels::report(&trace)];
+        for more in more.into_iter().flatten() {
             add(&mut report, more);
         }
         let triage = match (staged, triage_request) {
@@ -159,11 +159,12 @@ impl Run {
     }
 }
 
-/// The outline, with roofline and panels before the run where there are any.
+/// The outline, with held memory, roofline and panels before the run where there are any.
 fn sections(report: &Report) -> Vec<Section> {
     let mut sections: Vec<Section> = OUTLINE.iter().map(section).collect();
     let last = sections.len() - 1;
-    sections.splice(last..last, [roofline::section(report), panels::section(report)].into_iter().flatten());
+    let more = [memory::section(report), roofline::section(report), panels::section(report)];
+    sections.splice(last..last, more.into_iter().flatten());
     sections
 }
 

@@ -94,10 +94,7 @@ impl Reader<'_> {
         read: impl Fn(&Row<'_>, [Col; N]) -> Option<T> + Sync,
     ) -> Vec<T> {
         let mut found = Vec::new();
-        let Some(table) = self.database.table(table).filter(|table| table.has_rows) else { return found };
-        let places = columns.map(|name| table.column(name));
-        let each = |rows: &mut Vec<T>, row: &Row<'_>| rows.extend(read(row, places));
-        let scanned = self.database.scan(table, &places, Vec::new, each, |rows| found.extend(rows));
+        let scanned = self.database.each(table, columns, read, |row| found.push(row));
         self.damaged += scanned.damaged;
         found
     }

@@ -57,7 +57,7 @@ impl Reader<'_> {
         .map(column);
         let mut wanted = vec![kernel, dispatch, region, event, graph, pass, start.column(), end.column()];
         wanted.extend(places.columns());
-        if needs.graph_nodes {
+        if needs.graph_nodes || needs.graph_columns {
             wanted.push(node);
         }
         if needs.shapes {
@@ -99,7 +99,7 @@ impl Reader<'_> {
                 graph: graph_of(graph.is_present(), row.int(graph)),
             };
             chunk.rows.push(kernel);
-            if needs.graph_nodes {
+            if needs.graph_nodes || needs.graph_columns {
                 keep_node(&mut chunk.nodes, RowRef::kernel(at), row.int(graph), row.int(node));
             }
             if owners {
@@ -195,7 +195,7 @@ impl Reader<'_> {
                 external: event.external,
                 graph: graph_of(graph.is_present(), row.int(graph)),
             });
-            if needs.graph_nodes {
+            if needs.graph_nodes || needs.graph_columns {
                 keep_node(nodes, RowRef::new(Table::MemoryCopies, at), row.int(graph), row.int(node));
             }
             if owners {

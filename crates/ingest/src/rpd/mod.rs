@@ -72,17 +72,7 @@ impl Reader<'_> {
         read: impl Fn(&Row<'_>, [Col; N]) -> Option<T> + Sync,
         mut take: impl FnMut(&mut Self, T),
     ) {
-        let database = self.database;
-        let Some(table) = database.table(table).filter(|table| table.has_rows) else { return };
-        let places = columns.map(|name| match table.column(name) {
-            // A table without ids is numbered by its rows.
-            absent if !absent.is_present() && name == "id" => Col::ROWID,
-            found => found,
-        });
-        let each = |rows: &mut Vec<T>, row: &Row<'_>| rows.extend(read(row, places));
-        let scanned = database.scan(table, &places, Vec::new, each, |rows| {
-            rows.into_iter().for_each(|row| take(self, row));
-        });
+        let scanned = self.database.each(table, columns, read, |row| take(self, row));
         self.damaged += scanned.damaged;
     }
 

@@ -171,6 +171,24 @@ impl Database {
     ) -> Scanned {
         btree::scan(&self.pager, table, wanted, start, each, merge)
     }
+
+    /// Reads columns by name: `take` gets what `read` makes of each row, in row order; nothing where the table is missing. A
+    /// table without a column `id` is numbered by its rows.
+    pub fn each<const N: usize, T: Send>(
+        &self,
+        table: &str,
+        columns: [&str; N],
+        read: impl Fn(&Row<'_>, [Col; N]) -> Option<T> + Sync,
+        mut take: impl FnMut(T),
+    ) -> Scanned {
+        let Some(table) = self.table(table).filter(|table| table.has_rows) else { return Scanned::default() };
+        let places = columns.map(|name| match table.column(name) {
+            absent if !absent.is_present() && name == "id" => Col::ROWID,
+            found => found,
+        });
+        let each = |rows: &mut Vec<T>, row: &Row<'_>| rows.extend(read(row, places));
+        self.scan(table, &places, Vec::new, each, |rows| rows.into_iter().for_each(&mut take))
+    }
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@ use trace::{
     StreamId,
 };
 
-use super::plane::{Line, Plane, Stat};
-use super::{Reader, details, ops};
+use super::ops::{self, Op};
+use super::plane::{ByNumber, Line, Plane, Stat};
+use super::{Reader, details};
 
 /// What the stats of an event say.
 #[derive(Default)]
@@ -21,18 +22,52 @@ struct Facts<'a> {
     graph: bool,
 }
 
+/// What a stat is about.
+#[derive(Clone, Copy, Default)]
+enum Key {
+    Correlation,
+    Kernel,
+    Copy,
+    Fill,
+    Op,
+    Module,
+    Path,
+    TfOp,
+    Graph,
+    #[default]
+    Other,
+}
+
+impl Key {
+    fn of(name: Option<&str>) -> Self {
+        match name.unwrap_or_default() {
+            "correlation_id" => Key::Correlation,
+            "kernel_details" => Key::Kernel,
+            "memcpy_details" => Key::Copy,
+            "memset_details" => Key::Fill,
+            "hlo_op" => Key::Op,
+            "hlo_module" => Key::Module,
+            "name" => Key::Path,
+            "tf_op" => Key::TfOp,
+            "cuda_graph_id" | "hip_graph_id" => Key::Graph,
+            _ => Key::Other,
+        }
+    }
+}
+
 impl<'a> Facts<'a> {
-    fn take(&mut self, name: &str, value: Stat<'a>) {
-        match (name, value) {
-            ("correlation_id", Stat::Number(id)) => self.correlation = id,
-            ("kernel_details", Stat::Text(text)) => self.kernel = Some(text),
-            ("memcpy_details", Stat::Text(text)) => self.copy = Some(text),
-            ("memset_details", Stat::Text(text)) => self.fill = Some(text),
-            ("hlo_op", Stat::Text(text)) => self.op = text,
-            ("hlo_module", Stat::Text(text)) => self.module = text,
-            ("name", Stat::Text(text)) => self.path = text,
-            ("tf_op", Stat::Text(text)) if self.path.is_empty() => self.path = text,
-            ("cuda_graph_id" | "hip_graph_id", _) => self.graph = true,
+    #[inline]
+    fn take(&mut self, key: Key, value: Stat<'a>) {
+        match (key, value) {
+            (Key::Correlation, Stat::Number(id)) => self.correlation = id,
+            (Key::Kernel, Stat::Text(text)) => self.kernel = Some(text),
+            (Key::Copy, Stat::Text(text)) => self.copy = Some(text),
+            (Key::Fill, Stat::Text(text)) => self.fill = Some(text),
+            (Key::Op, Stat::Text(text)) => self.op = text,
+            (Key::Module, Stat::Text(text)) => self.module = text,
+            (Key::Path, Stat::Text(text)) => self.path = text,
+            (Key::TfOp, Stat::Text(text)) if self.path.is_empty() => self.path = text,
+            (Key::Graph, _) => self.graph = true,
             _ => {}
         }
     }
@@ -60,6 +95,13 @@ impl Work {
     }
 }
 
+/// Where the work of a line runs.
+struct Place {
+    agent: AgentId,
+    stream: StreamId,
+    is_amd: bool,
+}
+
 impl Reader<'_> {
     pub(super) fn device(&mut self, plane: &Plane) {
         let facts: Map<&str, Stat> = plane.facts().collect();
@@ -82,32 +124,43 @@ impl Reader<'_> {
             ..Agent::default()
         };
         let agent = self.trace.add_agent(agent);
+        let keys = plane.texts.map(Key::of);
         for line in plane.lines().filter(is_stream) {
             let name = self.trace.strings.intern(line.name);
             let id = stream_number(line.name).unwrap_or(line.id);
             // Streams of two GPUs have equal numbers and are two streams.
             let stream = self.trace.add_stream(Stream { process: self.process, id, name });
-            self.stream(plane, &line, agent, stream, is_amd);
+            self.stream(plane, &keys, &line, Place { agent, stream, is_amd });
         }
     }
 
-    fn stream(&mut self, plane: &Plane, line: &Line, agent: AgentId, stream: StreamId, is_amd: bool) {
-        let mut names: Map<u64, StrId> = Map::default();
+    fn stream(&mut self, plane: &Plane, keys: &ByNumber<Key>, line: &Line, place: Place) {
+        let Place { agent, stream, is_amd } = place;
+        let mut names: ByNumber<Option<StrId>> = ByNumber::default();
         let mut shapes: Map<&str, ShapeId> = Map::default();
-        for event in line.events().filter(|event| !event.is_sum) {
-            let Some(text) = plane.events.get(&event.name) else {
+        let mut ops: Map<Op, ops::Named> = Map::default();
+        for event in line.events() {
+            let Some(text) = plane.events.get(event.name) else {
                 self.damaged += 1;
                 continue;
             };
-            let name = *names.entry(event.name).or_insert_with(|| self.trace.strings.intern(text));
+            let name = names.get(event.name).unwrap_or_else(|| {
+                let name = self.trace.strings.intern(text);
+                names.set(event.name, Some(name));
+                name
+            });
+            let Some(event) = line.timed(event) else { continue };
             let mut facts = Facts::default();
-            plane.stats(event).for_each(|(name, value)| facts.take(name, value));
-            let (start, end) = line.times(&event);
+            plane.stats(&event).for_each(|(name, value)| facts.take(keys.get(name), value));
+            let (start, end) = (event.start, event.end);
             let graph = if facts.graph { Graph::Replayed } else { Graph::Unknown };
+            let mut op = StrId::EMPTY;
             if !facts.op.is_empty() {
-                self.ops.push(ops::Launched::of(&facts_of(&facts), &mut self.trace.strings, start));
+                let key = Op { op: facts.op, module: facts.module, path: facts.path };
+                let named = *ops.entry(key).or_insert_with_key(|op| op.named(&mut self.trace.strings));
+                self.ops.push(ops::Launched { correlation: facts.correlation, named, start });
+                op = named.plain;
             }
-            let op = if facts.op.is_empty() { StrId::EMPTY } else { self.trace.strings.intern(facts.op) };
             match Work::of(text, &facts) {
                 Work::Kernel if self.needs.kernels => {
                     let shape = match facts.kernel.filter(|_| self.needs.shapes) {
@@ -155,10 +208,6 @@ impl Reader<'_> {
             }
         }
     }
-}
-
-fn facts_of<'a>(facts: &Facts<'a>) -> ops::Op<'a> {
-    ops::Op { correlation: facts.correlation, op: facts.op, module: facts.module, path: facts.path }
 }
 
 /// Lines of steps, modules and ops repeat what streams hold.

@@ -1,8 +1,8 @@
 //! Host planes: every line is a thread, every event a call, a Python frame or an annotation.
 
-use trace::{Map, OptI64, Region, Sample, StrId, Thread, ThreadId};
+use trace::{OptI64, Region, Sample, StrId, Thread, ThreadId};
 
-use super::plane::{Event, Line, Plane};
+use super::plane::{ByNumber, Event, Line, Plane};
 use super::{RUNTIME, Reader};
 
 /// Name and category of an event, by the number of its name.
@@ -15,47 +15,69 @@ struct Named {
 
 impl Reader<'_> {
     pub(super) fn host(&mut self, plane: &Plane) {
-        let mut names: Map<u64, Named> = Map::default();
+        let mut names: ByNumber<Option<Named>> = ByNumber::default();
+        let correlation = plane.texts.map(|name| name == Some("correlation_id"));
         for line in plane.lines() {
             let name = self.trace.strings.intern(line.name.split('/').next().unwrap_or_default());
             let thread = self.trace.add_thread(Thread { process: self.process, tid: line.id, name });
-            for event in line.events().filter(|event| !event.is_sum) {
-                let Some(text) = plane.events.get(&event.name) else {
-                    self.damaged += 1;
-                    continue;
+            let mut skipped = 0;
+            for event in line.events() {
+                let named = match names.get(event.name) {
+                    Some(named) => named,
+                    None => {
+                        let Some(text) = plane.events.get(event.name) else {
+                            self.damaged += 1;
+                            continue;
+                        };
+                        let named = self.name(text);
+                        names.set(event.name, Some(named));
+                        named
+                    }
                 };
-                let named = *names.entry(event.name).or_insert_with(|| self.name(text));
-                self.event(plane, &line, event, named, thread);
+                // Most events are frames: what is not wanted is not looked at any further.
+                if named.is_frame && !self.needs.python_frames {
+                    skipped += 1;
+                    continue;
+                }
+                self.event(plane, &correlation, &line, event, named, thread);
             }
+            self.trace.sources[0].frames_skipped += skipped;
         }
     }
 
-    fn event(&mut self, plane: &Plane, line: &Line, event: Event, named: Named, thread: ThreadId) {
-        let (start, end) = line.times(&event);
-        if named.is_frame {
-            if !self.needs.python_frames {
-                self.trace.sources[0].frames_skipped += 1;
+    fn event(
+        &mut self,
+        plane: &Plane,
+        correlation: &ByNumber<bool>,
+        line: &Line,
+        event: Event,
+        named: Named,
+        thread: ThreadId,
+    ) {
+        let Some(event) = line.timed(event) else { return };
+        let (start, end) = (event.start, event.end);
+        if !named.is_frame {
+            if event.is_instant {
+                if self.needs.samples {
+                    self.trace.samples.push(Sample {
+                        start,
+                        end: start,
+                        kind: self.trace.strings.intern("instant"),
+                        name: named.name,
+                        value: f64::NAN,
+                        process: self.process,
+                        thread,
+                        ..Sample::default()
+                    });
+                }
                 return;
             }
-        } else if event.duration_ps == 0 {
-            if self.needs.samples {
-                self.trace.samples.push(Sample {
-                    start,
-                    end: start,
-                    kind: self.trace.strings.intern("instant"),
-                    name: named.name,
-                    value: f64::NAN,
-                    process: self.process,
-                    thread,
-                    ..Sample::default()
-                });
+            if !self.needs.regions && !self.needs.links {
+                return;
             }
-            return;
-        } else if !self.needs.regions && !self.needs.links {
-            return;
         }
-        let stats = plane.stats(event);
-        let correlation = stats.filter(|(name, _)| *name == "correlation_id").find_map(|(_, id)| id.number());
+        let mut ids = plane.stats(&event).filter(|(name, _)| correlation.get(*name));
+        let correlation = ids.find_map(|(_, id)| id.number());
         let category = match correlation {
             Some(_) => self.trace.strings.intern(RUNTIME),
             None => named.category,

@@ -8,40 +8,40 @@ use trace::{Arg, Map, OptI64, Region, RowRef, StrId, Strings, ThreadId};
 use super::{INPUT_DIMS, INPUT_TYPES, Reader};
 
 /// What an event says of its op.
+#[derive(PartialEq, Eq, Hash)]
 pub(super) struct Op<'a> {
-    pub correlation: i64,
     pub op: &'a str,
     pub module: &'a str,
     pub path: &'a str,
 }
 
-/// The op of one piece of GPU work.
+/// The names of an op.
 #[derive(Clone, Copy)]
-pub(super) struct Launched {
-    correlation: i64,
+pub(super) struct Named {
     /// The op and its path in the program.
     op: StrId,
     /// The op alone.
-    plain: StrId,
+    pub plain: StrId,
     module: StrId,
-    /// When its work starts.
-    start: i64,
 }
 
-impl Launched {
-    pub fn of(op: &Op, strings: &mut Strings, start: i64) -> Self {
+/// The op of one piece of GPU work.
+#[derive(Clone, Copy)]
+pub(super) struct Launched {
+    pub correlation: i64,
+    pub named: Named,
+    /// When its work starts.
+    pub start: i64,
+}
+
+impl Op<'_> {
+    pub fn named(&self, strings: &mut Strings) -> Named {
         // The path in the program says more than the op, where there is one.
-        let named = match op.path {
-            "" | "XlaModule:" => op.op.to_string(),
-            path => format!("{} ({path})", op.op),
+        let op = match self.path {
+            "" | "XlaModule:" => strings.intern(self.op),
+            path => strings.intern(&format!("{} ({path})", self.op)),
         };
-        Self {
-            correlation: op.correlation,
-            op: strings.intern(&named),
-            plain: strings.intern(op.op),
-            module: strings.intern(op.module),
-            start,
-        }
+        Named { op, plain: strings.intern(self.op), module: strings.intern(self.module) }
     }
 }
 
@@ -94,10 +94,10 @@ impl Reader<'_> {
         for (thread, mut calls) in threads {
             // Work of one launch (a graph) comes in the order in which it ran.
             calls.sort_by_key(|call| (call.start, call.end, call.launched.start));
-            calls.dedup_by_key(|call| (call.start, call.launched.op));
+            calls.dedup_by_key(|call| (call.start, call.launched.named.op));
             self.cover(&mut calls, annotations.remove(&thread).unwrap_or_default());
-            self.lay(thread, &calls, "cpu_op", |call| (call.launched.op, call.inner));
-            self.lay(thread, &calls, "hlo_module", |call| (call.launched.module, call.outer));
+            self.lay(thread, &calls, "cpu_op", |call| (call.launched.named.op, call.inner));
+            self.lay(thread, &calls, "hlo_module", |call| (call.launched.named.module, call.outer));
         }
     }
 
@@ -167,7 +167,8 @@ impl Reader<'_> {
             return;
         }
         let strings = &self.trace.strings;
-        let key = (strings.get(launched.module).to_string(), strings.get(launched.plain).to_string());
+        let key =
+            (strings.get(launched.named.module).to_string(), strings.get(launched.named.plain).to_string());
         let Some(inputs) = self.shapes.get(&key).cloned() else { return };
         let owner = RowRef::region(self.trace.regions.len());
         let both = [(INPUT_DIMS, &inputs.dims), (INPUT_TYPES, &inputs.types)];

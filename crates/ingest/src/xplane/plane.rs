@@ -11,9 +11,9 @@ pub(super) struct Plane<'a> {
     pub name: &'a str,
     lines: Vec<&'a [u8]>,
     /// Name of an event by number.
-    pub events: Map<u64, &'a str>,
+    pub events: ByNumber<Option<&'a str>>,
     /// Name of a stat, or text that stats refer to, by number.
-    pub texts: Map<u64, &'a str>,
+    pub texts: ByNumber<Option<&'a str>>,
     stats: Vec<&'a [u8]>,
     /// Entries of the table of events of the plane that has compiled programs there.
     pub programs: Vec<&'a [u8]>,
@@ -30,14 +30,60 @@ pub(super) struct Line<'a> {
 }
 
 /// One event.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(super) struct Event<'a> {
     pub name: u64,
-    pub offset_ps: i64,
-    pub duration_ps: i64,
-    /// An event with a count instead of a time is a sum.
-    pub is_sum: bool,
-    bytes: &'a [u8],
+    /// Its fields, without the name where that comes first.
+    fields: &'a [u8],
+}
+
+/// When an event ran, and what more it says.
+pub(super) struct Timed<'a> {
+    pub start: i64,
+    pub end: i64,
+    pub is_instant: bool,
+    /// Fields from the first stat on.
+    stats: &'a [u8],
+}
+
+/// Values by number. The profiler counts from 1, so most are found by their place.
+#[derive(Default)]
+pub(super) struct ByNumber<T> {
+    near: Vec<T>,
+    far: Map<u64, T>,
+}
+
+/// Numbers that are places.
+const NEAR: u64 = 1 << 20;
+
+impl<T: Copy + Default> ByNumber<T> {
+    #[inline]
+    pub fn get(&self, number: u64) -> T {
+        match self.near.get(number as usize) {
+            Some(value) if number < NEAR => *value,
+            _ => self.far.get(&number).copied().unwrap_or_default(),
+        }
+    }
+
+    pub fn set(&mut self, number: u64, value: T) {
+        if number >= NEAR {
+            self.far.insert(number, value);
+            return;
+        }
+        let place = number as usize;
+        if self.near.len() <= place {
+            self.near.resize(place + 1, T::default());
+        }
+        self.near[place] = value;
+    }
+
+    /// The same numbers with what `of` makes of their values.
+    pub fn map<U: Copy + Default>(&self, of: impl Fn(T) -> U) -> ByNumber<U> {
+        ByNumber {
+            near: self.near.iter().map(|value| of(*value)).collect(),
+            far: self.far.iter().map(|(number, value)| (*number, of(*value))).collect(),
+        }
+    }
 }
 
 /// The value of a stat.
@@ -84,8 +130,8 @@ impl<'a> Plane<'a> {
         let mut plane = Self {
             name: "",
             lines: Vec::new(),
-            events: Map::default(),
-            texts: Map::default(),
+            events: ByNumber::default(),
+            texts: ByNumber::default(),
             stats: Vec::new(),
             programs: Vec::new(),
             whole: true,
@@ -96,12 +142,16 @@ impl<'a> Plane<'a> {
                 2 => plane.name = text(value.bytes()),
                 3 => plane.lines.push(value.bytes()),
                 4 => {
-                    plane.events.extend([entry(value.bytes())]);
+                    let (number, name) = entry(value.bytes());
+                    plane.events.set(number, Some(name));
                     if plane.name == "/host:metadata" {
                         plane.programs.push(value.bytes());
                     }
                 }
-                5 => plane.texts.extend([entry(value.bytes())]),
+                5 => {
+                    let (number, name) = entry(value.bytes());
+                    plane.texts.set(number, Some(name));
+                }
                 6 => plane.stats.push(value.bytes()),
                 _ => {}
             }
@@ -132,7 +182,10 @@ impl<'a> Plane<'a> {
 
     /// Facts about the plane itself.
     pub fn facts(&self) -> impl Iterator<Item = (&'a str, Stat<'a>)> {
-        self.stats.iter().filter_map(|bytes| self.stat(bytes))
+        self.stats.iter().filter_map(|bytes| {
+            let (number, value) = self.stat(bytes)?;
+            Some((self.texts.get(number)?, value))
+        })
     }
 
     /// Its lines.
@@ -140,8 +193,9 @@ impl<'a> Plane<'a> {
         self.lines.iter().map(|bytes| Line::of(bytes))
     }
 
-    /// Name and value of a stat.
-    fn stat(&self, bytes: &'a [u8]) -> Option<(&'a str, Stat<'a>)> {
+    /// Number of the name, and value, of a stat.
+    #[inline]
+    fn stat(&self, bytes: &'a [u8]) -> Option<(u64, Stat<'a>)> {
         let (mut name, mut stat) = (0, None);
         for (field, value) in Fields::of(bytes) {
             match (field, value) {
@@ -149,16 +203,17 @@ impl<'a> Plane<'a> {
                 (2, Value::Fixed64(bits)) => stat = Some(Stat::Float(f64::from_bits(bits))),
                 (3 | 4, value) => stat = Some(Stat::Number(value.whole() as i64)),
                 (5, value) => stat = Some(Stat::Text(text(value.bytes()))),
-                (7, value) => stat = self.texts.get(&value.whole()).map(|text| Stat::Text(text)),
+                (7, value) => stat = self.texts.get(value.whole()).map(Stat::Text),
                 _ => {}
             }
         }
-        Some((self.texts.get(&name)?, stat?))
+        Some((name, stat?))
     }
 
-    /// Names and values of an event.
-    pub fn stats(&self, event: Event<'a>) -> impl Iterator<Item = (&'a str, Stat<'a>)> {
-        let stats = Fields::of(event.bytes).filter(|(field, _)| *field == 4);
+    /// Numbers of the names, and values, of an event's stats.
+    #[inline]
+    pub fn stats(&self, event: &Timed<'a>) -> impl Iterator<Item = (u64, Stat<'a>)> {
+        let stats = Fields::of(event.stats).filter(|(field, _)| *field == 4);
         stats.filter_map(|(_, value)| self.stat(value.bytes()))
     }
 }
@@ -183,12 +238,13 @@ impl<'a> Line<'a> {
     fn of(bytes: &'a [u8]) -> Self {
         let mut line = Self { id: 0, name: "", start_ns: 0, bytes };
         let mut shown = "";
-        // Events stand last in most files, and are many: what names the line comes before them.
         for (field, value) in Fields::of(bytes) {
             match field {
                 1 => line.id = value.whole() as i64,
                 2 => line.name = text(value.bytes()),
                 3 => line.start_ns = value.whole() as i64,
+                // Fields come in the order of their numbers: nothing that is needed follows the events, which are many.
+                4 if !line.name.is_empty() && line.start_ns != 0 => break,
                 11 => shown = text(value.bytes()),
                 _ => {}
             }
@@ -200,31 +256,115 @@ impl<'a> Line<'a> {
     }
 
     /// Its events in the order of the file.
-    pub fn events(&self) -> impl Iterator<Item = Event<'a>> {
-        Fields::of(self.bytes).filter(|(field, _)| *field == 4).map(|(_, value)| Event::of(value.bytes()))
+    #[inline]
+    pub fn events(&self) -> Events<'a> {
+        Events { rest: self.bytes }
     }
 
-    /// When an event starts and ends.
-    pub fn times(&self, event: &Event) -> (i64, i64) {
+    /// When an event ran; none for an event with a count instead of a time, which is a sum.
+    #[inline]
+    pub fn timed(&self, event: Event<'a>) -> Option<Timed<'a>> {
+        let (mut offset, mut duration, mut stats) = (None, 0, &[][..]);
+        let mut fields = Fields::of(event.fields);
+        loop {
+            let here = fields.rest();
+            match fields.next() {
+                Some((2, value)) => offset = Some(value.whole() as i64),
+                Some((3, value)) => duration = value.whole() as i64,
+                Some((4, _)) => {
+                    stats = here;
+                    break;
+                }
+                Some((5, _)) => return None,
+                Some(_) => {}
+                None => break,
+            }
+        }
+        if offset.is_none() && Fields::of(stats).any(|(field, _)| field == 5) {
+            return None;
+        }
         let at = |ps: i64| self.start_ns.saturating_add(ps.div_euclid(1000));
-        (at(event.offset_ps), at(event.offset_ps.saturating_add(event.duration_ps.max(0))))
+        let offset = offset.unwrap_or(0);
+        let end = at(offset.saturating_add(duration.max(0)));
+        Some(Timed { start: at(offset), end, is_instant: duration == 0, stats })
+    }
+}
+
+/// The events of a line. A file has millions, nearly all short: those are told by their first bytes.
+pub(super) struct Events<'a> {
+    rest: &'a [u8],
+}
+
+/// First byte of an event in a line: field 4, with a length.
+const EVENT: u8 = 0x22;
+/// First byte of an event's name in an event: field 1, a whole number.
+const NAME: u8 = 0x08;
+
+impl<'a> Iterator for Events<'a> {
+    type Item = Event<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Event<'a>> {
+        if let [EVENT, length @ ..0x80, rest @ ..] = self.rest
+            && let Some((event, rest)) = rest.split_at_checked(usize::from(*length))
+        {
+            self.rest = rest;
+            return Some(Event::of(event));
+        }
+        let mut fields = Fields::of(self.rest);
+        let event = fields.find(|(field, _)| *field == 4);
+        self.rest = fields.rest();
+        event.map(|(_, value)| Event::of(value.bytes()))
     }
 }
 
 impl<'a> Event<'a> {
+    #[inline]
     fn of(bytes: &'a [u8]) -> Self {
-        let mut event = Self { bytes, ..Self::default() };
-        for (field, value) in Fields::of(bytes) {
-            match field {
-                1 => event.name = value.whole(),
-                2 => event.offset_ps = value.whole() as i64,
-                3 => event.duration_ps = value.whole() as i64,
-                // Stats come last.
-                4 => break,
-                5 => event.is_sum = true,
-                _ => {}
+        match bytes {
+            [NAME, name @ ..0x80, fields @ ..] => Self { name: u64::from(*name), fields },
+            [NAME, low, high @ ..0x80, fields @ ..] => {
+                Self { name: u64::from(low & 0x7f) | u64::from(*high) << 7, fields }
             }
+            _ => Self::of_any(bytes),
         }
-        event
+    }
+
+    fn of_any(bytes: &'a [u8]) -> Self {
+        let mut fields = Fields::of(bytes);
+        if let Some((1, name)) = fields.next() {
+            return Self { name: name.whole(), fields: fields.rest() };
+        }
+        let name = fields.find(|(field, _)| *field == 1);
+        Self { name: name.map_or(0, |(_, name)| name.whole()), fields: bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(line: &[u8]) -> Vec<u64> {
+        Line::of(line).events().map(|event| event.name).collect()
+    }
+
+    #[test]
+    fn events_have_their_names_whatever_their_length_and_order_of_fields() {
+        let long = [&[0x22, 0x84, 0x01, 0x08, 0x05][..], &[0x22, 0x7f], &[0; 127], &[0x50, 0x01]].concat();
+        let line = [
+            &[0x12, 0x01, b'x', 0x22, 0x02, 0x08, 0x07][..],
+            &[0x22, 0x03, 0x08, 0xac, 0x02],
+            &[0x22, 0x04, 0x08, 0x80, 0x80, 0x01],
+            // The name behind the offset, then a field of the line itself.
+            &[0x22, 0x04, 0x10, 0x02, 0x08, 0x09, 0x50, 0x01],
+            &long,
+        ]
+        .concat();
+        assert_eq!(names(&line), [7, 300, 1 << 14, 9, 5]);
+    }
+
+    #[test]
+    fn a_line_that_is_cut_gives_the_events_before_the_cut() {
+        assert_eq!(names(&[0x22, 0x02, 0x08, 0x07, 0x22, 0x05, 0x08]), [7]);
     }
 }

@@ -1,11 +1,11 @@
 //! Graph launches by what they hold: launches with the same kernels are one class, and a class may be what is left of a
 //! larger one.
 //!
-//! Launches do not say which graph they launch, but a graph has the same kernels every time. A class whose kernels are part
-//! of those of a larger class is either another, smaller graph or what is left of the larger one. Lost kernels leave gaps:
-//! that tells.
+//! Where kernels carry the number of their graph, launches of one graph must have the same kernels. Other launches do not say
+//! which graph they launch, but a graph has the same kernels every time. A class whose kernels are part of those of a larger
+//! class is either another, smaller graph or what is left of the larger one. Lost kernels leave gaps: that tells.
 
-use trace::{LinkKind, Map, StrId, StreamId, Table, Trace};
+use trace::{LinkKind, Map, ProcessId, RowRef, StrId, StreamId, Table, Trace};
 
 use super::eager::Times;
 use super::launches::{Bits, Scan};
@@ -20,10 +20,17 @@ const VARIED: usize = 4;
 struct Contents {
     kernels: u32,
     names: u64,
+    graph: Option<GraphId>,
 }
 
+/// An instantiated graph: its process, and its number there.
+type GraphId = (ProcessId, i64);
+
 /// Launches with the same kernels.
+#[derive(Default)]
 pub(super) struct Class {
+    /// The graph, where kernels carry its number.
+    graph: Option<GraphId>,
     /// Places in `Scan::replays`.
     pub launches: Vec<u32>,
     /// Kernels of the first of them by name, in the order of names.
@@ -78,9 +85,13 @@ impl Class {
 pub(super) fn classes(trace: &Trace, scan: &Scan) -> (Vec<Class>, Vec<u32>, Map<StrId, Times>) {
     let place = Places::of(trace, scan);
     let mut contents = vec![Contents::default(); scan.replays.len()];
+    let numbered = Numbered::of(trace);
     each_kernel(trace, &place, |launch, kernel| {
         let name = u64::from(trace.kernels.name[kernel].0) + 1;
         let contents = &mut contents[launch];
+        if contents.kernels == 0 {
+            contents.graph = numbered.graph(trace, kernel);
+        }
         contents.kernels += 1;
         contents.names = contents.names.wrapping_add(mix(name));
     });
@@ -93,8 +104,8 @@ pub(super) fn classes(trace: &Trace, scan: &Scan) -> (Vec<Class>, Vec<u32>, Map<
         }
     }
     let mut classes: Vec<Class> = launches
-        .into_values()
-        .map(|launches| Class { launches, names: Vec::new(), order: Vec::new(), by_stream: Vec::new() })
+        .into_iter()
+        .map(|(contents, launches)| Class { graph: contents.graph, launches, ..Class::default() })
         .collect();
     // One class and nothing missing is the usual case: there is nothing to compare.
     if classes.len() > 1 || !empty.is_empty() || !scan.captured.is_empty() {
@@ -104,7 +115,10 @@ pub(super) fn classes(trace: &Trace, scan: &Scan) -> (Vec<Class>, Vec<u32>, Map<
     empty.retain(|&launch| !scan.has_work.get(scan.replays[launch as usize] as usize));
     classes.sort_by_key(|class| (std::cmp::Reverse(class.kernels()), class.launches[0]));
     let may_be_part = |(at, part): (usize, &Class)| {
-        classes[..at].iter().any(|whole| difference(part, whole).is_some()) || part.launches.len() == 1
+        let is_part = |whole: &Class| {
+            difference(part, whole).is_some() || (part.graph.is_some() && part.graph == whole.graph)
+        };
+        classes[..at].iter().any(is_part) || part.launches.len() == 1
     };
     // Graphs that have nothing to do with each other are whole, and no time is missing.
     let compares = classes.len() > 1 && classes.iter().enumerate().any(may_be_part);
@@ -113,6 +127,37 @@ pub(super) fn classes(trace: &Trace, scan: &Scan) -> (Vec<Class>, Vec<u32>, Map<
         false => Map::default(),
     };
     (classes, empty, times)
+}
+
+/// Calls after which launches of one graph need not have the same kernels.
+const CHANGES: [&str; 3] = ["hipGraphExec", "hipGraphNodeSetEnabled", "hipGraphKernelNodeSet"];
+/// Calls among those that change nothing.
+const NO_CHANGES: [&str; 2] = ["hipGraphExecDestroy", "hipGraphExecGetFlags"];
+
+/// Graphs with a number of their own: a source without numbers gives all of them one, and no numbers to their nodes.
+#[derive(Default)]
+struct Numbered(Map<i64, ()>);
+
+impl Numbered {
+    fn of(trace: &Trace) -> Self {
+        let nodes = &trace.graph_nodes;
+        let starts = |name: &str, starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
+        let changes =
+            || trace.strings.iter().any(|name| starts(name, &CHANGES) && !starts(name, &NO_CHANGES));
+        if nodes.is_empty() || changes() {
+            return Self::default();
+        }
+        let of_graphs = nodes.exec.iter().zip(&nodes.node).filter(|(exec, node)| **exec != 0 && **node != 0);
+        Self(of_graphs.map(|(exec, _)| (*exec, ())).collect())
+    }
+
+    fn graph(&self, trace: &Trace, kernel: usize) -> Option<GraphId> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let exec = trace.graph_nodes.of(RowRef::kernel(kernel))?.exec;
+        self.0.contains_key(&exec).then_some((trace.kernels.process[kernel], exec))
+    }
 }
 
 /// Where graph launches are in `Scan::replays`, by their row.
@@ -210,7 +255,7 @@ pub(super) fn whole_of(classes: &[Class], times: &Map<StrId, Times>) -> Vec<usiz
         let larger = (0..part).rev().filter(|&larger| whole[larger] == larger);
         let found = larger
             .filter(|&larger| classes[larger].kernels() > classes[part].kernels())
-            .find(|&larger| is_rest_of(&classes[part], &classes[larger], times));
+            .find(|&larger| is_part_of(&classes[part], &classes[larger], times));
         if let Some(larger) = found {
             whole[part] = larger;
         }
@@ -239,7 +284,18 @@ pub(super) fn usual_gaps(part: &Class, whole: &Class) -> f64 {
     whole.idle() * part.kernels() as f64 / whole.kernels() as f64
 }
 
-/// Whether launches of one class are what is left of launches of a larger one.
+/// Whether launches of one class are what is left of launches of a larger one: by the numbers of their graphs, else by the
+/// gaps that lost kernels leave.
+fn is_part_of(part: &Class, whole: &Class, times: &Map<StrId, Times>) -> bool {
+    match (part.graph, whole.graph) {
+        (Some(one), Some(other)) if one == other => difference(part, whole).is_some(),
+        // Numbers of two processes have nothing to do with each other.
+        (Some(one), Some(other)) if one.0 == other.0 => false,
+        _ => is_rest_of(part, whole, times),
+    }
+}
+
+/// Whether launches of one class are what is left of launches of a larger one, by the gaps.
 fn is_rest_of(part: &Class, whole: &Class, times: &Map<StrId, Times>) -> bool {
     let Some(rest) = difference(part, whole) else { return false };
     let mean = |name: &StrId| times[name].mean();
@@ -263,6 +319,21 @@ fn is_rest_of(part: &Class, whole: &Class, times: &Map<StrId, Times>) -> bool {
     part.launches.len() == 1 && (has_gap || part.kernels() * 10 <= whole.kernels() || is_piece())
 }
 
+/// Launches of one graph of which none has all kernels that the others have: each has lost some.
+pub(super) fn united(classes: &mut Vec<Class>, whole: &mut Vec<usize>) {
+    let mut graphs: Map<GraphId, Vec<usize>> = Map::default();
+    for (class, facts) in classes.iter().enumerate().filter(|(class, _)| whole[*class] == *class) {
+        if let Some(graph) = facts.graph {
+            graphs.entry(graph).or_default().push(class);
+        }
+    }
+    let mut apart: Vec<Vec<usize>> = graphs.into_values().filter(|same| same.len() > 1).collect();
+    apart.sort_unstable();
+    for same in apart {
+        unite(classes, whole, &same);
+    }
+}
+
 /// Launches of which nearly every one has other kernels, though by the same names: all of them have lost some. The whole
 /// graph has at least the most of each name; it becomes a class without launches.
 pub(super) fn varied(classes: &mut Vec<Class>, whole: &mut Vec<usize>) {
@@ -278,19 +349,25 @@ pub(super) fn varied(classes: &mut Vec<Class>, whole: &mut Vec<usize>) {
     if same.len() < VARIED || 2 * same.len() < launches {
         return;
     }
+    unite(classes, whole, &same);
+}
+
+/// Makes classes, and what belongs to them, parts of a class without launches that has the most kernels of each name.
+fn unite(classes: &mut Vec<Class>, whole: &mut Vec<usize>, same: &[usize]) {
+    let all = classes.len();
     let mut most: Map<StrId, u32> = Map::default();
-    for &class in &same {
-        whole[class] = classes.len();
+    for &class in same {
         for &(name, count) in &classes[class].names {
             let seen = most.entry(name).or_default();
             *seen = (*seen).max(count);
         }
     }
+    whole.iter_mut().filter(|whole| same.contains(whole)).for_each(|whole| *whole = all);
     let mut names: Vec<(StrId, u32)> = most.into_iter().collect();
     names.sort_unstable_by_key(|(name, _)| name.0);
     let order = names.iter().flat_map(|&(name, count)| std::iter::repeat_n(name, count as usize)).collect();
-    whole.push(classes.len());
-    classes.push(Class { launches: Vec::new(), names, order, by_stream: Vec::new() });
+    whole.push(all);
+    classes.push(Class { names, order, ..Class::default() });
 }
 
 /// How many kernels of a name there are.

@@ -2,7 +2,7 @@
 
 use trace::{Map, StrId, Trace};
 
-use super::classes::{Class, GAP_SHARE, classes, count_of, usual_gaps, varied, whole_of};
+use super::classes::{Class, GAP_SHARE, classes, count_of, united, usual_gaps, varied, whole_of};
 use super::eager::Times;
 use super::launches::Scan;
 use super::{Estimate, Evidence, Missing};
@@ -18,6 +18,7 @@ pub(super) fn missing(trace: &Trace, recordings: &Recordings, scan: &Scan) -> (V
     }
     let (mut classes, empty, times) = classes(trace, scan);
     let mut whole = whole_of(&classes, &times);
+    united(&mut classes, &mut whole);
     varied(&mut classes, &mut whole);
     let mut found = partial(trace, recordings, scan, &classes, &whole, &times);
     let captured = captured(recordings, trace, scan, &classes, &whole, &times);

@@ -122,7 +122,8 @@ fn collective_times(m: &Model, row: usize) -> (Option<i64>, Option<i64>) {
 }
 
 fn kernel(m: &Model, row: RowRef) -> Option<i64> {
-    row.row_of(trace::Table::Kernels).map(|kernel| kernel as i64 + 1).filter(|_| !m.trace.kernels.is_empty())
+    let known = !m.beside_databases && !m.trace.kernels.is_empty();
+    row.row_of(trace::Table::Kernels).map(|kernel| kernel as i64 + 1).filter(|_| known)
 }
 
 pub(super) static TABLES: &[TableDef] = tables! {

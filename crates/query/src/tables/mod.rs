@@ -25,6 +25,8 @@ use definition::TableDef;
 use model::Model;
 use virtual_table::{Shared, TraceTable};
 
+const MODULE: &Module<'static, TraceTable> = &Module::read_only_module();
+
 /// Every virtual table.
 fn definitions() -> impl Iterator<Item = &'static TableDef> {
     [info::TABLES, events::TABLES, work::TABLES, host::TABLES, composed::TABLES, memory::TABLES]
@@ -34,7 +36,6 @@ fn definitions() -> impl Iterator<Item = &'static TableDef> {
 
 /// Makes the tables and views of a trace known to a connection.
 pub(crate) fn create(connection: &mut Connection, trace: Trace) -> rusqlite::Result<()> {
-    const MODULE: &Module<'static, TraceTable> = &Module::read_only_module();
     let shared = Arc::new(Shared::new(Model::new(trace)));
     connection.create_module(c"rocm_trace", MODULE, Some(shared))?;
     let mut sql = String::from("BEGIN;");
@@ -52,6 +53,22 @@ pub(crate) fn create(connection: &mut Connection, trace: Trace) -> rusqlite::Res
     sql.push_str("COMMIT;");
     connection.execute_batch(&sql)?;
     crate::databases::create_totals(connection)
+}
+
+/// Makes the tables that rocpd does not have known beside rocpd databases. Their trace is read when a statement first looks at
+/// them.
+pub(crate) fn create_made(
+    connection: &mut Connection,
+    read: impl Fn() -> Result<Trace, String> + Send + Sync + 'static,
+) -> rusqlite::Result<()> {
+    let shared = Shared::later(Box::new(move || Ok(Model::new(read()?).beside_databases())));
+    connection.create_module(c"rocm_trace", MODULE, Some(Arc::new(shared)))?;
+    for table in memory::TABLES {
+        // A table of the files' own comes first.
+        let sql = format!("CREATE VIRTUAL TABLE IF NOT EXISTS temp.\"{}\" USING rocm_trace", table.name);
+        connection.execute_batch(&sql)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -55,6 +55,8 @@ pub(super) struct Pmc {
 /// The trace, and what its tables need besides.
 pub(super) struct Model {
     pub trace: Trace,
+    /// Whether kernels are those of databases, which have ids of their own.
+    pub beside_databases: bool,
     /// Recordings by number.
     pub guids: Vec<String>,
     /// Recording of each process.
@@ -89,6 +91,11 @@ pub(super) struct Model {
 }
 
 impl Model {
+    /// The same beside databases.
+    pub fn beside_databases(self) -> Model {
+        Model { beside_databases: true, ..self }
+    }
+
     pub fn new(mut trace: Trace) -> Model {
         for category in [KERNEL, COPY, ALLOCATION, SCRATCH, SYNC] {
             trace.strings.intern(category);
@@ -148,6 +155,7 @@ impl Model {
             strings: OnceLock::new(),
             memory: OnceLock::new(),
             trace,
+            beside_databases: false,
         }
     }
 

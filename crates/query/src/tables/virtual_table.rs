@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_int};
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::vtab::{
@@ -22,17 +22,36 @@ use super::model::Model;
 use crate::plan::{self, Compare, Plan};
 use crate::result::owned;
 
+/// Reads the trace behind the tables.
+pub(super) type ReadTrace = Box<dyn Fn() -> std::result::Result<Model, String> + Send + Sync>;
+
 /// What all tables of a session share.
 pub(super) struct Shared {
-    model: Model,
+    model: OnceLock<std::result::Result<Model, String>>,
+    read: ReadTrace,
     indexes: Indexes,
 }
 
 impl Shared {
+    /// Over a trace that was read.
     pub fn new(model: Model) -> Shared {
-        Shared { model, indexes: Indexes::default() }
+        let read: ReadTrace = Box::new(|| Err("the trace was not read".into()));
+        Shared { model: OnceLock::from(Ok(model)), read, indexes: Indexes::default() }
+    }
+
+    /// Over a trace that is read when a statement first looks at its rows.
+    pub fn later(read: ReadTrace) -> Shared {
+        Shared { model: OnceLock::new(), read, indexes: Indexes::default() }
+    }
+
+    fn model(&self) -> Result<&Model> {
+        let model = self.model.get_or_init(|| (self.read)());
+        model.as_ref().map_err(|why| Error::ModuleError(why.clone()))
     }
 }
+
+/// Rows of a table that is not read yet, for SQLite's choice of a plan.
+const UNREAD_ROWS: usize = 100_000;
 
 /// Columns that tell rows apart nearly alone.
 const NARROW: &[&str] =
@@ -76,7 +95,8 @@ unsafe impl<'vtab> VTab<'vtab> for TraceTable {
         if let Some(time) = time {
             plan.descending = self.follows_order(info, time);
         }
-        let rows = (self.table.rows)(&self.shared.model) as f64;
+        let known = self.shared.model.get().and_then(|model| model.as_ref().ok());
+        let rows = known.map_or(UNREAD_ROWS, |model| (self.table.rows)(model)) as f64;
         let id = self.table.column("id").filter(|_| self.table.numbered);
         let bounds = plan.terms.iter().filter(|t| t.compare != Compare::Equal).count();
         let expected = if id.is_some_and(|id| plan.has(id, Compare::Equal)) {
@@ -159,8 +179,7 @@ pub(super) struct TraceCursor<'vtab> {
 }
 
 impl TraceCursor<'_> {
-    fn find(&self, plan: &Plan, values: &[Value]) -> Rows {
-        let model = &self.shared.model;
+    fn find(&self, model: &Model, plan: &Plan, values: &[Value]) -> Rows {
         let all = 0..(self.table.rows)(model);
         let equal = || (0..).zip(&plan.terms).filter(|(_, t)| t.compare == Compare::Equal);
         let id = self.table.column("id").filter(|_| self.table.numbered);
@@ -224,7 +243,7 @@ unsafe impl VTabCursor for TraceCursor<'_> {
     fn filter(&mut self, _: c_int, text: Option<&str>, arguments: &Filters<'_>) -> Result<()> {
         let plan = Plan::decode(text.unwrap_or_default());
         let values: Vec<Value> = arguments.iter().map(owned).collect();
-        self.rows = self.find(&plan, &values);
+        self.rows = self.find(self.shared.model()?, &plan, &values);
         self.descending = plan.descending;
         self.next()
     }
@@ -240,7 +259,7 @@ unsafe impl VTabCursor for TraceCursor<'_> {
 
     fn column(&self, context: &mut Context, i: c_int) -> Result<()> {
         let (Some(row), Some(column)) = (self.row, self.table.columns.get(i as usize)) else { return Ok(()) };
-        let cell = (column.get)(&self.shared.model, row);
+        let cell = (column.get)(self.shared.model()?, row);
         context.set_result(ToSqlOutput::Borrowed(cell.as_value()))
     }
 
