@@ -253,10 +253,11 @@ fn profile(ops: &[&str], instructions: &[Vec<u8>]) -> Vec<u8> {
 }
 
 #[test]
-fn products_have_the_shapes_of_the_compiled_program_whatever_their_layout() {
+fn products_and_convolutions_have_the_shapes_of_the_compiled_program_whatever_their_layout() {
     let config = br#"{"gemm_backend_config": {"dot_dimension_numbers": {"lhs_contracting_dimensions": ["0"],
         "rhs_contracting_dimensions": ["1"], "lhs_batch_dimensions": [], "rhs_batch_dimensions": []}}}"#;
     let dims = [message(1, &[&[2]]), message(2, &[&[1]]), message(3, &[&[0]]), message(4, &[&[0]])].concat();
+    let window = |gaps: u64| message(1, &[&number(1, 3), &number(2, 1), &number(6, gaps)]);
     let instructions = [
         instruction("a", "parameter", &shape(16, &[8, 100, 64]), 1, &[]),
         instruction("b", "parameter", &shape(16, &[8, 64, 32]), 2, &[]),
@@ -277,10 +278,28 @@ fn products_have_the_shapes_of_the_compiled_program_whatever_their_layout() {
             &[&message(36, &[&[4, 5]]), &message(28, &[b"__cublas$lt$matmul"]), &message(43, &[config])],
         ),
         instruction("add.1", "add", &shape(11, &[64, 100]), 7, &[&message(36, &[&[4, 4]])]),
+        instruction("image", "parameter", &shape(16, &[2, 8, 8, 3]), 8, &[]),
+        instruction("weights", "parameter", &shape(16, &[3, 3, 3, 16]), 9, &[]),
+        instruction(
+            "convolution.1",
+            "convolution",
+            &shape(11, &[2, 6, 6, 16]),
+            10,
+            // Weights stand as height, width, input, output.
+            &[&message(36, &[&[8, 9]]), &message(15, &[&window(1)]), &message(16, &[&number(4, 3)])],
+        ),
+        instruction(
+            "convolution.2",
+            "convolution",
+            &shape(11, &[2, 6, 6, 16]),
+            11,
+            &[&message(36, &[&[8, 9]]), &message(15, &[&window(2)]), &message(16, &[&number(4, 3)])],
+        ),
     ];
+    let ops = ["dot.3", "custom-call.1", "add.1", "convolution.1", "convolution.2"];
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("host.xplane.pb");
-    std::fs::write(&path, profile(&["dot.3", "custom-call.1", "add.1"], &instructions)).unwrap();
+    std::fs::write(&path, profile(&ops, &instructions)).unwrap();
     let trace = read(&path).unwrap();
     let argument = |op: &str, key: &str| {
         let row = (0..trace.regions.len()).find(|&row| trace.strings.get(trace.regions.name[row]) == op)?;
@@ -291,6 +310,9 @@ fn products_have_the_shapes_of_the_compiled_program_whatever_their_layout() {
         ("dot.3", "[[8,100,64],[8,64,32]]", r#"["c10::BFloat16","c10::BFloat16"]"#),
         ("custom-call.1", "[[1,100,64],[1,64,32]]", r#"["float","float"]"#),
         ("add.1", "[[64,100],[64,100]]", r#"["float","float"]"#),
+        ("convolution.1", "[[2,8,8,3],[16,27],[72,16]]", r#"["c10::BFloat16","c10::BFloat16","float"]"#),
+        // What is multiplied there is not known: the shapes are those of the operands.
+        ("convolution.2", "[[2,8,8,3],[3,3,3,16]]", r#"["c10::BFloat16","c10::BFloat16"]"#),
     ];
     for (op, dims, types) in expected {
         assert_eq!(argument(op, "Input Dims").as_deref(), Some(dims), "{op}");
@@ -308,6 +330,6 @@ fn ops_of_a_real_profile_have_the_shapes_of_their_operands() {
     let value =
         trace.args.value(trace::RowRef::region(row), trace.strings.find("Input Dims").unwrap()).unwrap();
     let dims: Vec<Vec<u64>> = serde_json::from_str(trace.strings.get(value)).unwrap();
-    assert_eq!(dims.len(), 2, "input and filter");
-    assert!(dims.iter().all(|sizes| !sizes.is_empty() && sizes.iter().all(|size| *size > 0)), "{dims:?}");
+    // 1 x 2 x 2 weights over 16 channels, a step of 1 x 2 x 2 and a border of 1: 34 x 31 x 53 results for each output.
+    assert_eq!(dims, [vec![1, 16, 32, 60, 104], vec![5120, 16 * 2 * 2], vec![34 * 31 * 53, 5120]]);
 }

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! The inputs of a matrix product are given as batch × m × k and batch × k × n, whatever the program's layout is, so that one
-//! rule knows them all. Every other op has the shapes of its operands.
+//! rule knows them all. A convolution is given as input, weights (outputs × what is summed over) and result (rows ×
+//! outputs). Every other op has the shapes of its operands.
 
 use serde_json::Value as Json;
 use trace::Map;
@@ -92,7 +93,20 @@ struct Instruction {
     operands: Vec<u64>,
     /// Computations that a fusion stands for.
     called: Vec<u64>,
-    product: Option<Product>,
+    arithmetic: Option<Arithmetic>,
+}
+
+/// What matrix units do.
+enum Arithmetic {
+    Product(Product),
+    Convolution(Convolution),
+}
+
+/// A convolution without gaps between its inputs' elements.
+struct Convolution {
+    /// The dimension of the weights that has one element per output.
+    outputs: u64,
+    result: Shape,
 }
 
 /// Which dimensions of a matrix product's inputs are summed over, and which are batches.
@@ -142,23 +156,25 @@ impl Computation {
                 name: text(instruction, 1),
                 operands: numbers(instruction, 36),
                 called: numbers(instruction, 38),
-                product: Product::of(instruction),
+                arithmetic: Product::of(instruction)
+                    .map(Arithmetic::Product)
+                    .or_else(|| Convolution::of(instruction).map(Arithmetic::Convolution)),
             });
         }
         found
     }
 
-    /// The inputs of one of its instructions; a fusion around one matrix product has those of the product.
+    /// The inputs of one of its instructions; a fusion around one matrix product or convolution has those of that one.
     fn inputs(&self, instruction: &Instruction, all: &[Computation]) -> Option<Inputs> {
         let fused = || {
             let called = |computation: &&Computation| instruction.called.contains(&computation.id);
             let mut products = all.iter().filter(called).flat_map(|inner| {
-                inner.instructions.iter().filter(|one| one.product.is_some()).map(move |one| (inner, one))
+                inner.instructions.iter().filter(|one| one.arithmetic.is_some()).map(move |one| (inner, one))
             });
             let only = products.next()?;
             products.next().is_none().then_some(only)
         };
-        let (home, instruction) = match instruction.product {
+        let (home, instruction) = match instruction.arithmetic {
             Some(_) => (self, instruction),
             None => fused().unwrap_or((self, instruction)),
         };
@@ -168,12 +184,50 @@ impl Computation {
             return None;
         }
         let mut sizes: Vec<Vec<u64>> = operands.iter().map(|shape| shape.sizes.clone()).collect();
-        if let Some(product) = &instruction.product {
-            let [left, right] = product.normal(operands.first()?, operands.get(1)?)?;
-            sizes.splice(..2, [left, right]);
+        let mut types: Vec<&str> = operands.iter().map(|shape| shape.element).collect();
+        match &instruction.arithmetic {
+            Some(Arithmetic::Product(product)) => {
+                let [left, right] = product.normal(operands.first()?, operands.get(1)?)?;
+                sizes.splice(..2, [left, right]);
+            }
+            Some(Arithmetic::Convolution(convolution)) => {
+                let [weights, result] = convolution.normal(operands.get(1)?)?;
+                sizes.splice(1.., [weights, result]);
+                types.splice(2.., [convolution.result.element]);
+            }
+            None => {}
         }
-        let types: Vec<&str> = operands.iter().map(|shape| shape.element).collect();
         Some(Inputs { dims: serde_json::to_string(&sizes).ok()?, types: serde_json::to_string(&types).ok()? })
+    }
+}
+
+impl Convolution {
+    /// Of a `convolution`, or of a forward convolution of a library; backward passes of libraries have other operands.
+    fn of(instruction: &[u8]) -> Option<Self> {
+        let forward = ["$convForward", "$convBiasActivationForward"];
+        let target = text(instruction, 28);
+        if text(instruction, 2) != "convolution" && !forward.iter().any(|word| target.contains(word)) {
+            return None;
+        }
+        let (window, dims) = (bytes(instruction, 15)?, bytes(instruction, 16)?);
+        let number = |message, field| all(message, field).next().map_or(0, Value::whole);
+        // Between elements that are set apart nothing is multiplied.
+        if all(window, 1).any(|dim| number(dim.bytes(), 6) > 1) {
+            return None;
+        }
+        let shape = bytes(instruction, 3)?;
+        // A library's call gives the result and its workspace.
+        let result = Shape::of(bytes(shape, 4).unwrap_or(shape));
+        Some(Self { outputs: number(dims, 4), result })
+    }
+
+    /// The weights as outputs × what is summed over, and the result as rows × outputs.
+    fn normal(&self, weights: &Shape) -> Option<[Vec<u64>; 2]> {
+        let count = |sizes: &[u64]| sizes.iter().try_fold(1u64, |all, &size| all.checked_mul(size));
+        let outputs = *weights.sizes.get(self.outputs as usize)?;
+        let summed = count(&weights.sizes)?.checked_div(outputs)?;
+        let elements = count(&self.result.sizes)?;
+        (elements % outputs == 0).then(|| [vec![outputs, summed], vec![elements / outputs, outputs]])
     }
 }
 
