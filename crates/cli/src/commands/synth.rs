@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use app::synth::{GenerateOptions, GraphMode, Loss, Options, OutputFormat, Scenario, scenario};
+use app::synth::{
+    DisaggregatedOptions, GenerateOptions, GraphMode, Loss, Options, OutputFormat, disaggregated, scenario,
+    scenario_names,
+};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -15,6 +18,7 @@ use crate::output::OutputArgs;
   rocm-perf synth --size 1GB --to torch --out big
   rocm-perf synth --scenario my.toml --scale 'gemm=0.5' --out faster
   rocm-perf synth --lose graph=10% --to rocpd --out incomplete
+  rocm-perf synth --scenario disaggregated --out servers
   rocm-perf synth --list
 
 The same seed gives the same bytes. `truth.json` beside the traces lists what
@@ -40,7 +44,7 @@ pub struct SynthArgs {
     #[arg(long, value_name = "N")]
     kernels: Option<u64>,
 
-    /// Number of steps
+    /// Number of steps, or of requests where the scenario has two servers
     #[arg(long, value_name = "N", conflicts_with = "kernels")]
     steps: Option<u64>,
 
@@ -81,10 +85,17 @@ impl SynthArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         if self.list {
             return crate::output::print(
-                &Scenario::builtin_names().map(|n| format!("{n}\n")).collect::<String>(),
+                &scenario_names().map(|name| format!("{name}\n")).collect::<String>(),
             );
         }
         let Some(out) = &self.out else { return Err(Failure::input("no output folder: give `--out DIR`")) };
+        if let Some(servers) = disaggregated(&self.scenario)? {
+            let [format] = self.to[..] else {
+                return Err(Failure::input(format!("`{}` is written in one format", self.scenario)));
+            };
+            let options = DisaggregatedOptions { seed: self.seed, requests: self.steps };
+            return output.show(app::synth_disaggregated(&servers, options, out, format, self.force)?);
+        }
         let options = GenerateOptions {
             scenario: scenario(&self.scenario)?,
             out: out.clone(),
