@@ -16,7 +16,7 @@ mod sweep;
 
 use model::recordings::Recordings;
 use model::requests::{Part, RequestSpan, RequestSpans, Role, Token, stages};
-use trace::Trace;
+use trace::{ArgNeeds, Needs, Trace};
 
 pub use self::clocks::{ClockPair, Clocks};
 pub use self::present::present;
@@ -81,9 +81,25 @@ pub struct Requests {
     pub transfer_calls: usize,
 }
 
+impl Requests {
+    /// Whether some time is in a batch whose GPU work is in no input.
+    fn has_gaps(&self) -> bool {
+        let parts = self.requests.iter().flat_map(|request| [&request.first_token, &request.generation]);
+        parts.flatten().any(|parts| parts.not_recorded_ns > 0)
+    }
+}
+
 /// What traces must be read with.
-pub fn needs() -> trace::Needs {
+pub fn needs() -> Needs {
     model::requests::needs()
+}
+
+/// The same needs, with the arguments that name requests.
+pub fn with_ids(mut needs: Needs) -> Needs {
+    if let (ArgNeeds::Keys(keys), ArgNeeds::Keys(ids)) = (&mut needs.args, self::needs().args) {
+        keys.extend(ids);
+    }
+    needs
 }
 
 /// The requests of a trace read with [`needs`].
@@ -114,7 +130,7 @@ struct Moments {
 }
 
 fn request(id: &str, spans: &[RequestSpan], busy: &Busy, disagreement: Option<String>) -> RequestTimes {
-    let moments = moments(spans);
+    let moments = moments(spans, disagreement.is_some());
     let between = |from: i64, to: i64| sweep::parts(spans, from, to, busy);
     let first_token = match (&disagreement, &moments.first_token) {
         (Some(why), _) => Err(why.clone()),
@@ -135,14 +151,19 @@ fn request(id: &str, spans: &[RequestSpan], busy: &Busy, disagreement: Option<St
     RequestTimes { id: id.into(), arrival_ns: moments.arrival, first_token, generation, token_ns }
 }
 
-fn moments(spans: &[RequestSpan]) -> Moments {
+fn moments(spans: &[RequestSpan], differ: bool) -> Moments {
     let of = |role: Role, part: Part| {
         spans
             .iter()
             .filter(move |span| stages()[span.stage].role == role && stages()[span.stage].part == part)
     };
     let any = |role: Role| spans.iter().any(|span| stages()[span.stage].role == role);
-    let arrival = spans.iter().map(|span| span.start).min().unwrap_or(0);
+    // Where clocks differ, that of the prefill server tells the arrival.
+    let came = |of: Option<Role>| {
+        let own = spans.iter().filter(move |span| of.is_none_or(|role| stages()[span.stage].role == role));
+        own.map(|span| span.start).min()
+    };
+    let arrival = came(Some(Role::Prefill).filter(|_| differ)).or(came(None)).unwrap_or(0);
     let prefilled = of(Role::Prefill, Part::Forward).map(|span| span.end).max();
     let generating = of(Role::Decode, Part::Forward);
     let put_out = spans.iter().filter(|span| stages()[span.stage].token == Some(Token::First));

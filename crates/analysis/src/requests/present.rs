@@ -21,14 +21,14 @@ pub fn present(trace: &Trace, requests: &Requests) -> Report {
     report
 }
 
-fn part_columns(prefix: &str) -> Vec<Column> {
+fn part_columns(prefix: &str, has_gaps: bool) -> Vec<Column> {
     let column = |part: &str| Column::int(&format!("{prefix}{part}_ns"), Unit::Ns);
     vec![
         column("gpu").key(),
         column("transfer").key(),
         column("queue").key(),
         column("host").key(),
-        column("not_recorded").detail(),
+        if has_gaps { column("not_recorded").normal() } else { column("not_recorded").data() },
     ]
 }
 
@@ -68,7 +68,7 @@ fn latency(requests: &Requests) -> Table {
         Column::int("p99_ns", Unit::Ns),
         Column::int("total_ns", Unit::Ns).key(),
     ];
-    columns.extend(part_columns(""));
+    columns.extend(part_columns("", requests.has_gaps()));
     let mut table = Table::new("latency", "Time to the first token and per further token", columns);
     let sum = |of: fn(&RequestTimes) -> &Result<Parts, String>| {
         let mut sum = Parts::default();
@@ -111,11 +111,11 @@ fn table(requests: &Requests) -> Table {
         Column::int("arrival_ns", Unit::Ns),
         Column::int("first_token_ns", Unit::Ns).key(),
     ];
-    columns.extend(part_columns(""));
+    columns.extend(part_columns("", requests.has_gaps()));
     columns.push(Column::int("tokens", Unit::None).key());
     columns.push(Column::int("per_token_ns", Unit::Ns).key());
     columns.push(Column::int("generation_ns", Unit::Ns).detail());
-    columns.extend(part_columns("generation_").into_iter().map(Column::detail));
+    columns.extend(part_columns("generation_", false).into_iter().map(Column::detail));
     let mut table = Table::new("requests", "Requests", columns);
     let first = requests.requests.first().map_or(0, |request| request.arrival_ns);
     for request in &requests.requests {
