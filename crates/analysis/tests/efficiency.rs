@@ -139,7 +139,7 @@ fn the_clock_that_omnistat_samples_is_used() {
     let kernel = |number: i64| {
         let start = START_S * 1_000_000 + number * 100_000;
         format!(
-            r#"{{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": {start}, "dur": 90000, "args": {{"device": 0, "stream": 7, "correlation": {number}}}}}"#
+            r#"{{"ph": "X", "cat": "kernel", "name": "Cijk_Ailk_Bljk_BBS_BH_MT128x128x64_MI16x16x1_SN_ISA942_WG16_4_4", "pid": 0, "tid": 7, "ts": {start}, "dur": 90000, "args": {{"device": 0, "stream": 7, "correlation": {number}}}}}"#
         )
     };
     let events: Vec<String> = (1..20).map(kernel).collect();
