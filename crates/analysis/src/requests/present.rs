@@ -21,14 +21,27 @@ pub fn present(trace: &Trace, requests: &Requests) -> Report {
     report
 }
 
-fn part_columns(prefix: &str, has_gaps: bool) -> Vec<Column> {
-    let column = |part: &str| Column::int(&format!("{prefix}{part}_ns"), Unit::Ns);
+/// The parts of a time; what is in no input is shown where there is any.
+fn part_columns(has_gaps: bool) -> Vec<Column> {
+    let not_recorded = Column::int("not_recorded_ns", Unit::Ns);
     vec![
-        column("gpu").key(),
-        column("transfer").key(),
-        column("queue").key(),
-        column("host").key(),
-        if has_gaps { column("not_recorded").normal() } else { column("not_recorded").data() },
+        Column::int("gpu_ns", Unit::Ns).key(),
+        Column::int("transfer_ns", Unit::Ns).key(),
+        Column::int("queue_ns", Unit::Ns).key(),
+        Column::int("host_ns", Unit::Ns).key(),
+        if has_gaps { not_recorded.normal() } else { not_recorded.data() },
+    ]
+}
+
+fn generation_columns(has_gaps: bool) -> Vec<Column> {
+    let not_recorded = Column::int("generation_not_recorded_ns", Unit::Ns);
+    vec![
+        Column::int("generation_ns", Unit::Ns).detail(),
+        Column::int("generation_gpu_ns", Unit::Ns).detail(),
+        Column::int("generation_transfer_ns", Unit::Ns).detail(),
+        Column::int("generation_queue_ns", Unit::Ns).detail(),
+        Column::int("generation_host_ns", Unit::Ns).detail(),
+        if has_gaps { not_recorded.detail() } else { not_recorded.data() },
     ]
 }
 
@@ -68,7 +81,7 @@ fn latency(requests: &Requests) -> Table {
         Column::int("p99_ns", Unit::Ns),
         Column::int("total_ns", Unit::Ns).key(),
     ];
-    columns.extend(part_columns("", requests.has_gaps()));
+    columns.extend(part_columns(requests.has_gaps()));
     let mut table = Table::new("latency", "Time to the first token and per further token", columns);
     let sum = |of: fn(&RequestTimes) -> &Result<Parts, String>| {
         let mut sum = Parts::default();
@@ -111,11 +124,10 @@ fn table(requests: &Requests) -> Table {
         Column::int("arrival_ns", Unit::Ns),
         Column::int("first_token_ns", Unit::Ns).key(),
     ];
-    columns.extend(part_columns("", requests.has_gaps()));
+    columns.extend(part_columns(requests.has_gaps()));
     columns.push(Column::int("tokens", Unit::None).key());
     columns.push(Column::int("per_token_ns", Unit::Ns).key());
-    columns.push(Column::int("generation_ns", Unit::Ns).detail());
-    columns.extend(part_columns("generation_", false).into_iter().map(Column::detail));
+    columns.extend(generation_columns(requests.has_gaps()));
     let mut table = Table::new("requests", "Requests", columns);
     let first = requests.requests.first().map_or(0, |request| request.arrival_ns);
     for request in &requests.requests {
@@ -227,7 +239,7 @@ fn notes(requests: &Requests) -> Vec<Note> {
     for pair in &requests.clocks.pairs {
         let text = match (&pair.disagreement, pair.at_least_ns, pair.at_most_ns) {
             (Some(why), _, _) => {
-                format!("{why}, so no time to first token is shown; times of one server are right")
+                format!("{why}, so no time to first token is shown; times within one server are unaffected")
             }
             (None, Some(least), Some(most)) => format!(
                 "times of the two servers are compared as recorded: their KV transfers show that the decode server's clock is at \
