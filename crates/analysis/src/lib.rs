@@ -23,6 +23,7 @@ pub mod ops;
 pub mod overlap;
 pub mod panels;
 pub mod profile;
+pub mod requests;
 pub mod roofline;
 pub mod stability;
 pub mod summary;

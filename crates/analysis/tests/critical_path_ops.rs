@@ -89,3 +89,26 @@ fn an_op_that_is_gone_waits_for_nothing() {
     let saved = span(&found) - predicted(&found, 0);
     assert!((850 * US..1_000 * US).contains(&saved), "{saved}");
 }
+
+#[test]
+fn triage_shows_what_the_run_would_save_without_each_op() {
+    for (host, gpu) in [(40 * US, 5 * US), (12 * US, 80 * US), (30 * US, 30 * US)] {
+        let mut trace = run(host, gpu);
+        // torch marks its ops.
+        let category = trace.strings.intern("cpu_op");
+        for row in 0..trace.regions.len() {
+            if trace.strings.get(trace.regions.name[row]).starts_with("aten::") {
+                trace.regions.category[row] = category;
+            }
+        }
+        let classifier = model::classify::Classifier::builtin();
+        let context = model::Run::new(&trace, None, &classifier, 0.0).unwrap();
+        let found = rocm_perf_analysis::triage::compute(&context);
+        let norm = found.ops.iter().find(|op| op.op == "aten::layer_norm").expect("the op has work");
+        assert_eq!((norm.calls, norm.gpu_ns), (20, 20 * gpu));
+        let (all, without) = (long(&trace), long(&run(0, 0)));
+        let error = (all - norm.removal_saves_ns - without).abs();
+        assert!(50 * error <= without, "{} saved of {all}, and {without} are left", norm.removal_saves_ns);
+        assert!(found.ops.is_sorted_by_key(|op| std::cmp::Reverse(op.removal_saves_ns)));
+    }
+}

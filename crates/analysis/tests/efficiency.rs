@@ -109,11 +109,50 @@ fn every_shared_trace_adds_up() {
     let Some(folder) = testing::data("traces") else { return };
     let mut paths: Vec<_> =
         std::fs::read_dir(folder).expect("a folder").flatten().map(|e| e.path()).collect();
-    paths.retain(|path| path.to_string_lossy().ends_with(".json.gz"));
+    // Folders are runs of several ranks or stages.
+    paths.retain(|path| {
+        path.to_string_lossy().ends_with(".json.gz") || (path.is_dir() && !path.ends_with("expected"))
+    });
+    assert!(paths.iter().filter(|path| path.is_dir()).count() >= 3, "the folders are there too");
     for path in paths {
         let name = path.display().to_string();
         let trace =
             ingest::read(&[path], &efficiency_needs(), &ingest::Progress::default()).expect("a trace");
         assert_exact(&efficiency(&trace), &name);
     }
+}
+
+/// Metrics of omnistat beside a torch trace: what the reader calls the clock is what the table of clocks knows.
+#[test]
+fn the_clock_that_omnistat_samples_is_used() {
+    const START_S: i64 = 1_700_000_000;
+    let folder = tempfile::tempdir().expect("a folder");
+    let metrics: String = (0..20)
+        .flat_map(|tenth| {
+            let at = START_S * 1000 + tenth * 100;
+            let memory = format!("rocm_mclk_clock_mhz{{card=\"0\",instance=\"node1:8001\"}} 1300 {at}\n");
+            [format!("rocm_sclk_clock_mhz{{card=\"0\",instance=\"node1:8001\"}} 1680 {at}\n"), memory]
+        })
+        .collect();
+    let dump = folder.path().join("dump.txt");
+    std::fs::write(&dump, format!("# TYPE rocm_sclk_clock_mhz gauge\n{metrics}")).expect("a file");
+    let kernel = |number: i64| {
+        let start = START_S * 1_000_000 + number * 100_000;
+        format!(
+            r#"{{"ph": "X", "cat": "kernel", "name": "Cijk_Ailk_Bljk_BBS_BH_MT128x128x64_MI16x16x1_SN_ISA942_WG16_4_4", "pid": 0, "tid": 7, "ts": {start}, "dur": 90000, "args": {{"device": 0, "stream": 7, "correlation": {number}}}}}"#
+        )
+    };
+    let events: Vec<String> = (1..20).map(kernel).collect();
+    let run = folder.path().join("run.json");
+    let device =
+        r#"{"id": 0, "name": "AMD Instinct MI300X", "computeMajor": 9, "computeMinor": 4, "numSms": 304}"#;
+    let text = format!(r#"{{"deviceProperties": [{device}], "traceEvents": [{}]}}"#, events.join(","));
+    std::fs::write(&run, text).expect("a file");
+    let trace =
+        ingest::read(&[run, dump], &efficiency_needs(), &ingest::Progress::default()).expect("a trace");
+    let found = efficiency(&trace);
+    assert_exact(&found, "omnistat");
+    assert!(found.clock.samples >= 10 && found.clock.impossible == 0, "{:?}", found.clock);
+    let mean = found.clock.mean_mhz.expect("a clock");
+    assert!((mean - 1680.0).abs() < 1.0, "{mean}: memory clocks are not engine clocks");
 }

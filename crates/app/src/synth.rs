@@ -7,7 +7,7 @@ use analysis::profile::{Profiled, profile_report, timing_needs, typical_run};
 use analysis::stability::RunTimes;
 use analysis::verdict::VerdictOptions;
 use report::{Column, Note, Remedy, Report, Table, Unit, Value};
-use synth::Generated;
+use synth::{Generated, GeneratedFile};
 use trace::Needs;
 
 use crate::failure::Failure;
@@ -15,13 +15,44 @@ use crate::observer::Observer;
 use crate::triage::{TriageRequest, triage};
 
 pub use synth::{
-    Faults, GenerateOptions, GraphMode, Loss, Options, OutputFormat, Parallelism, Scenario, SlowLink,
-    Straggler,
+    Disaggregated, DisaggregatedOptions, Faults, GenerateOptions, GraphMode, Loss, Options, OutputFormat,
+    Parallelism, Scenario, SlowLink, Straggler,
 };
 
 /// Simulates a run and writes it; lists the files.
 pub fn synth(options: &GenerateOptions) -> Result<Report, Failure> {
-    Ok(files(&generate(options)?, &options.out))
+    Ok(files(&generate(options)?.files, &options.out))
+}
+
+/// Simulates a prefill and a decode server and writes their traces; lists the files.
+pub fn synth_disaggregated(
+    scenario: &Disaggregated,
+    options: DisaggregatedOptions,
+    out: &Path,
+    format: OutputFormat,
+    replace: bool,
+) -> Result<Report, Failure> {
+    let written = synth::generate_disaggregated(scenario, options, out, format, replace).map_err(failed)?;
+    Ok(files(&written, out))
+}
+
+/// The scenario of two servers with this name, or in this file; none where it is a scenario of ranks.
+pub fn disaggregated(name: &str) -> Result<Option<Disaggregated>, Failure> {
+    let path = Path::new(name);
+    let read = match path.is_file() {
+        true => {
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| Failure::input(format!("cannot read `{name}`: {error}")))?;
+            Disaggregated::is_one(&text).then(|| Disaggregated::from_toml(&text))
+        }
+        false => Disaggregated::builtin(name),
+    };
+    read.transpose().map_err(|error| Failure::input(format!("`{name}`: {error}")))
+}
+
+/// Names of the built-in scenarios.
+pub fn scenario_names() -> impl Iterator<Item = &'static str> {
+    Scenario::builtin_names().chain(Disaggregated::builtin_names())
 }
 
 /// An example run, and what two commands say of it.
@@ -114,11 +145,13 @@ fn is_run(folder: &Path) -> bool {
 }
 
 fn generate(options: &GenerateOptions) -> Result<Generated, Failure> {
-    synth::generate(options).map_err(|error| {
-        let exists = matches!(&error, synth::Error::Write { why, .. } if why.contains("already"));
-        let failure = Failure::input(error.to_string());
-        if exists { failure.with_help(Remedy::OtherPlaceOrReplace) } else { failure }
-    })
+    synth::generate(options).map_err(failed)
+}
+
+fn failed(error: synth::Error) -> Failure {
+    let exists = matches!(&error, synth::Error::Write { why, .. } if why.contains("already"));
+    let failure = Failure::input(error.to_string());
+    if exists { failure.with_help(Remedy::OtherPlaceOrReplace) } else { failure }
 }
 
 /// A built-in scenario, or one from a file.
@@ -135,7 +168,7 @@ pub fn scenario(name: &str) -> Result<Scenario, Failure> {
     Scenario::from_toml(&text).map_err(|error| Failure::input(format!("`{name}`: {error}")))
 }
 
-fn files(generated: &Generated, out: &Path) -> Report {
+fn files(written: &[GeneratedFile], out: &Path) -> Report {
     let columns = vec![
         Column::text("path"),
         Column::text("format"),
@@ -144,7 +177,7 @@ fn files(generated: &Generated, out: &Path) -> Report {
         Column::int("bytes", Unit::Bytes).key(),
     ];
     let mut table = Table::new("files", "Written", columns);
-    for file in &generated.files {
+    for file in written {
         table.push(vec![
             Value::Text(file.path.display().to_string()),
             Value::from(file.format.map_or("", |format| format.name())),

@@ -55,6 +55,8 @@ pub enum Command {
     Memory(commands::memory::MemoryArgs),
     /// Show GPU time by op, shapes, nn.Module and Python frame
     Ops(commands::ops::OpsArgs),
+    /// Show where the time of each request went, across servers
+    Requests(commands::requests::RequestsArgs),
     /// Show what runs alone but could overlap, and what it would save
     Overlap(commands::overlap::OverlapArgs),
     /// Show the critical path: what determines the run time

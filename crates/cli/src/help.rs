@@ -19,6 +19,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "triage",
             "breakdown",
             "ops",
+            "requests",
             "efficiency",
             "critical-path",
             "compare",

@@ -90,6 +90,9 @@ impl Lab {
             panels_maker::write(&lab.input(name), |_| true);
         }
         lab.copy("rank0_results.db", &["4711_results.db", "run.db"]);
+        synth(&lab.input("servers"), &["--scenario", "disaggregated", "--steps", "4"]);
+        lab.copy("servers/disaggregated.prefill.json", &["prefill.json"]);
+        lab.copy("servers/disaggregated.decode.json", &["decode.json"]);
         synth(&lab.input("snapshots"), &["--to", "snapshot", "--steps", "3"]);
         lab.copy("snapshots/serving.rank0.pickle", &["snapshot.pickle", "before.pickle", "after.pickle"]);
         let collectives = ["--scenario", "training", "--kernels", "300", "--ranks", "2", "--to", "inspector"];

@@ -333,6 +333,7 @@ fn output_on_made_up_runs_is_as_the_schemas_say() {
         &["--scenario", "training", "--kernels", "300", "--ranks", "2", "--to", "rocpd"],
     );
     let shapes = r#""args": {"Input Dims": [[64, 32], [32, 16]], "Input type": ["float", "float"], "#;
+    synth(&at.join("servers"), &["--scenario", "disaggregated", "--steps", "4"]);
     synth(&at.join("memory"), &["--to", "snapshot", "--steps", "3"]);
     std::fs::write(at.join("small.json"), SMALL_TORCH.replacen(r#""args": {"#, shapes, 1)).unwrap();
     let code = root().join("crates/hw/tests/fixtures/gfx942.co");
@@ -355,6 +356,7 @@ fn output_on_made_up_runs_is_as_the_schemas_say() {
         "compare ranks serving --fail-on total>+3%",
         "stability ranks ranks small.json",
         "memory memory",
+        "requests servers",
         "memory memory --compare memory",
         "occupancy kernel.hsaco",
         "occupancy --arch gfx942 --vgpr 137 --workgroup 256",

@@ -134,6 +134,7 @@ fn tables_of_analyses_fit_80_columns() {
         ("triage", "fuse_opportunities"),
         ("breakdown", "timeline"),
         ("breakdown", "categories"),
+        ("triage", "op_savings"),
         ("efficiency", "efficiency"),
         ("efficiency", "efficiency_kernels"),
         ("overlap", "concurrency"),
@@ -167,4 +168,16 @@ fn efficiency_of_a_run_below_its_peak() {
     let text = screen(folder.path(), 100, &["efficiency", "run/below-peak.rank0.json"]);
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn requests_of_two_servers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["disaggregated", "disaggregated-clocks"] {
+        synth(&folder.path().join(name), &["--scenario", name, "--steps", "5"]);
+    }
+    let agree = screen(folder.path(), 100, &["requests", "disaggregated"]);
+    let differ = screen(folder.path(), 100, &["requests", "disaggregated-clocks"]);
+    assert!(agree.lines().chain(differ.lines()).all(|line| line.chars().count() <= 100), "{agree}{differ}");
+    insta::assert_snapshot!(format!("{agree}\n{differ}"));
 }

@@ -41,6 +41,17 @@ pub(crate) fn open<'p>(path: &Path, progress: &'p Progress) -> Result<Opened<'p>
     Ok(Opened::Stream(Stream::new(path, io::Cursor::new(magic).chain(file), progress)?))
 }
 
+/// Gives back the memory of a part of a mapped file that was read: mapped pages count as memory in use. Whoever reads the part
+/// again gets the same bytes from the file.
+pub(crate) fn release(map: &memmap2::Mmap, from: usize, until: usize) {
+    // SAFETY: the map is read-only and of a file, so its pages are read again where they are needed again. It is no harm where
+    // the system does not support this.
+    #[cfg(unix)]
+    let _ = unsafe { map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, from, until - from) };
+    #[cfg(not(unix))]
+    let _ = (map, from, until);
+}
+
 /// Opens a file as a stream, also one that could be mapped: mapped pages count as memory in use.
 pub(crate) fn open_stream<'p>(path: &Path, progress: &'p Progress) -> Result<Stream<'p>, Error> {
     if path == Path::new("-") {

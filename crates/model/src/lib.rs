@@ -19,6 +19,7 @@ pub mod nesting;
 pub mod order;
 pub mod profiler;
 pub mod recordings;
+pub mod requests;
 mod run;
 mod selection;
 pub mod stages;

@@ -136,6 +136,8 @@ mod tests {
             ("PyTorch Profiler (0)", "user_annotation", Span::Program),
             ("sglang_profiler::rmsnorm", "cpu_op", Span::Program),
             ("my/profiler/profiler.py(3): stop", "python_function", Span::Program),
+            ("decode_transferred", "sglang", Span::Profiler),
+            ("decode_transferred", "user_annotation", Span::Program),
             ("aten::mm", "cpu_op", Span::Program),
         ] {
             assert_eq!(judged(name, category), span, "{name}");

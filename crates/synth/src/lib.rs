@@ -21,6 +21,7 @@
 
 mod check;
 mod clock;
+mod disaggregated;
 mod emit;
 mod engine;
 mod error;
@@ -40,6 +41,10 @@ mod scenario;
 mod snapshot;
 mod truth;
 
+pub use disaggregated::{
+    Disaggregated, DisaggregatedOptions, DisaggregatedRun, DisaggregatedTruth, PartsTruth, RequestTruth,
+    generate_disaggregated, simulate_disaggregated,
+};
 pub use error::Error;
 pub use generate::{GenerateOptions, Generated, GeneratedFile, OutputFormat, generate};
 pub use identity::Dialect;

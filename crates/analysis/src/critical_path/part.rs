@@ -71,6 +71,13 @@ impl Part {
         Ok(part)
     }
 
+    /// An op: its regions, and its work wherever that was launched.
+    pub fn of_op(run: &Run, op: &str) -> Self {
+        let mut part = Self::of_rows(run, |row| run.attribution.text(run.attribution.site(row).cpu_op) == op);
+        part.names.extend(run.trace.strings.find(op));
+        part
+    }
+
     /// A stage: its GPU work, and the annotations of its steps.
     pub fn of_stage(run: &Run, stage: Stage) -> Result<Self, WhatIfError> {
         let mut part = Self::of_rows(run, |row| stage.covers(run.stage(row)));

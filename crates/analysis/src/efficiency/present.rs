@@ -72,16 +72,20 @@ pub fn waterfall(efficiency: &Efficiency) -> Table {
     table
 }
 
-fn part_columns() -> Vec<Column> {
+/// A column of which nothing is known is left to JSON and CSV: the main table says why.
+fn part_columns(efficiency: &Efficiency) -> Vec<Column> {
     let column = |part: Part| {
         let column = Column::int(part.key(), Unit::Ns);
         match part {
+            _ if efficiency.not_known(part).is_some() => column.data(),
             Part::AtPeak | Part::Clock | Part::Quantisation | Part::NotMeasured => column,
             _ => column.detail(),
         }
     };
-    let mut columns =
-        vec![Column::int("span_ns", Unit::Ns).key(), Column::int("efficiency_pct", Unit::Pct).key()];
+    let reached = Column::int("efficiency_pct", Unit::Pct);
+    let is_known = efficiency.not_known(Part::AtPeak).is_none();
+    let reached = if is_known { reached.key() } else { reached.data() };
+    let mut columns = vec![Column::int("span_ns", Unit::Ns).key(), reached];
     columns.extend(Part::ALL.map(column));
     columns
 }
@@ -101,7 +105,7 @@ fn part_cells(efficiency: &Efficiency, parts: &Parts) -> impl Iterator<Item = Va
 
 fn gpus(trace: &Trace, efficiency: &Efficiency) -> Table {
     let mut columns = vec![Column::int("rank", Unit::Exact).key(), Column::int("agent", Unit::Exact).key()];
-    columns.extend(part_columns());
+    columns.extend(part_columns(efficiency));
     let mut table = Table::new("efficiency_gpus", "Efficiency by GPU", columns);
     for gpu in &efficiency.gpus {
         let mut cells = vec![base::rank_of(gpu.rank), base::agent_of(trace, gpu.agent)];
@@ -113,7 +117,7 @@ fn gpus(trace: &Trace, efficiency: &Efficiency) -> Table {
 
 fn stages(efficiency: &Efficiency) -> Table {
     let mut columns = vec![Column::text("stage").key()];
-    columns.extend(part_columns());
+    columns.extend(part_columns(efficiency));
     let mut table = Table::new("efficiency_stages", "Efficiency by stage", columns);
     for stage in &efficiency.stages {
         table.push(
@@ -125,7 +129,7 @@ fn stages(efficiency: &Efficiency) -> Table {
 
 fn steps(efficiency: &Efficiency) -> Table {
     let mut columns = vec![Column::int("step", Unit::Exact).key()];
-    columns.extend(part_columns());
+    columns.extend(part_columns(efficiency));
     let mut table = Table::new("efficiency_steps", "Efficiency by step", columns).detail();
     if efficiency.steps.iter().all(|step| step.number.is_none()) {
         return table;
@@ -139,7 +143,7 @@ fn steps(efficiency: &Efficiency) -> Table {
 
 fn kernels(efficiency: &Efficiency) -> Table {
     let mut columns = vec![Column::text("name").key(), Column::int("calls", Unit::None)];
-    columns.extend(part_columns());
+    columns.extend(part_columns(efficiency));
     let mut table =
         Table::new("efficiency_kernels", "Efficiency by kernel, with the gaps before it", columns);
     for kernel in &efficiency.kernels {
@@ -192,7 +196,7 @@ fn chart(efficiency: &Efficiency) -> Option<Chart> {
     steps.extend(lost.map(|part| step(part.name(), all.get(part), false)));
     steps.push(step("span", total, true));
     let chart = Chart::new(EFFICIENCY, "From the peak to what was reached", Mark::Waterfall(steps))
-        .with_y(Axis::of(Unit::Ns).labelled("GPU time"))
+        .with_x(Axis::of(Unit::Ns).labelled("GPU time"))
         .with_description(
             "The first bar is what the work takes at the GPU's peak. Each further bar is lost to one cause. \
              Together they are the span of all GPUs.",

@@ -7,12 +7,8 @@ use crate::critical_path::{Engine, Scenario};
 use model::Run;
 
 impl Fuse {
-    /// Asks for each opportunity how much sooner the run would end; the graph of the run is built once, and only if there are any.
-    pub(crate) fn propagate(&mut self, context: &Run) {
-        if self.opportunities.is_empty() {
-            return;
-        }
-        let Some(engine) = Engine::of(context.trace, &context.classes) else { return };
+    /// Asks for each opportunity how much sooner the run would end.
+    pub(crate) fn propagate(&mut self, context: &Run, engine: &Engine) {
         for one in &mut self.opportunities {
             one.removal_saves_ns = Some(engine.saving(&one.without(context.trace)));
         }

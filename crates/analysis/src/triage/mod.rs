@@ -13,6 +13,7 @@ mod coverage;
 mod kernel_map;
 mod kernel_table;
 mod metadata;
+mod op_savings;
 mod present;
 mod problem;
 mod run;
@@ -24,6 +25,7 @@ pub use artifacts::{Artifact, SCHEMAS, artifacts};
 pub use coverage::Coverage;
 pub use kernel_table::{KernelRow, SmallKernels};
 pub use metadata::{StatedFacts, TARGET_ARCH, WrongField};
+pub use op_savings::OpSaving;
 pub use present::present;
 pub use run::{OneRun, OneRunError};
 pub use sites::SiteTotals;
@@ -31,6 +33,7 @@ pub use sites::SiteTotals;
 use model::Run;
 use trace::Needs;
 
+use crate::critical_path::Engine;
 pub use crate::fuse::program::framework_named;
 use crate::fuse::{Fuse, fuse};
 use crate::overlap::{Overlap, overlap, overlap_needs};
@@ -51,6 +54,8 @@ pub struct Triage {
     pub overlap: Overlap,
     /// What could be fused.
     pub fuse: Fuse,
+    /// What the run would save without each op, most first.
+    pub ops: Vec<OpSaving>,
     /// How much of the GPU time is known.
     pub coverage: Coverage,
 }
@@ -58,7 +63,12 @@ pub struct Triage {
 /// Which kernels cost most and where they come from, what could overlap, what could be fused.
 pub fn compute(context: &Run) -> Triage {
     let mut fuse = fuse(context);
-    fuse.propagate(context);
+    // The graph of the run answers for fusions and ops.
+    let engine = Engine::of(context.trace, &context.classes);
+    if let Some(engine) = &engine {
+        fuse.propagate(context, engine);
+    }
+    let ops = engine.map_or_else(Vec::new, |engine| op_savings::of(context, &engine));
     let (kernels, small_kernels) = kernel_table::kernel_rows(context, context.min_share_pct);
-    Triage { kernels, small_kernels, overlap: overlap(context), fuse, coverage: Coverage::of(context) }
+    Triage { kernels, small_kernels, overlap: overlap(context), fuse, ops, coverage: Coverage::of(context) }
 }

@@ -21,7 +21,8 @@ pub fn present(context: &Run, triage: &Triage) -> Report {
         );
         report.notes.push(Note::new(text, Remedy::AllShares));
     }
-    report.tables = vec![triage.kernels_table(), triage.overlap.table(), triage.fuse.table()];
+    report.tables =
+        vec![triage.kernels_table(), triage.overlap.table(), triage.fuse.table(), triage.ops_table()];
     report.findings.extend(triage.overlap.findings().into_iter().chain(triage.fuse.findings()));
     // The most to win first, whichever table it stands in; those without a figure last.
     report.findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.gain_ceiling_ns)));
@@ -36,6 +37,30 @@ impl Triage {
     pub fn kernels_table(&self) -> Table {
         let mut table = Table::new("kernel_table", "Kernels", columns());
         self.kernels.iter().for_each(|kernel| table.push(cells(kernel)));
+        table
+    }
+}
+
+impl Triage {
+    /// `op_savings`, how much sooner the run would end without each op.
+    pub fn ops_table(&self) -> Table {
+        let columns = vec![
+            Column::text("op").key(),
+            Column::int("calls", Unit::None),
+            Column::int("gpu_ns", Unit::Ns).key(),
+            Column::int("gpu_share_pct", Unit::Pct).normal(),
+            Column::int("removal_saves_ns", Unit::Ns).key(),
+        ];
+        let mut table = Table::new("op_savings", "What the run would save without an op", columns);
+        for op in &self.ops {
+            table.push(vec![
+                op.op.as_str().into(),
+                op.calls.into(),
+                Value::Int(op.gpu_ns),
+                Value::Float(op.gpu_share_pct),
+                Value::Int(op.removal_saves_ns),
+            ]);
+        }
         table
     }
 }

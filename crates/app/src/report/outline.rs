@@ -6,7 +6,7 @@ use analysis::breakdown::{self, Breakdown, GpuTime};
 use analysis::efficiency::efficiency_needs;
 use analysis::ops;
 use analysis::summary::{self, Summary};
-use analysis::{BreakdownOptions, RooflineOptions, SummaryOptions, efficiency, explain};
+use analysis::{BreakdownOptions, RooflineOptions, SummaryOptions, efficiency, explain, requests};
 use model::call_tree::NodeKind;
 use model::classify::Classifier;
 use model::stages::Stage;
@@ -37,6 +37,13 @@ const OUTLINE: &[Outline] = &[
         "From what the work takes at the GPU's peak to the time that it took. The parts add up to the span of all GPUs.",
         &["efficiency"],
         &["efficiency", "efficiency_stages", "efficiency_kernels", "not_measured"],
+    ),
+    (
+        "requests",
+        "Requests",
+        "From the arrival of each request to its first token, and on to its last. The parts of a time add up to it.",
+        &["first_token"],
+        &["latency", "requests", "servers"],
     ),
     (
         "findings",
@@ -96,7 +103,7 @@ impl Run {
         triage_request: &Result<TriageRequest, Failure>,
         observer: &dyn Observer,
     ) -> Result<Self, Failure> {
-        let needs = memory::needs(efficiency_needs());
+        let needs = requests::with_ids(memory::needs(efficiency_needs()));
         let trace = input.read(&needs, observer)?;
         one_run(&trace.sources, "report")?;
         let mapping = read_mapping(mapping, &needs, observer)?;
@@ -114,6 +121,7 @@ impl Run {
         // What the tables lack carries its reason; the roofline tells the rest.
         add(&mut report, Report { notes: Vec::new(), ..efficiency::present(&trace, &split) });
         add(&mut report, ops_of(&context, mapping.as_ref()));
+        add(&mut report, requests_of(&trace));
         let more = [memory::report(&trace), roofline::report(&trace), panels::report(&trace)];
         for more in more.into_iter().flatten() {
             add(&mut report, more);
@@ -204,6 +212,15 @@ fn ops_of(run: &model::Run, mapping: Option<&Trace>) -> Report {
         report.charts = ops::charts(&found);
     }
     report
+}
+
+/// Requests, where spans name them.
+fn requests_of(trace: &Trace) -> Report {
+    let found = requests::compute(trace);
+    match found.requests.is_empty() {
+        true => Report::default(),
+        false => requests::present(trace, &found),
+    }
 }
 
 /// Adds the breakdown and the charts; tells whether the run has stages.

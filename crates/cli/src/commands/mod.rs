@@ -27,6 +27,7 @@ pub mod presets;
 pub mod profile;
 pub mod query;
 pub mod report;
+pub mod requests;
 pub mod roofline;
 pub mod setup;
 pub mod stability;
@@ -58,6 +59,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Efficiency(args) => args.run(output),
         Command::Memory(args) => args.run(output),
         Command::Ops(args) => args.run(output),
+        Command::Requests(args) => args.run(output),
         Command::Overlap(args) => args.run(output),
         Command::CriticalPath(args) => args.run(output),
         Command::Roofline(args) => args.run(output),

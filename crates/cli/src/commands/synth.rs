@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use app::synth::{
-    Faults, GenerateOptions, GraphMode, Loss, Options, OutputFormat, Parallelism, Scenario, SlowLink,
-    Straggler, scenario,
+    DisaggregatedOptions, Faults, GenerateOptions, GraphMode, Loss, Options, OutputFormat, Parallelism,
+    SlowLink, Straggler, disaggregated, scenario, scenario_names,
 };
 use clap::Args;
 
@@ -22,6 +22,7 @@ use crate::output::OutputArgs;
       --clock-offset-ms 5 --drift-ppm 20 --out job
   rocm-perf synth --scenario parallel-training --out late \
       --straggler 3:lower-clocks:1.3 --slow-link data:1:2.5
+  rocm-perf synth --scenario disaggregated --out servers
   rocm-perf synth --list
 
 The same seed gives the same bytes. `truth.json` beside the traces lists what
@@ -47,7 +48,7 @@ pub struct SynthArgs {
     #[arg(long, value_name = "N")]
     kernels: Option<u64>,
 
-    /// Number of steps
+    /// Number of steps, or of requests where the scenario has two servers
     #[arg(long, value_name = "N", conflicts_with = "kernels")]
     steps: Option<u64>,
 
@@ -120,10 +121,17 @@ impl SynthArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         if self.list {
             return crate::output::print(
-                &Scenario::builtin_names().map(|n| format!("{n}\n")).collect::<String>(),
+                &scenario_names().map(|name| format!("{name}\n")).collect::<String>(),
             );
         }
         let Some(out) = &self.out else { return Err(Failure::input("no output folder: give `--out DIR`")) };
+        if let Some(servers) = disaggregated(&self.scenario)? {
+            let [format] = self.to[..] else {
+                return Err(Failure::input(format!("`{}` is written in one format", self.scenario)));
+            };
+            let options = DisaggregatedOptions { seed: self.seed, requests: self.steps };
+            return output.show(app::synth_disaggregated(&servers, options, out, format, self.force)?);
+        }
         let options = GenerateOptions {
             scenario: scenario(&self.scenario)?,
             out: out.clone(),

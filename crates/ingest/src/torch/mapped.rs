@@ -12,6 +12,9 @@ use crate::Progress;
 /// Bytes of a stretch: small enough to balance the load, large enough that its border costs nothing.
 pub(super) const STRETCH: usize = 4 << 20;
 
+/// Hears which bytes, from and until, were read.
+pub(super) type Release<'r> = &'r (dyn Fn(usize, usize) + Sync);
+
 /// What all workers read of a document.
 pub(super) struct Gathered<'n> {
     pub workers: Vec<Worker<'n>>,
@@ -23,18 +26,24 @@ pub(super) struct Gathered<'n> {
 }
 
 /// Reads a whole document. The stretch size changes the speed, never the result.
-pub(super) fn read<'n>(text: &[u8], stretch: usize, needs: &'n Needs, progress: &Progress) -> Gathered<'n> {
+pub(super) fn read<'n>(
+    text: &[u8],
+    stretch: usize,
+    needs: &'n Needs,
+    progress: &Progress,
+    release: Release<'_>,
+) -> Gathered<'n> {
     let starts = starts(text, stretch);
     let bare = is_bare(text);
     let next = AtomicUsize::new(0);
-    let task = Task { text, starts: &starts, next: &next, bare };
+    let task = Task { text, starts: &starts, next: &next, bare, release };
     let count = rayon::current_num_threads().min(starts.len()).max(1);
     let mut shares: Vec<Option<Share<'n>>> = (0..count).map(|_| None).collect();
     rayon::scope(|scope| {
         for (number, share) in shares.iter_mut().enumerate() {
             let (starts, next) = (&starts, &next);
             scope.spawn(move |_| {
-                *share = Some(work(Task { text, starts, next, bare }, number, needs, progress))
+                *share = Some(work(Task { text, starts, next, bare, release }, number, needs, progress))
             });
         }
     });
@@ -59,10 +68,11 @@ struct Task<'t> {
     starts: &'t [usize],
     next: &'t AtomicUsize,
     bare: bool,
+    release: Release<'t>,
 }
 
 fn work<'n>(task: Task<'_>, number: usize, needs: &'n Needs, progress: &Progress) -> Share<'n> {
-    let Task { text, starts, next, bare } = task;
+    let Task { text, starts, next, bare, release } = task;
     let mut share = Share { worker: Worker::new(needs), read: Vec::new() };
     loop {
         let stretch = next.fetch_add(1, Ordering::Relaxed);
@@ -72,6 +82,7 @@ fn work<'n>(task: Task<'_>, number: usize, needs: &'n Needs, progress: &Progress
         share.worker.begin();
         let stop = share.worker.walk(Span { text, until, last: true, bare }, Stop { at, place });
         share.read.push((stretch, share.worker.end(number), stop));
+        release(at, until);
         progress.advance((until - at) as u64);
     }
 }

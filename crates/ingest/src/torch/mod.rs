@@ -68,7 +68,9 @@ pub fn read_in_parts(
 ) -> Result<Trace, Error> {
     let needs = &with_graph_keys(needs);
     match bytes::open(&input.path, progress)? {
-        Opened::Mapped(map) => read_text(&map, input, needs, progress, parts),
+        Opened::Mapped(map) => read_released(&map, input, needs, progress, parts, &|from, until| {
+            bytes::release(&map, from, until)
+        }),
         Opened::Stream(stream) => {
             let read = stream::read(stream, parts.block, needs);
             assemble(input, read.gathered, &read.fingerprint, read.damage)
@@ -98,7 +100,19 @@ pub fn read_text(
     progress: &Progress,
     parts: Parts,
 ) -> Result<Trace, Error> {
-    let gathered = mapped::read(text, parts.stretch, needs, progress);
+    read_released(text, input, needs, progress, parts, &|_, _| {})
+}
+
+/// The same; `release` hears which bytes were read and are not needed any more.
+fn read_released(
+    text: &[u8],
+    input: &Input,
+    needs: &Needs,
+    progress: &Progress,
+    parts: Parts,
+    release: mapped::Release<'_>,
+) -> Result<Trace, Error> {
+    let gathered = mapped::read(text, parts.stretch, needs, progress, release);
     let mut fingerprint = Fingerprint::default();
     fingerprint.add(text);
     assemble(input, gathered, &fingerprint, None)

@@ -1,0 +1,125 @@
+//! When the GPUs of a process worked.
+
+use model::recordings::Recordings;
+use trace::{Map, ProcessId, Trace};
+
+/// GPU work of each process, merged: any work of any of its GPUs.
+pub(super) struct Busy {
+    /// By process with GPU work: starts, ends, and the time before each.
+    of_process: Map<ProcessId, Merged>,
+    /// By process: the one whose GPU work is its own.
+    worker: Vec<Option<ProcessId>>,
+}
+
+#[derive(Default)]
+struct Merged {
+    starts: Vec<i64>,
+    ends: Vec<i64>,
+    before: Vec<i64>,
+}
+
+impl Busy {
+    pub fn of(trace: &Trace, recordings: &Recordings) -> Self {
+        let mut work: Map<ProcessId, Vec<(i64, i64)>> = Map::default();
+        let kernels = (&trace.kernels.process, &trace.kernels.start, &trace.kernels.end);
+        let copies = (&trace.memory_copies.process, &trace.memory_copies.start, &trace.memory_copies.end);
+        for (processes, starts, ends) in [kernels, copies] {
+            for ((&process, &start), &end) in processes.iter().zip(starts).zip(ends) {
+                work.entry(process).or_default().push((start, end));
+            }
+        }
+        let of_process: Map<ProcessId, Merged> =
+            work.into_iter().map(|(process, spans)| (process, Merged::of(spans))).collect();
+        let number = trace.processes.len();
+        let worker = (0..number).map(|process| worker(trace, recordings, &of_process, process)).collect();
+        Self { of_process, worker }
+    }
+
+    /// GPU time of a process between two moments; none where its GPU work is in no input.
+    pub fn between(&self, process: ProcessId, from: i64, to: i64) -> Option<i64> {
+        let worker = self.worker.get(process.get()?).copied().flatten()?;
+        Some(self.of_process.get(&worker)?.between(from, to))
+    }
+
+    /// First and last moment of the GPU work of a process itself.
+    pub fn bounds(&self, process: ProcessId) -> Option<(i64, i64)> {
+        let merged = self.of_process.get(&process)?;
+        Some((*merged.starts.first()?, *merged.ends.last()?))
+    }
+}
+
+/// The process with the GPU work of a process: itself, the same process in another file, or that of its recording.
+fn worker(
+    trace: &Trace,
+    recordings: &Recordings,
+    work: &Map<ProcessId, Merged>,
+    process: usize,
+) -> Option<ProcessId> {
+    let own = ProcessId::at(process);
+    if work.contains_key(&own) {
+        return Some(own);
+    }
+    let pid = trace.processes[process].pid;
+    let mut same = (0..trace.processes.len())
+        .map(ProcessId::at)
+        .filter(|other| work.contains_key(other) && trace.processes[other.0 as usize].pid == pid);
+    match (same.next(), same.next()) {
+        (Some(only), None) => Some(only),
+        _ => {
+            // Threads of one server that a file lists as processes.
+            let recording = recordings.of_process(own)?;
+            let members = &recordings.all[recording].processes;
+            members.iter().copied().find(|member| work.contains_key(member)).filter(|_| members.len() == 2)
+        }
+    }
+}
+
+impl Merged {
+    fn of(mut spans: Vec<(i64, i64)>) -> Self {
+        spans.sort_unstable();
+        let mut merged = Self::default();
+        let mut total = 0;
+        for (start, end) in spans {
+            match merged.ends.last_mut() {
+                Some(last) if start <= *last => {
+                    total += (end - *last).max(0);
+                    *last = end.max(*last);
+                }
+                _ => {
+                    merged.before.push(total);
+                    merged.starts.push(start);
+                    merged.ends.push(end);
+                    total += end - start;
+                }
+            }
+        }
+        merged
+    }
+
+    /// Work before a moment.
+    fn until(&self, at: i64) -> i64 {
+        let place = self.starts.partition_point(|&start| start < at);
+        match place.checked_sub(1) {
+            Some(last) => self.before[last] + at.min(self.ends[last]) - self.starts[last],
+            None => 0,
+        }
+    }
+
+    fn between(&self, from: i64, to: i64) -> i64 {
+        self.until(to) - self.until(from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlapping_work_counts_once() {
+        let merged = Merged::of(vec![(10, 20), (15, 30), (16, 17), (40, 50)]);
+        assert_eq!(merged.between(0, 100), 30);
+        assert_eq!(merged.between(12, 45), 18 + 5);
+        assert_eq!(merged.between(30, 40), 0);
+        assert_eq!(merged.between(25, 25), 0);
+    }
+}

@@ -1,0 +1,68 @@
+//! The parts of a request between two moments.
+
+use std::collections::BTreeMap;
+
+use model::requests::{Part, RequestSpan, stages};
+use trace::ProcessId;
+
+use super::Parts;
+use super::busy::Busy;
+
+/// Counts every instant once: of the open spans, the stage that the table lists first decides; without any it is host time.
+pub(super) fn parts(spans: &[RequestSpan], from: i64, to: i64, busy: &Busy) -> Parts {
+    let mut parts = Parts::default();
+    stretches(spans, from, to, |start, end, open| {
+        let ns = end - start;
+        let Some(&(stage, process)) = open.keys().next() else {
+            parts.host_ns += ns;
+            return;
+        };
+        match stages()[stage].part {
+            Part::Forward => match busy.between(process, start, end) {
+                Some(gpu) => {
+                    parts.gpu_ns += gpu;
+                    parts.host_ns += ns - gpu;
+                }
+                None => parts.not_recorded_ns += ns,
+            },
+            Part::Transfer => parts.transfer_ns += ns,
+            Part::Queue => parts.queue_ns += ns,
+            Part::Host => parts.host_ns += ns,
+        }
+    });
+    parts
+}
+
+/// How many spans of a stage and a process are open.
+pub(super) type Open = BTreeMap<(usize, ProcessId), u32>;
+
+/// Calls `each` for every stretch of time in which the same spans are open.
+pub(super) fn stretches(spans: &[RequestSpan], from: i64, to: i64, mut each: impl FnMut(i64, i64, &Open)) {
+    let mut edges: Vec<(i64, bool, (usize, ProcessId))> = Vec::new();
+    for span in spans {
+        let (start, end) = (span.start.max(from), span.end.min(to));
+        if start < end {
+            edges.push((start, true, (span.stage, span.process)));
+            edges.push((end, false, (span.stage, span.process)));
+        }
+    }
+    // What ends at a moment goes before what begins then.
+    edges.sort_unstable_by_key(|&(at, opens, _)| (at, opens));
+    let mut open = Open::new();
+    let mut at = from;
+    for (edge, opens, key) in edges {
+        if edge > at {
+            each(at, edge, &open);
+            at = edge;
+        }
+        let count = open.entry(key).or_default();
+        match opens {
+            true => *count += 1,
+            false if *count > 1 => *count -= 1,
+            false => drop(open.remove(&key)),
+        }
+    }
+    if at < to {
+        each(at, to, &open);
+    }
+}
