@@ -43,6 +43,8 @@ pub enum Command {
     Convert(commands::convert::ConvertArgs),
     /// Merge the rocpd databases of many ranks, without their secrets
     Merge(commands::merge::MergeArgs),
+    /// Put the traces of many ranks into one dataset, for SQL
+    Lake(commands::lake::LakeArgs),
     /// Open a trace in the Perfetto UI, served from this machine
     Open(commands::open::OpenArgs),
     /// Rank kernels by cost and source; find overlaps and fusions

@@ -14,6 +14,7 @@ pub mod doctor;
 pub mod efficiency;
 pub mod explain;
 pub mod info;
+pub mod lake;
 pub mod memory;
 pub mod merge;
 pub mod occupancy;
@@ -52,6 +53,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Query(args) => args.run(output),
         Command::Convert(args) => args.run(output),
         Command::Merge(args) => args.run(output),
+        Command::Lake(args) => args.run(output),
         Command::Open(args) => args.run(output),
         Command::Triage(args) => args.run(output),
         Command::Breakdown(args) => args.run(output),
