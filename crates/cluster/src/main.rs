@@ -2,6 +2,8 @@
 
 mod client;
 mod executor;
+mod guard;
+mod logging;
 mod scheduler;
 mod state;
 
@@ -48,8 +50,14 @@ fn main() -> ExitCode {
         Err(error) => return failed(&format!("cannot start threads: {error}"), 2),
     };
     match arguments.role {
-        Role::Scheduler(args) => served(runtime.block_on(args.run())),
-        Role::Executor(args) => served(runtime.block_on(args.run())),
+        Role::Scheduler(args) => {
+            logging::start();
+            served(runtime.block_on(args.run()))
+        }
+        Role::Executor(args) => {
+            logging::start();
+            served(runtime.block_on(args.run()))
+        }
         Role::Query(args) => match runtime.block_on(args.run()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(client::Failure { message, code }) => failed(&message, code),

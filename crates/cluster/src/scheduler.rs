@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use ballista_scheduler::cluster::BallistaCluster;
 use ballista_scheduler::config::SchedulerConfig;
-use ballista_scheduler::scheduler_process::start_server;
+use ballista_scheduler::scheduler_process::{create_scheduler, start_grpc_service};
 use clap::Args;
 
-use crate::state;
+use crate::{guard, state};
 
 #[derive(Args, Debug)]
 pub struct SchedulerArgs {
@@ -38,13 +38,20 @@ impl SchedulerArgs {
             executor_timeout_seconds: self.executor_timeout,
             expire_dead_executor_interval_seconds: (self.executor_timeout / 4).max(1),
             no_executors_grace_period_seconds: self.executor_timeout,
+            // A part of a query that failed is not tried again by itself: the client asks again for the whole.
+            task_max_failures: 1,
+            stage_max_failures: 1,
             override_config_producer: Some(Arc::new(state::config)),
             override_session_builder: Some(Arc::new(state::state)),
             ..SchedulerConfig::default()
         };
         let cluster = BallistaCluster::new_from_config(&config).await.map_err(|error| error.to_string())?;
+        let (cluster, guard) = guard::guarded(&cluster);
+        let scheduler: guard::Scheduler =
+            create_scheduler(cluster, Arc::new(config)).await.map_err(|error| error.to_string())?;
+        guard.watch(scheduler.clone());
         let address = SocketAddr::new(self.bind, self.port);
         eprintln!("scheduler on {address}");
-        start_server(cluster, address, Arc::new(config)).await.map_err(|error| error.to_string())
+        start_grpc_service(address, scheduler).await.map_err(|error| format!("port {}: {error}", self.port))
     }
 }

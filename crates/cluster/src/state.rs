@@ -13,7 +13,7 @@ use lake::Stores;
 
 /// Settings of a session.
 pub fn config() -> SessionConfig {
-    SessionConfig::new_with_ballista().with_information_schema(true)
+    lake::settings(SessionConfig::new_with_ballista())
 }
 
 /// Stores that a session reaches. Executors bound the memory of each task themselves.

@@ -227,7 +227,7 @@ impl Lake {
         let names: Vec<String> = self.list(DIGESTS).await?.into_iter().map(|(name, _)| name).collect();
         let read = |name: String| async move {
             let bytes = self.get(&name).await?;
-            Ok(Part::of_path(&name).zip(bytes))
+            Ok::<_, Error>(Part::of_path(&name).zip(bytes))
         };
         let all: Vec<Option<(Part, Vec<u8>)>> =
             futures::stream::iter(names).map(read).buffered(AT_ONCE).try_collect().await?;
@@ -276,7 +276,7 @@ impl Lake {
             let found = found.map_err(|error| self.failed("read", error))?;
             let below = found.location.prefix_match(&self.store.root).into_iter().flatten();
             let name: Vec<String> = below.map(|name| name.as_ref().to_string()).collect();
-            Ok((name.join("/"), found.size))
+            Ok::<_, Error>((name.join("/"), found.size))
         });
         let mut names: Vec<(String, u64)> = listed.try_collect().await?;
         names.sort_unstable();

@@ -48,7 +48,7 @@ pub use lake::{Lake, Part};
 #[cfg(feature = "engine")]
 pub use manifest::{Manifest, SourceFile, TableFile, Warning};
 #[cfg(feature = "engine")]
-pub use session::{Session, checked, explain, half_of_memory, send};
+pub use session::{Session, checked, explain, half_of_memory, send, settings};
 #[cfg(feature = "engine")]
 pub use store::Stores;
 

@@ -45,7 +45,7 @@ impl Session {
             .with_object_store_registry(Arc::new(Stores::default()))
             .build_arc()
             .map_err(|error| failed(error.to_string()))?;
-        let config = SessionConfig::new().with_information_schema(true);
+        let config = settings(SessionConfig::new());
         let context = SessionContext::new_with_config_rt(config, environment);
         let unfinished = runtime.block_on(async {
             let lake = Lake::open(address).await?;
@@ -71,6 +71,14 @@ impl Engine for Session {
             send(rows, take).await.map_err(explain)
         })
     }
+}
+
+/// Settings that every engine has, so that all give the same rows.
+pub fn settings(config: SessionConfig) -> SessionConfig {
+    let mut config = config.with_information_schema(true);
+    // rocpd's views are sorted, and people look at the first rows of them.
+    config.options_mut().sql_parser.enable_subquery_sort_elimination = false;
+    config
 }
 
 /// Plans one statement that only reads.
@@ -103,7 +111,12 @@ pub fn explain(error: DataFusionError) -> Error {
     let message = ["Error during planning: ", "Schema error: ", "SQL error: ", "Execution error: "]
         .iter()
         .fold(message, |text, start| text.strip_prefix(start).map(str::to_string).unwrap_or(text));
-    let mut hint = None;
+    let message = message.replace("datafusion.public.", "");
+    let (message, rest) = match message.split_once('\n') {
+        Some((first, rest)) => (first.to_string(), Some(rest.replace('\n', " "))),
+        None => (message, None),
+    };
+    let mut hint = rest;
     if message.contains("table '") && message.contains("not found") {
         let names: Vec<&str> = tables::names().collect();
         hint = Some(format!("there are {}", names.join(", ")));

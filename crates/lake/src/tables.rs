@@ -68,7 +68,7 @@ pub async fn register(context: &SessionContext, lake: &Lake, unfinished: &BTreeS
     }
     let only_whole = only_whole(unfinished);
     for table in TABLES {
-        context.register_table((FILES, table), files_of(table, &lake.table_url(table))?)?;
+        context.register_table(format!("{FILES}.{table}"), files_of(table, &lake.table_url(table))?)?;
         define(context, &format!("{WHOLE}.{table}"), &format!("SELECT * FROM {FILES}.{table}{only_whole}"))
             .await?;
     }
