@@ -1,0 +1,17 @@
+//! Analysis across ranks: one small digest per rank, then everything from digests.
+//!
+//! ```text
+//! Trace ─► digest ─┐
+//! Trace ─► digest ─┼─► Fleet ─► matching ─► clocks ─► collectives ─► stragglers ─► Report
+//! Trace ─► digest ─┘
+//! ```
+//!
+//! A trace is read, digested and dropped, so memory grows with ranks, steps and collectives, not with kernels.
+
+pub mod digest;
+mod names;
+mod operation;
+
+pub use digest::{Digest, digest_needs};
+pub use names::Kind;
+pub use operation::Operation;
