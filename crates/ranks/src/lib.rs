@@ -8,10 +8,14 @@
 //!
 //! A trace is read, digested and dropped, so memory grows with ranks, steps and collectives, not with kernels.
 
+pub mod clocks;
 pub mod digest;
+pub mod fleet;
+pub mod matching;
 mod names;
 mod operation;
 
 pub use digest::{Digest, digest_needs};
+pub use fleet::{Fleet, FleetBuilder};
 pub use names::Kind;
 pub use operation::Operation;

@@ -84,6 +84,9 @@ pub fn decode(bytes: &[u8]) -> Result<Digest, DigestError> {
     }
     let fields = zstd::bulk::decompress(packed, length)
         .map_err(|_| DigestError::Damaged("it cannot be decompressed"))?;
+    if fields.len() != length {
+        return Err(DigestError::Damaged("its length is wrong"));
+    }
     let mut reader = Reader::new(&fields);
     let digest = read(&mut reader)?;
     if reader.is_done() { Ok(digest) } else { Err(Malformed.into()) }
