@@ -10,10 +10,13 @@
 
 pub mod clocks;
 pub mod digest;
+pub mod figures;
 pub mod fleet;
 pub mod matching;
 mod names;
 mod operation;
+mod peers;
+mod simulate;
 
 pub use digest::{Digest, digest_needs};
 pub use fleet::{Fleet, FleetBuilder};
