@@ -11,8 +11,8 @@ use files::{OutputFile, TemporaryFolder};
 use crate::Error;
 use crate::emit::Emitter;
 use crate::identity::Dialect;
-use crate::inspector;
-use crate::program::GraphMode;
+use crate::inspector::{self, Member};
+use crate::program::{GraphMode, Program};
 use crate::run::{Options, Prepared};
 use crate::scenario::{Action, Scenario};
 use crate::snapshot::{self, MemoryTruth};
@@ -333,6 +333,7 @@ struct Sink<'a> {
     targets: Vec<PathBuf>,
     streams: Vec<torch::FileWriter>,
     seed: u64,
+    program: &'a Program,
 }
 
 impl<'a> Sink<'a> {
@@ -386,7 +387,8 @@ impl<'a> Sink<'a> {
                 streams.push(stream);
             }
         }
-        Ok(Self { format, emitters, targets, streams, seed: prepared.options.seed })
+        let (seed, program) = (prepared.options.seed, &prepared.program);
+        Ok(Self { format, emitters, targets, streams, seed, program })
     }
 
     fn append(&mut self, block: &crate::run::Block<'_>) -> Result<(), Error> {
@@ -459,9 +461,14 @@ impl<'a> Sink<'a> {
                 }
                 OutputFormat::Inspector => {
                     emitter.trace.finish();
+                    let member = Member {
+                        rank: rank as u32,
+                        layout: &self.program.layout,
+                        ranks_per_node: self.program.machine.ranks_per_node,
+                    };
                     let write = || -> std::io::Result<u64> {
                         let mut file = OutputFile::create(&target)?;
-                        let bytes = inspector::write(&emitter.trace, &mut file, self.seed, rank as u32)?;
+                        let bytes = inspector::write(&emitter.trace, &mut file, self.seed, &member)?;
                         file.commit()?;
                         Ok(bytes)
                     };
