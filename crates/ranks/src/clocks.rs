@@ -8,20 +8,25 @@
 //! reference ─► moments of its collectives ─► lines of their other members ─► moments of those members' collectives ─► …
 //! ```
 
+mod joint;
 mod line;
 
 use trace::Ns;
 
 use crate::fleet::Fleet;
 use crate::matching::Meetings;
+use joint::{Point, System};
+use line::FEWEST_FOR_DRIFT;
 pub use line::Line;
 
 /// Fewer common collectives than this are thin evidence.
 const FEWEST: usize = 4;
 /// Ends that stay further apart than this are not of collectives that end together.
 const WORST_RESIDUAL_NS: f64 = 500_000.0;
-/// How many times all lines are fitted again, once each is known.
-const REFINEMENTS: usize = 2;
+/// Meetings of a group that are enough to place its members.
+const MOST_OF_GROUP: usize = 1024;
+/// What a message counts: it may end earlier where it was sent than where it arrives.
+const MESSAGE_WEIGHT: f64 = 0.01;
 /// Passes after which ranks that are still not reached stay so.
 const MOST_PASSES: usize = 64;
 
@@ -57,8 +62,8 @@ impl Clocks {
         aligner.lines[reference as usize] = Some(Line::default());
         // Collectives first; messages only reach ranks that no collective does.
         aligner.reach(true);
-        aligner.refine(reference);
         aligner.reach(false);
+        aligner.solve_together(reference);
         aligner.finish(reference)
     }
 
@@ -163,17 +168,13 @@ impl<'a> Aligner<'a> {
                     ));
                     continue;
                 }
-                let mut line = Line::fit(&points);
+                let line = Line::fit(&points);
                 if line.residual_ns > WORST_RESIDUAL_NS {
                     self.why[member] = Some(format!(
                         "its collectives do not end together with those of other ranks: they stay {:.1} ms apart",
                         line.residual_ns / 1e6
                     ));
                     continue;
-                }
-                if !only_collectives {
-                    // A message may end earlier where it was sent than where it arrives.
-                    line.error_ns += line.residual_ns + 1_000.0;
                 }
                 self.lines[member] = Some(line);
                 self.why[member] = None;
@@ -185,22 +186,60 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// Fits all lines again to the middle of all members, so that no noise of the reference is taken for theirs.
-    fn refine(&mut self, reference: u32) {
-        for _ in 0..REFINEMENTS {
-            let moments = self.moments(false);
-            let fitted: Vec<Option<Line>> = (0..self.lines.len())
-                .map(|member| {
-                    let known = self.lines[member].as_ref()?;
-                    let points = self.points(member, &moments);
-                    Some(if points.len() < FEWEST { known.clone() } else { Line::fit(&points) })
-                })
-                .collect();
-            let Some(own) = fitted[reference as usize].clone() else { return };
-            for (line, fitted) in self.lines.iter_mut().zip(fitted) {
-                *line = fitted.map(|fitted| fitted.minus(&own));
+    /// Fits the lines of all aligned members at once, so that those reached by few collectives are placed by all of them.
+    fn solve_together(&mut self, reference: u32) {
+        let moments = self.moments(true);
+        let known = || moments.iter().copied().filter(|at| at.is_finite());
+        let (first, last) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
+        if first.partial_cmp(&last) != Some(std::cmp::Ordering::Less) {
+            return;
+        }
+        let (middle, half) = ((first + last) / 2.0, (last - first) / 2.0);
+        let count = self.lines.len();
+        let system = self.system(&moments, middle, half);
+        let mut points = vec![0usize; count];
+        system.points.iter().for_each(|point| points[point.member as usize] += 1);
+        let fixed: Vec<bool> = points.iter().map(|&points| points < FEWEST_FOR_DRIFT).collect();
+        let corrections = joint::solve(&system, count, reference as usize, &fixed);
+        for ((line, correction), points) in self.lines.iter_mut().zip(corrections).zip(points) {
+            if let Some(line) = line {
+                (line.points, line.has_drift) = (points, points >= FEWEST_FOR_DRIFT);
+                line.correct(middle, half, &correction);
             }
         }
+    }
+
+    /// The meetings of aligned members, not too many of each group.
+    fn system(&self, moments: &[f64], middle: f64, half: f64) -> System {
+        let mut of_group: Vec<usize> = vec![0; self.fleet.groups.len()];
+        self.meetings.all.iter().for_each(|meeting| of_group[meeting.group as usize] += 1);
+        let mut seen = vec![0usize; of_group.len()];
+        let mut system = System::default();
+        for (number, meeting) in self.meetings.all.iter().enumerate() {
+            let group = meeting.group as usize;
+            seen[group] += 1;
+            if seen[group] % of_group[group].div_ceil(MOST_OF_GROUP).max(1) != 0 || !moments[number].is_finite() {
+                continue;
+            }
+            let from = system.points.len();
+            for part in self.meetings.parts_of(meeting) {
+                let row = &self.fleet.members[part.member as usize].collectives[part.row as usize];
+                let (Some(line), Some(end)) = (&self.lines[part.member as usize], row.end()) else { continue };
+                let weight = match row.operation {
+                    operation if operation.is_message() => MESSAGE_WEIGHT,
+                    operation if operation.ends_together() => 1.0,
+                    _ => continue,
+                };
+                let (x, y) = ((moments[number] - middle) / half, line.common(end) - moments[number]);
+                system.points.push(Point { member: part.member, x, y, weight });
+            }
+            if system.points.len() - from < 2 {
+                system.points.truncate(from);
+            } else {
+                system.ends.push(system.points.len() as u32);
+            }
+        }
+        system
     }
 
     fn finish(self, reference: u32) -> Clocks {
@@ -214,7 +253,7 @@ impl<'a> Aligner<'a> {
             })
         };
         let members = self.lines.iter().enumerate().map(|(member, line)| match line {
-            Some(line) => MemberClock::Aligned(line.clone().at(origin)),
+            Some(line) => MemberClock::Aligned(line.clone()),
             None => MemberClock::Refused(why(member)),
         });
         Clocks { members: members.collect(), reference: Some(reference), origin: origin as Ns }

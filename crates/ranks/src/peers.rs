@@ -1,9 +1,11 @@
 //! Local work of a member against that of its peers: the other members of the same collective.
 
-use crate::digest::NONE;
+use trace::Map;
+
 use crate::fleet::Fleet;
 use crate::matching::Meetings;
-use crate::simulate::{LocalTimes, StepGraph};
+use crate::operation::Operation;
+use crate::simulate::{Event, LocalTimes, StepGraph};
 
 /// Local times beyond those of the peers, summed over the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -16,64 +18,63 @@ pub(crate) struct Excess {
     pub collectives: usize,
 }
 
-/// For every meeting the middle of its members' local times.
+/// The middle of local times.
+#[derive(Clone, Copy, Debug)]
+struct Typical {
+    to_arrival: f64,
+    to_wait: f64,
+    computed: f64,
+}
+
+/// What makes messages alike: pipeline stage, step, operation, and the how manieth it is there.
+type Turn = (Option<u32>, u32, Operation, u32);
+
+/// Typical local times: of the members of a collective, and of the messages of one turn in a pipeline stage.
 pub(crate) struct Peers {
-    to_arrival: Vec<f64>,
-    to_wait: Vec<f64>,
-    computed: Vec<f64>,
-    /// Whether its members do the same work: not the two ends of a message.
-    is_alike: Vec<bool>,
+    of_meeting: Vec<Option<Typical>>,
+    of_turn: Map<Turn, Typical>,
 }
 
 impl Peers {
     pub fn of(fleet: &Fleet, meetings: &Meetings, graph: &StepGraph) -> Self {
-        let count = meetings.all.len();
-        let mut event_of: Vec<u32> = vec![NONE; meetings.parts.len()];
-        let mut part_of = vec![Vec::new(); fleet.members.len()];
-        for (number, meeting) in meetings.all.iter().enumerate() {
-            for (at, part) in meetings.parts_of(meeting).iter().enumerate() {
-                part_of[part.member as usize].push((number as u32, meeting.first + at as u32));
-            }
-        }
-        for (parts, events) in part_of.iter_mut().zip(&graph.events) {
-            parts.sort_unstable();
-            for (place, event) in events.iter().enumerate() {
-                if let Ok(found) = parts.binary_search_by_key(&event.meeting, |part| part.0) {
-                    event_of[parts[found].1 as usize] = place as u32;
+        let mut by_meeting: Vec<Vec<(u32, u32)>> = vec![Vec::new(); meetings.all.len()];
+        let mut by_turn: Map<Turn, Vec<(u32, u32)>> = Map::default();
+        for (member, events) in graph.events.iter().enumerate() {
+            for (place, event) in events.iter().enumerate().filter(|(_, event)| event.is_known) {
+                let entry = (member as u32, place as u32);
+                if event.operation.is_message() {
+                    by_turn.entry(turn_of(fleet, member, event)).or_default().push(entry);
+                } else if let Some(meeting) = by_meeting.get_mut(event.meeting as usize) {
+                    meeting.push(entry);
                 }
             }
         }
-        let mut peers = Self {
-            to_arrival: vec![f64::NAN; count],
-            to_wait: vec![f64::NAN; count],
-            computed: vec![f64::NAN; count],
-            is_alike: vec![false; count],
+        let typical = |entries: &[(u32, u32)]| {
+            let event = |&(member, place): &(u32, u32)| &graph.events[member as usize][place as usize];
+            let middle = |value: fn(&Event) -> f64| lower_median(entries.iter().map(event).map(value).collect());
+            (entries.len() > 1).then(|| Typical {
+                to_arrival: middle(|event| event.to_arrival),
+                to_wait: middle(|event| event.to_wait),
+                computed: middle(|event| event.computed),
+            })
         };
-        let mut values: [Vec<f64>; 3] = Default::default();
-        for (number, meeting) in meetings.all.iter().enumerate() {
-            values.iter_mut().for_each(Vec::clear);
-            let parts = meetings.parts_of(meeting);
-            let first = parts.first().map(|part| &fleet.members[part.member as usize].collectives[part.row as usize]);
-            peers.is_alike[number] = parts.len() > 1 && first.is_some_and(|row| !row.operation.is_message());
-            for (at, part) in parts.iter().enumerate() {
-                let place = event_of[meeting.first as usize + at];
-                if let Some(event) = graph.events[part.member as usize].get(place as usize) {
-                    values[0].push(event.to_arrival);
-                    values[1].push(event.to_wait);
-                    values[2].push(event.computed);
-                }
-            }
-            peers.to_arrival[number] = lower_median(&mut values[0]);
-            peers.to_wait[number] = lower_median(&mut values[1]);
-            peers.computed[number] = lower_median(&mut values[2]);
+        Self {
+            of_meeting: by_meeting.iter().map(|entries| typical(entries)).collect(),
+            of_turn: by_turn.iter().filter_map(|(turn, entries)| Some((*turn, typical(entries)?))).collect(),
         }
-        peers
+    }
+
+    fn typical_of(&self, fleet: &Fleet, member: usize, event: &Event) -> Option<&Typical> {
+        if event.operation.is_message() {
+            return self.of_turn.get(&turn_of(fleet, member, event));
+        }
+        self.of_meeting.get(event.meeting as usize)?.as_ref()
     }
 
     /// How much more local work a member does than its peers.
-    pub fn excess(&self, graph: &StepGraph, member: usize) -> Excess {
+    pub fn excess(&self, fleet: &Fleet, graph: &StepGraph, member: usize) -> Excess {
         let mut excess = Excess::default();
-        for (_, beyond, computed) in self.told(graph, member) {
+        for (_, beyond, computed) in self.told(fleet, graph, member) {
             excess.local_ns += beyond;
             excess.compute_ns += computed;
             excess.collectives += 1;
@@ -84,48 +85,64 @@ impl Peers {
     /// Events that end local work and that peers have too, with the local time and the computation beyond theirs.
     fn told<'a>(
         &'a self,
+        fleet: &'a Fleet,
         graph: &'a StepGraph,
         member: usize,
-    ) -> impl Iterator<Item = (&'a crate::simulate::Event, f64, f64)> {
+    ) -> impl Iterator<Item = (&'a Event, f64, f64)> {
         let events = &graph.events[member];
         // Work that is hidden beside collectives ends where the main line waits; without any wait, arrivals must do.
         let waits = events.iter().any(|event| event.to_wait.is_finite());
-        events.iter().filter(move |event| !waits || event.to_wait.is_finite()).filter_map(move |event| {
-            let number = event.meeting as usize;
-            let typical = if waits { self.to_wait[number] } else { self.to_arrival[number] };
-            let known = self.is_alike[number] && typical.is_finite();
-            known.then(|| (event, event.local() - typical, event.computed - self.computed[number]))
+        let ends_work = move |event: &&Event| !waits || (event.to_wait.is_finite() && event.is_counted);
+        let known = events.iter().filter(|event| event.is_known).filter(ends_work);
+        known.filter_map(move |event| {
+            let typical = self.typical_of(fleet, member, event)?;
+            let local = if waits { typical.to_wait } else { typical.to_arrival };
+            local.is_finite().then(|| (event, event.local() - local, event.computed - typical.computed))
         })
     }
 
     /// Local times of a member as if it were like its peers; where it has none, its own times the same share shorter.
-    pub fn typical(&self, graph: &StepGraph, member: usize, fallback: f64) -> LocalTimes {
+    pub fn typical(&self, fleet: &Fleet, graph: &StepGraph, member: usize, fallback: f64) -> LocalTimes {
         let (mut own, mut theirs) = (0.0, 0.0);
-        for (event, beyond, _) in self.told(graph, member) {
+        for (event, beyond, _) in self.told(fleet, graph, member) {
             own += event.local();
             theirs += event.local() - beyond;
         }
         let factor = if own > 0.0 { (theirs / own).min(1.0) } else { fallback };
-        let pick = |event: &crate::simulate::Event, value: f64, typical: f64| {
-            if self.is_alike[event.meeting as usize] && typical.is_finite() { typical } else { value * factor }
-        };
         let events = &graph.events[member];
+        let pick = |event: &Event, value: f64, of: fn(&Typical) -> f64| {
+            let typical = self.typical_of(fleet, member, event).map(of).filter(|ns| ns.is_finite());
+            typical.unwrap_or(value * factor)
+        };
         LocalTimes {
-            to_arrival: events
-                .iter()
-                .map(|event| pick(event, event.to_arrival, self.to_arrival[event.meeting as usize]))
-                .collect(),
-            to_wait: events
-                .iter()
-                .map(|event| pick(event, event.to_wait, self.to_wait[event.meeting as usize]))
-                .collect(),
+            to_arrival: events.iter().map(|event| pick(event, event.to_arrival, |of| of.to_arrival)).collect(),
+            to_wait: events.iter().map(|event| pick(event, event.to_wait, |of| of.to_wait)).collect(),
             tail: graph.tails[member] * factor,
+        }
+    }
+
+    /// Gives events whose record is lost, or that lie beside a lost one, the local times of their peers.
+    pub fn fill_lost(&self, fleet: &Fleet, graph: &mut StepGraph) {
+        for member in 0..graph.events.len() {
+            for place in 0..graph.events[member].len() {
+                let event = graph.events[member][place];
+                let Some(typical) = self.typical_of(fleet, member, &event).filter(|_| !event.is_known) else { continue };
+                let event = &mut graph.events[member][place];
+                event.to_arrival = typical.to_arrival;
+                if event.to_wait.is_finite() {
+                    event.to_wait = if typical.to_wait.is_finite() { typical.to_wait } else { typical.to_arrival };
+                }
+            }
         }
     }
 }
 
+fn turn_of(fleet: &Fleet, member: usize, event: &Event) -> Turn {
+    (fleet.members[member].place.pipeline, event.step, event.operation, event.turn)
+}
+
 /// The lower middle: of two members, the one that is not late.
-fn lower_median(values: &mut Vec<f64>) -> f64 {
+fn lower_median(mut values: Vec<f64>) -> f64 {
     values.retain(|value| value.is_finite());
     if values.is_empty() {
         return f64::NAN;

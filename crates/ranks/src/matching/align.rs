@@ -22,6 +22,18 @@ const TOGETHER_NS: Ns = 50_000;
 /// The part of the shorter sequence that must be found again.
 const ENOUGH_PCT: usize = 60;
 
+/// Whether both have the same operations in the same order, and end them together: nothing was lost.
+pub(super) fn in_order(one: &[Item], two: &[Item]) -> bool {
+    if one.len() != two.len() || one.iter().zip(two).any(|(a, b)| a.what != b.what) {
+        return false;
+    }
+    let apart: Option<Vec<Ns>> = one.iter().zip(two).map(|(a, b)| Some(b.end? - a.end?)).collect();
+    let Some(apart) = apart else { return true };
+    // Neighbours see the same offset, however far clocks drift in the whole run. One jump is enough: each side may have lost
+    // another record.
+    apart.windows(2).all(|pair| (pair[1] - pair[0]).abs() <= TOGETHER_NS)
+}
+
 /// Pairs of places in both, rising; none where they do not go together.
 pub(super) fn align(one: &[Item], two: &[Item]) -> Option<Vec<(u32, u32)>> {
     let shorter = one.len().min(two.len());

@@ -2,7 +2,7 @@
 
 use trace::Map;
 
-use super::align::{Item, align};
+use super::align::{Item, align, in_order};
 use super::{Joined, MatchedBy, Part, row};
 use crate::fleet::{Fleet, FleetGroup};
 use crate::operation::Operation;
@@ -23,8 +23,16 @@ pub(super) fn join(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>], joined:
     let chosen = if fitting(&by_place) > fitting(&by_rank) { by_place } else { by_rank };
     let mut chosen: Vec<_> = chosen.into_iter().collect();
     chosen.sort_unstable_by_key(|(ends, _)| *ends);
-    for (_, [sent, got]) in chosen {
+    for ((from, to), [sent, got]) in chosen {
+        let before = joined.meetings.len();
         join_pair(fleet, &sent, &got, joined);
+        let is_met = |part: &Part| joined.meetings[before..].iter().any(|(_, parts)| parts.contains(part));
+        let alone = |parts: &[Part]| parts.iter().copied().filter(|part| !is_met(part)).collect::<Vec<_>>();
+        if joined.meetings.len() - before < sent.len().max(got.len()) {
+            let (sent, got) = (alone(&sent), alone(&got));
+            joined.unpaired.extend(sent.into_iter().map(|part| (part, to)));
+            joined.unpaired.extend(got.into_iter().map(|part| (part, from)));
+        }
     }
 }
 
@@ -45,30 +53,20 @@ fn pairs(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>], peer_of: impl Fn(
 }
 
 fn join_pair(fleet: &Fleet, sent: &[Part], got: &[Part], joined: &mut Joined) {
-    let numbered = |parts: &[Part]| parts.iter().map(|part| row(fleet, part.member, part.row).number()).collect();
-    let (one, two): (Option<Vec<i64>>, Option<Vec<i64>>) = (numbered(sent), numbered(got));
-    let mut meet = |by: MatchedBy, one: Part, two: Part| joined.meetings.push((by, vec![one, two]));
-    if sent.len() == got.len() {
-        sent.iter().zip(got).for_each(|(&one, &two)| meet(MatchedBy::Order, one, two));
-    } else if let (Some(one), Some(two)) = (one, two)
-        && one.iter().any(|number| two.contains(number))
-    {
-        let places: Map<i64, usize> = two.iter().enumerate().map(|(place, &number)| (number, place)).collect();
-        for (place, number) in one.iter().enumerate() {
-            if let Some(&other) = places.get(number) {
-                meet(MatchedBy::Sequence, sent[place], got[other]);
-            }
-        }
-    } else {
-        let items = |parts: &[Part]| -> Vec<Item> {
-            let item = |part: &Part| {
-                let found = row(fleet, part.member, part.row);
-                Item { what: found.bytes as u64, end: found.end() }
-            };
-            parts.iter().map(item).collect()
+    let items = |parts: &[Part]| -> Vec<Item> {
+        let item = |part: &Part| {
+            let found = row(fleet, part.member, part.row);
+            Item { what: found.bytes as u64, end: found.end() }
         };
-        for (one, two) in align(&items(sent), &items(got)).unwrap_or_default() {
-            meet(MatchedBy::Alignment, sent[one as usize], got[two as usize]);
-        }
+        parts.iter().map(item).collect()
+    };
+    let (one, two) = (items(sent), items(got));
+    let mut meet = |by: MatchedBy, one: Part, two: Part| joined.meetings.push((by, vec![one, two]));
+    if in_order(&one, &two) {
+        sent.iter().zip(got).for_each(|(&one, &two)| meet(MatchedBy::Order, one, two));
+        return;
+    }
+    for (one, two) in align(&one, &two).unwrap_or_default() {
+        meet(MatchedBy::Alignment, sent[one as usize], got[two as usize]);
     }
 }

@@ -69,6 +69,8 @@ pub struct Meetings {
     pub collectives: usize,
     /// Why members of a group were not joined.
     pub not_joined: Vec<String>,
+    /// Messages without a partner, and the member at their other end.
+    pub unpaired: Vec<(Part, u32)>,
 }
 
 impl Meetings {
@@ -93,6 +95,7 @@ impl Meetings {
             }
             meetings.unmatched += joined.collectives - matched.min(joined.collectives);
             meetings.not_joined.extend(joined.not_joined);
+            meetings.unpaired.extend(joined.unpaired);
         }
         meetings
     }
@@ -104,6 +107,7 @@ struct Joined {
     meetings: Vec<(MatchedBy, Vec<Part>)>,
     collectives: usize,
     not_joined: Vec<String>,
+    unpaired: Vec<(Part, u32)>,
 }
 
 fn join(fleet: &Fleet, group: usize) -> Joined {

@@ -1,6 +1,6 @@
 //! Operations without numbers: by order, and by alignment where the orders differ.
 
-use super::align::{Item, align};
+use super::align::{Item, align, in_order};
 use super::{Joined, MatchedBy, Part, row};
 use crate::fleet::{Fleet, FleetGroup};
 
@@ -67,7 +67,12 @@ impl Cluster {
     /// Adds a member if it goes together with the others.
     fn take(&mut self, items: &[Item], parts: &[Part]) -> bool {
         let known: Vec<Item> = self.slots.iter().map(|slot| slot.item).collect();
-        let Some(pairs) = align(&known, items) else { return false };
+        let pairs = if in_order(&known, items) {
+            (0..items.len() as u32).map(|place| (place, place)).collect()
+        } else {
+            let Some(pairs) = align(&known, items) else { return false };
+            pairs
+        };
         if pairs.len() < items.len() || pairs.len() < known.len() {
             self.by = MatchedBy::Alignment;
         }
