@@ -26,7 +26,7 @@ struct Typical {
     computed: f64,
 }
 
-/// What makes messages alike: pipeline stage, step, operation, and the how manieth it is there.
+/// What makes work alike on several ranks: pipeline stage, step, operation, and the how manieth it is there.
 type Turn = (Option<u32>, u32, Operation, u32);
 
 /// Typical local times: of the members of a collective, and of the messages of one turn in a pipeline stage.
@@ -42,9 +42,9 @@ impl Peers {
         for (member, events) in graph.events.iter().enumerate() {
             for (place, event) in events.iter().enumerate().filter(|(_, event)| event.is_known) {
                 let entry = (member as u32, place as u32);
-                if event.operation.is_message() {
-                    by_turn.entry(turn_of(fleet, member, event)).or_default().push(entry);
-                } else if let Some(meeting) = by_meeting.get_mut(event.meeting as usize) {
+                by_turn.entry(turn_of(fleet, member, event)).or_default().push(entry);
+                let meeting = by_meeting.get_mut(event.meeting as usize);
+                if let Some(meeting) = meeting.filter(|_| !event.operation.is_message()) {
                     meeting.push(entry);
                 }
             }
@@ -52,7 +52,7 @@ impl Peers {
         let typical = |entries: &[(u32, u32)]| {
             let event = |&(member, place): &(u32, u32)| &graph.events[member as usize][place as usize];
             let middle = |value: fn(&Event) -> f64| lower_median(entries.iter().map(event).map(value).collect());
-            (entries.len() > 1).then(|| Typical {
+            (!entries.is_empty()).then(|| Typical {
                 to_arrival: middle(|event| event.to_arrival),
                 to_wait: middle(|event| event.to_wait),
                 computed: middle(|event| event.computed),
@@ -65,10 +65,9 @@ impl Peers {
     }
 
     fn typical_of(&self, fleet: &Fleet, member: usize, event: &Event) -> Option<&Typical> {
-        if event.operation.is_message() {
-            return self.of_turn.get(&turn_of(fleet, member, event));
-        }
-        self.of_meeting.get(event.meeting as usize)?.as_ref()
+        // The two ends of a message do different work.
+        let meeting = self.of_meeting.get(event.meeting as usize).filter(|_| !event.operation.is_message());
+        meeting.and_then(Option::as_ref).or_else(|| self.of_turn.get(&turn_of(fleet, member, event)))
     }
 
     /// How much more local work a member does than its peers.

@@ -182,7 +182,9 @@ impl StepGraph {
                     let time_ns = one.transfer_ns as i64;
                     let tail_ns = if blocks[number] { time_ns } else { 0 };
                     let (start, stream) = (end - time_ns, u16::MAX);
-                    let collective = Collective { start, time_ns, tail_ns, stream, ..Collective::default() };
+                    let operation = one.operation;
+                    let collective =
+                        Collective { start, time_ns, tail_ns, stream, operation, ..Collective::default() };
                     add(member, Row { meeting: number as u32, collective, is_lost: true });
                 }
             }
@@ -190,10 +192,10 @@ impl StepGraph {
         let mut transfers: Vec<f64> = figures.meetings.iter().map(|figures| figures.transfer_ns).collect();
         let mut groups: Vec<u32> = meetings.all.iter().map(|meeting| meeting.group).collect();
         let mut steps: Vec<u32> = figures.meetings.iter().map(|figures| figures.step).collect();
-        let usual = message_times(figures);
+        let usual = usual_times(figures);
         for &(part, peer) in &meetings.unpaired {
             let found = fleet.members[part.member as usize].collectives[part.row as usize];
-            let times = (found.end(), clocks.line(part.member), clocks.line(peer), usual.get(&found.sent()));
+            let times = (found.end(), clocks.line(part.member), clocks.line(peer), usual.get(&(found.operation.is_message(), found.sent())));
             let (Some(end), Some(own), Some(other), Some(&transfer)) = times else { continue };
             let end = other.own(own.common(end)) as i64;
             if fleet.members[peer as usize].span.is_none_or(|span| end <= span.0 || span.1 <= end) {
@@ -201,7 +203,8 @@ impl StepGraph {
             }
             let operation = match found.operation {
                 Operation::Send => Operation::Receive,
-                _ => Operation::Send,
+                Operation::Receive => Operation::Send,
+                other => other,
             };
             let time_ns = transfer as i64;
             let peer_row = Collective {
@@ -423,13 +426,13 @@ fn gaps(recorded: &[Collective], rows: &[Row]) -> Vec<(i64, i64)> {
     gaps
 }
 
-/// What messages of a size usually take.
-fn message_times(figures: &AllFigures) -> Map<Option<u64>, f64> {
-    let mut found: Map<Option<u64>, Vec<f64>> = Map::default();
-    for one in figures.meetings.iter().filter(|one| one.operation.is_message() && one.transfer_ns.is_finite()) {
-        found.entry(one.bytes).or_default().push(one.transfer_ns);
+/// What messages and collectives of a size usually take.
+fn usual_times(figures: &AllFigures) -> Map<(bool, Option<u64>), f64> {
+    let mut found: Map<(bool, Option<u64>), Vec<f64>> = Map::default();
+    for one in figures.meetings.iter().filter(|one| one.transfer_ns.is_finite()) {
+        found.entry((one.operation.is_message(), one.bytes)).or_default().push(one.transfer_ns);
     }
-    found.into_iter().map(|(bytes, times)| (bytes, stats::robust::median(&times))).collect()
+    found.into_iter().map(|(key, times)| (key, stats::robust::median(&times))).collect()
 }
 
 /// Members of a group that took part in an operation of all and lost their record of it.

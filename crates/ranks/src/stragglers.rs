@@ -18,6 +18,8 @@ pub use links::SlowLink;
 
 /// A rank does more than its peers only if it is beyond them by this share of the run.
 const SMALLEST_SHARE: f64 = 0.01;
+/// It must cost this share of a step.
+const SMALLEST_COST: f64 = 0.005;
 /// And by this many spreads of all ranks.
 const SPREADS: f64 = 6.0;
 /// So many are named.
@@ -117,6 +119,11 @@ pub(crate) fn delays(fleet: &Fleet, meetings: &Meetings, figures: &AllFigures, m
         let won = straggler.step_ns.zip(straggler.step_without_ns).map_or(0.0, |(with, without)| with - without);
         (won, straggler.excess_ns)
     };
+    // What costs nothing needs no attention.
+    delays.stragglers.retain(|straggler| match straggler.step_ns.zip(straggler.step_without_ns) {
+        Some((with, without)) => with - without >= SMALLEST_COST * with,
+        None => true,
+    });
     delays.stragglers.sort_by(|a, b| cost(b).partial_cmp(&cost(a)).unwrap_or(std::cmp::Ordering::Equal));
     delays.propagated = propagated(fleet, meetings, figures, graph, &delays.stragglers);
     delays

@@ -41,7 +41,7 @@ fn ranks(simulation: &Simulation) -> Ranks {
 #[test]
 fn look() {
     let causes = ["more-work", "larger-kernels", "slower-kernels", "lower-clocks", "data-loader", "gc-pause"];
-    for seed in 1..=6u64 {
+    for seed in 1..=12u64 {
         let cause = causes[seed as usize % causes.len()];
         let simulation = simulated(seed, Some(&format!("any:{cause}:1.3")), None);
         let found = ranks(&simulation);

@@ -69,7 +69,7 @@ pub struct Meetings {
     pub collectives: usize,
     /// Why members of a group were not joined.
     pub not_joined: Vec<String>,
-    /// Messages without a partner, and the member at their other end.
+    /// Messages and collectives of two whose partner lost its record, and who that is.
     pub unpaired: Vec<(Part, u32)>,
 }
 
@@ -163,7 +163,19 @@ fn by_number(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>], joined: &mut 
         }
     }
     keyed.sort_unstable_by_key(|&(number, turn, part)| (number, turn, part.member));
-    for same in keyed.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).filter(|same| same.len() > 1) {
-        joined.meetings.push((MatchedBy::Sequence, same.iter().map(|entry| entry.2).collect()));
+    for same in keyed.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+        match same {
+            [(.., alone)] => joined.leave_alone(group, *alone),
+            _ => joined.meetings.push((MatchedBy::Sequence, same.iter().map(|entry| entry.2).collect())),
+        }
+    }
+}
+
+impl Joined {
+    /// Notes a collective without a partner; of a group of two, the other one took part and lost its record.
+    fn leave_alone(&mut self, group: &FleetGroup, part: Part) {
+        if let [one, two] = group.members[..] {
+            self.unpaired.push((part, if part.member == one { two } else { one }));
+        }
     }
 }

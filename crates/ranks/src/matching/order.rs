@@ -50,11 +50,16 @@ pub(super) fn join(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>], joined:
         ));
     }
     for cluster in clusters {
-        let slots = cluster.slots.into_iter().filter(|slot| slot.parts.len() > 1);
-        joined.meetings.extend(slots.map(|mut slot| {
-            slot.parts.sort_unstable_by_key(|part| part.member);
-            (cluster.by, slot.parts)
-        }));
+        for mut slot in cluster.slots {
+            match slot.parts[..] {
+                [alone] if cluster.members > 1 => joined.leave_alone(group, alone),
+                [_] => {}
+                _ => {
+                    slot.parts.sort_unstable_by_key(|part| part.member);
+                    joined.meetings.push((cluster.by, slot.parts));
+                }
+            }
+        }
     }
 }
 
