@@ -11,6 +11,7 @@ use crate::digest::{Account, Clock, Collective, Digest, Group, Identity, NameSta
 use crate::names::Kind;
 
 pub use jobs::Left;
+pub(crate) use labels::ranges;
 
 /// All ranks of one job.
 #[derive(Default)]
@@ -68,6 +69,8 @@ pub struct Member {
     pub kernels: Vec<NameShare>,
     /// Its ops.
     pub ops: Vec<NameShare>,
+    /// Bytes sent to each rank in all-to-all operations.
+    pub traffic: Vec<(u32, u64)>,
     /// Where its time went.
     pub account: Account,
     /// Its engine clock.
@@ -141,7 +144,7 @@ struct Found {
 impl Found {
     fn member(self) -> (Member, Vec<Group>) {
         let Self { rank, digest, kernels, ops } = self;
-        let Digest { identity, groups, span, steps, collectives, account, clock, health, .. } = digest;
+        let Digest { identity, groups, span, steps, collectives, traffic, account, clock, health, .. } = digest;
         let Identity { gpu, host, source, format, bytes, product, architecture, place, .. } = identity;
         let problems = health.into_iter().map(|problem| problem.message).collect();
         let member = Member {
@@ -159,6 +162,7 @@ impl Found {
             collectives,
             kernels,
             ops,
+            traffic,
             account,
             clock,
             problems,

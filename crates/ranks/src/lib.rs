@@ -8,14 +8,17 @@
 //!
 //! A trace is read, digested and dropped, so memory grows with ranks, steps and collectives, not with kernels.
 
+pub mod balance;
 pub mod clocks;
 pub mod digest;
 pub mod figures;
 pub mod fleet;
+pub mod kinds;
 pub mod matching;
 mod names;
 mod operation;
 mod peers;
+mod present;
 mod simulate;
 pub mod stragglers;
 
@@ -23,6 +26,7 @@ pub use digest::{Digest, digest_needs};
 pub use fleet::{Fleet, FleetBuilder};
 pub use names::Kind;
 pub use operation::Operation;
+pub use present::present;
 
 use clocks::Clocks;
 use figures::AllFigures;

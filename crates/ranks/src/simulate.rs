@@ -40,8 +40,6 @@ pub(crate) struct Event {
     pub is_counted: bool,
     /// Whether its local times were recorded from one end to the other.
     pub is_known: bool,
-    /// Whether the member lost its record: it took part, and how its peers did tells when.
-    pub is_lost: bool,
     /// What it is.
     pub operation: Operation,
     /// Its step, or that of the event before it.
@@ -286,7 +284,6 @@ impl StepGraph {
                 to_wait: if is_waited_for { (until - from).max(0) as f64 } else { f64::NAN },
                 computed: (row.compute_ns + beside - before).max(0) as f64,
                 is_known: !is_lost && !is_after_lost && !is_beside_gap,
-                is_lost,
                 is_counted: waits.is_last(place as u32, until),
                 operation: row.operation,
                 step,

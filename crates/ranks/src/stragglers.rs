@@ -15,6 +15,7 @@ use crate::peers::{Excess, Peers};
 use crate::simulate::{Change, StepGraph};
 pub use cause::{Cause, Evidence};
 pub use links::SlowLink;
+pub(crate) use links::is_one_node;
 
 /// A rank does more than its peers only if it is beyond them by this share of the run.
 const SMALLEST_SHARE: f64 = 0.01;

@@ -105,6 +105,7 @@ fn of_gpu(trace: &Trace, classes: &Classes, stages: &Stages, facts: &GroupFacts,
         }
     }
     (digest.groups, digest.collectives) = (groups, rows);
+    digest.traffic = collectives::traffic(trace, facts, gpu);
     let exposed = communication.spans.iter().map(|&(from, to)| to - from - compute.within(from, to)).sum();
     let mut idle_ns = [0; super::IDLE_CAUSES];
     for (ns, cause) in idle_ns.iter_mut().zip(Cause::ALL) {

@@ -1,5 +1,7 @@
 //! The collectives of a GPU: what the trace says of them, and how much computation runs before, beside and after them.
 
+use std::collections::BTreeMap;
+
 use analysis::idle::GpuAccount;
 use model::lanes::Bucket;
 use serde_json::Value as Json;
@@ -14,10 +16,11 @@ const GROUP_DESCRIPTION: &str = "Process Group Description";
 const SOURCE_RANK: &str = "Src Rank";
 const TARGET_RANK: &str = "Dst Rank";
 const SEQUENCE: &str = "seq_num";
+const SPLITS: &str = "In split size";
 
 /// Arguments of torch's collectives that tell more than the trace's own table.
 pub(super) const ARGUMENTS: &[&str] =
-    &[GROUP_RANKS, GROUP_DESCRIPTION, SOURCE_RANK, TARGET_RANK, SEQUENCE];
+    &[GROUP_RANKS, GROUP_DESCRIPTION, SOURCE_RANK, TARGET_RANK, SEQUENCE, SPLITS];
 
 /// Longest list of ranks that is kept.
 const MOST_RANKS: usize = 1 << 17;
@@ -26,7 +29,7 @@ const MOST_RANKS: usize = 1 << 17;
 pub(super) struct GroupFacts {
     /// Description and ranks by name, from torch's `distributedInfo`.
     by_name: Map<String, (String, Vec<u32>)>,
-    keys: [Option<StrId>; 5],
+    keys: [Option<StrId>; 6],
     /// Row of `collectives` by row of `kernels`.
     row_of_kernel: Map<usize, usize>,
 }
@@ -48,7 +51,7 @@ impl GroupFacts {
         let row_of_kernel = (0..collectives.len())
             .filter_map(|row| Some((collectives.row[row].row_of(Table::Kernels)?, row)))
             .collect();
-        let mut keys = [None; 5];
+        let mut keys = [None; 6];
         keys.iter_mut().zip(ARGUMENTS).for_each(|(key, name)| *key = trace.strings.find(name));
         Self { by_name, keys, row_of_kernel }
     }
@@ -77,8 +80,13 @@ impl GroupFacts {
 
 /// `[0, 1, 2]`; empty where the list is cut (`[0, 1, ..., 63]`).
 fn ranks_of(text: &str) -> Vec<u32> {
-    let inner = text.trim().trim_start_matches(['[', '(']).trim_end_matches([']', ')']);
-    let parts: Option<Vec<u32>> = inner.split(',').take(MOST_RANKS).map(|part| part.trim().parse().ok()).collect();
+    let ranks: Option<Vec<u32>> = numbers_of(text).into_iter().map(|rank| u32::try_from(rank).ok()).collect();
+    ranks.unwrap_or_default()
+}
+
+fn numbers_of(text: &str) -> Vec<u64> {
+    let inner = text.trim().trim_matches('"').trim_start_matches(['[', '(']).trim_end_matches([']', ')']);
+    let parts: Option<Vec<u64>> = inner.split(',').take(MOST_RANKS).map(|part| part.trim().parse().ok()).collect();
     parts.unwrap_or_default()
 }
 
@@ -100,6 +108,30 @@ impl Groups {
         }
         place
     }
+}
+
+/// Bytes that a GPU sends to each rank in all-to-all operations.
+pub(super) fn traffic(trace: &Trace, facts: &GroupFacts, gpu: &GpuAccount) -> Vec<(u32, u64)> {
+    let mut sent: BTreeMap<u32, u64> = BTreeMap::new();
+    for row in gpu.rows.iter().filter(|row| row.work.bucket == Bucket::Communication) {
+        let told = row.row.row_of(Table::Kernels).and_then(|kernel| facts.row_of_kernel.get(&kernel));
+        let Some(&told) = told else { continue };
+        let operation = Operation::of_name(trace.strings.get(trace.collectives.operation[told]));
+        let bytes = trace.collectives.bytes[told].get().and_then(|bytes| u64::try_from(bytes).ok());
+        let (Operation::AllToAll, Some(bytes)) = (operation, bytes) else { continue };
+        let ranks = facts.group(trace, told).ranks;
+        let splits = facts.argument(trace, row.row, 5).map(numbers_of).unwrap_or_default();
+        let total: u64 = splits.iter().sum();
+        for (place, &rank) in ranks.iter().enumerate() {
+            *sent.entry(rank).or_default() += match splits.get(place) {
+                Some(&part) if splits.len() == ranks.len() && total > 0 => {
+                    (u128::from(bytes) * u128::from(part) / u128::from(total)) as u64
+                }
+                _ => bytes / ranks.len() as u64,
+            };
+        }
+    }
+    sent.into_iter().collect()
 }
 
 /// The collectives of a GPU by start; `compute` is when it computes.

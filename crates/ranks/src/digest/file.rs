@@ -106,6 +106,10 @@ fn write(to: &mut Writer, digest: &Digest) {
     write_collectives(to, &digest.collectives);
     to.list(&digest.kernels, write_stats);
     to.list(&digest.ops, write_stats);
+    to.list(&digest.traffic, |to, &(rank, bytes)| {
+        to.number(u64::from(rank));
+        to.number(bytes);
+    });
     let account = &digest.account;
     for ns in [account.compute_ns, account.communication_ns, account.exposed_ns, account.copy_ns] {
         to.signed(ns);
@@ -134,6 +138,7 @@ fn read(from: &mut Reader) -> Result<Digest, DigestError> {
     let steps = read_steps(from)?;
     let collectives = read_collectives(from, groups.len())?;
     let (kernels, ops) = (from.list(read_stats)?, from.list(read_stats)?);
+    let traffic = from.list(|from| Ok((from.small()?, from.number()?)))?;
     let mut account = Account {
         compute_ns: from.signed()?,
         communication_ns: from.signed()?,
@@ -148,7 +153,7 @@ fn read(from: &mut Reader) -> Result<Digest, DigestError> {
     let health = from.list(|from| {
         Ok(Problem { id: from.text()?, is_failure: from.number()? == 1, message: from.text()? })
     })?;
-    Ok(Digest { identity, groups, span, steps, collectives, kernels, ops, account, clock, health })
+    Ok(Digest { identity, groups, span, steps, collectives, kernels, ops, traffic, account, clock, health })
 }
 
 fn write_identity(to: &mut Writer, identity: &Identity) {
@@ -324,6 +329,7 @@ mod tests {
                 Collective { step: 1, operation: Operation::Barrier, ..Collective::default() },
             ],
             kernels: vec![stats],
+            traffic: vec![(0, 5), (3, 1 << 33)],
             clock: Some(Clock { mean_mhz: 2099.5, samples: 4 }),
             health: vec![Problem { id: "truncated".into(), is_failure: true, message: "cut".into() }],
             ..Digest::default()

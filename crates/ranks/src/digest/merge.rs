@@ -47,6 +47,12 @@ impl Digest {
         };
         merge_stats(&mut first.kernels, second.kernels);
         merge_stats(&mut first.ops, second.ops);
+        for (rank, bytes) in second.traffic {
+            match first.traffic.binary_search_by_key(&rank, |known| known.0) {
+                Ok(place) => first.traffic[place].1 += bytes,
+                Err(place) => first.traffic.insert(place, (rank, bytes)),
+            }
+        }
         let (account, more) = (&mut first.account, &second.account);
         account.compute_ns += more.compute_ns;
         account.communication_ns += more.communication_ns;

@@ -45,6 +45,8 @@ pub struct Digest {
     pub kernels: Vec<NameStats>,
     /// Ops by the GPU time that they launch, where the trace has ops.
     pub ops: Vec<NameStats>,
+    /// Bytes sent to each rank in all-to-all operations, by rank.
+    pub traffic: Vec<(u32, u64)>,
     /// Where the time went.
     pub account: Account,
     /// The engine clock while the GPU worked, where it was sampled.
