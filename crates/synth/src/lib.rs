@@ -29,6 +29,7 @@ mod generate;
 mod identity;
 mod inspector;
 mod lose;
+mod pretty;
 mod program;
 mod random;
 mod ranks;

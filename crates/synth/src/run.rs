@@ -3,6 +3,8 @@
 mod across;
 mod setup;
 
+use std::ops::Range;
+
 use setup::{compile_with, layout, pauses, slowdowns};
 use trace::Trace;
 
@@ -84,7 +86,7 @@ pub struct Simulation {
 /// Simulates a scenario in memory.
 pub fn simulate(scenario: &Scenario, options: &Options) -> Result<Simulation, Error> {
     let prepared = Prepared::new(scenario, options)?;
-    let mut emitters = prepared.emitters(options.dialect, options.stacks);
+    let mut emitters = prepared.emitters(0..prepared.ranks, options.dialect, options.stacks);
     let truth = prepared.drive(|block| {
         for (emitter, records) in emitters.iter_mut().zip(block.records) {
             emitter.emit(records);
@@ -173,8 +175,9 @@ impl<'a> Prepared<'a> {
         (place.host(&self.program), place.pid(&self.program))
     }
 
-    pub(crate) fn emitters(&self, dialect: Dialect, stacks: bool) -> Vec<Emitter<'_>> {
-        (0..self.ranks)
+    /// One for each of these ranks.
+    pub(crate) fn emitters(&self, ranks: Range<u32>, dialect: Dialect, stacks: bool) -> Vec<Emitter<'_>> {
+        ranks
             .map(|rank| {
                 let clock = self.clock(rank);
                 Emitter::new(&self.program, self.place(rank), clock, dialect, stacks)
@@ -280,6 +283,38 @@ impl<'a> Prepared<'a> {
 
     fn compile_without(&self, truth: &str) -> Program {
         compile_with(self.scenario, self.options.graphs, Some(truth), &self.program.layout, &self.faults)
+    }
+
+    /// Runs all steps again, block by block, when what is true of the run is known already.
+    pub(crate) fn repeat(
+        &self,
+        steps: u64,
+        mut on_block: impl FnMut(Block<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let clocks: Vec<Clock> = (0..self.ranks).map(|rank| self.clock(rank)).collect();
+        let mut lost = self.choose_lost(&clocks)?;
+        let mut engine = self.engine(&self.program, None);
+        let mut step = self.skip_unrecorded(&mut engine)?;
+        while step < steps {
+            while step < steps && engine.logged() < self.block {
+                step += 1;
+                engine.run(step)?;
+            }
+            let mut records: Vec<Vec<Record>> =
+                (0..self.ranks as usize).map(|rank| engine.take_records(rank)).collect();
+            for (rank, records) in records.iter_mut().enumerate() {
+                lost.take_out(rank, records);
+            }
+            on_block(Block { records: &records, reached: engine.reached() })?;
+        }
+        Ok(())
+    }
+
+    /// Kernels that each rank runs in all steps, as far as they are known before.
+    pub(crate) fn kernels_per_rank(&self) -> u64 {
+        let round = self.program.order.len() as u64;
+        let of = |steps: u64| (0..steps).map(|step| self.program.step(step).kernels).sum::<u64>();
+        (self.steps / round).saturating_mul(of(round)).saturating_add(of(self.steps % round))
     }
 
     /// Which kernels the profiler loses. A run of its own tells what there is to lose.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use rocm_perf_synth::{
-    Cause, Faults, Options, Parallelism, RanksTruth, Scenario, Simulation, SlowLink, Straggler, Where,
-    simulate,
+    Cause, Dialect, Faults, GenerateOptions, Options, OutputFormat, Parallelism, RanksTruth, Scenario,
+    Simulation, SlowLink, Straggler, Where, generate, simulate,
 };
 use trace::{Table, Trace};
 
@@ -285,4 +285,118 @@ fn options_that_a_scenario_cannot_follow_are_refused() {
     let options = Options { ranks: Some(6), ..Options::default() };
     let error = simulate(&Scenario::builtin("parallel-training").unwrap(), &options);
     assert!(error.unwrap_err().to_string().contains("cannot be split"));
+}
+
+fn read(path: &std::path::Path) -> Trace {
+    let needs = trace::Needs::everything();
+    ingest::read(&[path.to_path_buf()], &needs, &ingest::Progress::default()).unwrap()
+}
+
+#[test]
+fn torch_files_tell_groups_numbers_and_sizes() {
+    for (name, skew) in [("parallel-training", 0.0), ("expert-training", 0.4)] {
+        let folder = tempfile::tempdir().unwrap();
+        let scenario = Scenario::builtin(name).unwrap();
+        let faults = Faults { expert_skew: skew, clock_offset_ms: Some(5.0), ..Faults::default() };
+        let options = Options { steps: Some(2), stacks: false, faults, ..Options::default() };
+        let written = GenerateOptions {
+            options: options.clone(),
+            ..GenerateOptions::new(scenario.clone(), folder.path(), OutputFormat::Torch)
+        };
+        let files = generate(&written).unwrap().files;
+        let simulation = simulate(&scenario, &options).unwrap();
+        for (run, file) in simulation.runs.iter().zip(&files) {
+            let back = read(&file.path);
+            let facts = |trace: &Trace| -> Vec<(String, String, i64, i64, i64)> {
+                let row = |c: trace::Collective| {
+                    let text = |id| trace.strings.get(id).to_string();
+                    let number = |value: trace::OptI64| value.get().unwrap();
+                    (
+                        text(c.group),
+                        text(c.operation),
+                        number(c.group_size),
+                        number(c.sequence),
+                        number(c.bytes),
+                    )
+                };
+                let mut rows: Vec<_> = trace.collectives.rows().map(row).collect();
+                rows.sort();
+                rows
+            };
+            assert_eq!(facts(&back), facts(&run.trace), "{name}: rank {}", run.rank);
+            assert_eq!(back.sources[0].rank, Some(run.rank));
+        }
+        let text = std::fs::read_to_string(&files[5].path).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let info = &json["distributedInfo"];
+        let groups = info["pg_config"].as_array().unwrap();
+        assert_eq!(info["pg_count"], groups.len());
+        assert!(groups.iter().all(|group| group["ranks"].as_array().unwrap().iter().any(|rank| rank == 5)));
+        let kernels = json["traceEvents"].as_array().unwrap().iter().filter(|e| e["cat"] == "kernel");
+        let names: Vec<&serde_json::Value> = kernels
+            .filter(|event| event["args"]["Collective name"].is_string())
+            .map(|event| &event["args"]["Process Group Name"])
+            .collect();
+        assert!(names.iter().all(|name| groups.iter().any(|group| group["pg_name"] == **name)));
+        if skew > 0.0 {
+            assert!(text.contains("\"Collective name\": \"all_to_allv\"") && text.contains("In split size"));
+        }
+    }
+}
+
+#[test]
+fn many_ranks_are_written_in_batches_and_are_the_same_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = Scenario::builtin("clean-ranks").unwrap();
+    let options =
+        Options { steps: Some(1), ranks: Some(150), stacks: false, ..straggler("140:more-work:1.5") };
+    let written = GenerateOptions {
+        options: options.clone(),
+        formats: vec![OutputFormat::Torch, OutputFormat::Rocpd, OutputFormat::Inspector],
+        ..GenerateOptions::new(scenario.clone(), folder.path(), OutputFormat::Torch)
+    };
+    let generated = generate(&written).unwrap();
+    for (format, dialect) in [(OutputFormat::Torch, Dialect::Torch), (OutputFormat::Rocpd, Dialect::Rocprof)]
+    {
+        let simulation = simulate(&scenario, &Options { dialect, ..options.clone() }).unwrap();
+        assert_eq!(simulation.truth, generated.truth);
+        let files: Vec<_> = generated.files.iter().filter(|file| file.format == Some(format)).collect();
+        assert_eq!(
+            files.iter().map(|file| file.rank.unwrap()).collect::<Vec<_>>(),
+            (0..150).collect::<Vec<_>>()
+        );
+        for rank in [0, 127, 128, 140, 149] {
+            let times = |trace: &Trace| {
+                let mut times: Vec<_> = trace.kernels.rows().map(|k| (k.start, k.end)).collect();
+                times.sort_unstable();
+                times
+            };
+            let back = read(&files[rank].path);
+            assert_eq!(times(&back), times(&simulation.runs[rank].trace), "{}: rank {rank}", format.name());
+        }
+    }
+}
+
+#[test]
+fn inspector_files_tell_sends_and_ranks_of_communicators() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = Scenario::builtin("parallel-training").unwrap();
+    let written = GenerateOptions {
+        options: Options { steps: Some(1), ..Options::default() },
+        ..GenerateOptions::new(scenario, folder.path(), OutputFormat::Inspector)
+    };
+    let generated = generate(&written).unwrap();
+    let truth = generated.truth.across_ranks.unwrap();
+    for file in generated.files.iter().filter(|file| file.rank.is_some()) {
+        let rank = file.rank.unwrap();
+        let back = read(&file.path);
+        let sends =
+            truth.collectives.iter().filter(|m| m.operation == "send" && m.ranks.contains(&rank)).count();
+        assert_eq!(back.collectives.rows().filter(|c| c.peer.get().is_some()).count(), sends);
+        assert!(sends > 0);
+        let all = truth.collectives.iter().filter(|meeting| meeting.ranks.contains(&rank)).count();
+        assert_eq!(back.collectives.len(), all);
+        // The rank in the largest group is the rank in the job.
+        assert_eq!(back.processes[0].rank, Some(rank));
+    }
 }

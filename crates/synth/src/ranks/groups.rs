@@ -86,7 +86,7 @@ impl Layout {
             return Err(Error::Options(format!("{ranks} ranks cannot be split into {parts}")));
         }
         let data = (u64::from(ranks) / model) as u32;
-        if data % expert != 0 {
+        if !data.is_multiple_of(expert) {
             let what = format!("{data} data-parallel ranks cannot be split into groups of {expert} experts");
             return Err(Error::Options(what));
         }
