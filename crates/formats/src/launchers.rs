@@ -27,7 +27,8 @@ pub const VARIABLES: &[&str] = &[
 ];
 
 /// Those that tell how many ranks a job has, the surest first.
-pub const SIZES: &[&str] = &["WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", "FLUX_JOB_SIZE"];
+pub const SIZES: &[&str] =
+    &["WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", "FLUX_JOB_SIZE"];
 
 /// Those that tell one job from another.
 pub const JOBS: &[&str] = &["SLURM_JOB_ID", "FLUX_JOB_ID"];

@@ -52,7 +52,11 @@ pub fn ops(fleet: &Fleet) -> Vec<Imbalance> {
     imbalance(fleet, &fleet.ops, |member| &member.ops)
 }
 
-fn imbalance(fleet: &Fleet, totals: &[NameTotals], of: impl Fn(&Member) -> &Vec<NameShare>) -> Vec<Imbalance> {
+fn imbalance(
+    fleet: &Fleet,
+    totals: &[NameTotals],
+    of: impl Fn(&Member) -> &Vec<NameShare>,
+) -> Vec<Imbalance> {
     let mut all: Vec<Imbalance> = totals
         .iter()
         .map(|name| Imbalance {
@@ -154,7 +158,8 @@ pub fn pipeline(fleet: &Fleet, meetings: &Meetings, figures: &AllFigures) -> Vec
     let mut stages: BTreeMap<u32, Stage> = BTreeMap::new();
     for (place, member) in fleet.members.iter().enumerate().filter(|_| has_messages) {
         let Some(number) = member.place.pipeline.filter(|&stage| stage != NONE) else { continue };
-        let empty = Stage { stage: number, members: Vec::new(), span_ns: 0.0, compute_ns: 0.0, bubble_ns: 0.0 };
+        let empty =
+            Stage { stage: number, members: Vec::new(), span_ns: 0.0, compute_ns: 0.0, bubble_ns: 0.0 };
         let stage = stages.entry(number).or_insert(empty);
         stage.members.push(place as u32);
         stage.span_ns += member.span.map_or(0, |span| span.1 - span.0) as f64;

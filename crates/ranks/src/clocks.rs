@@ -144,7 +144,8 @@ impl<'a> Aligner<'a> {
     }
 
     fn points(&self, member: usize, moments: &[f64]) -> Vec<(f64, f64)> {
-        let point = |&(meeting, end): &(u32, Ns)| (moments[meeting as usize], end as f64 - moments[meeting as usize]);
+        let point =
+            |&(meeting, end): &(u32, Ns)| (moments[meeting as usize], end as f64 - moments[meeting as usize]);
         self.ends[member].iter().map(point).filter(|point| point.0.is_finite()).collect()
     }
 
@@ -190,7 +191,8 @@ impl<'a> Aligner<'a> {
     fn solve_together(&mut self, reference: u32) {
         let moments = self.moments(true);
         let known = || moments.iter().copied().filter(|at| at.is_finite());
-        let (first, last) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
+        let (first, last) =
+            (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
         if first.partial_cmp(&last) != Some(std::cmp::Ordering::Less) {
             return;
         }
@@ -218,13 +220,17 @@ impl<'a> Aligner<'a> {
         for (number, meeting) in self.meetings.all.iter().enumerate() {
             let group = meeting.group as usize;
             seen[group] += 1;
-            if seen[group] % of_group[group].div_ceil(MOST_OF_GROUP).max(1) != 0 || !moments[number].is_finite() {
+            if seen[group] % of_group[group].div_ceil(MOST_OF_GROUP).max(1) != 0
+                || !moments[number].is_finite()
+            {
                 continue;
             }
             let from = system.points.len();
             for part in self.meetings.parts_of(meeting) {
                 let row = &self.fleet.members[part.member as usize].collectives[part.row as usize];
-                let (Some(line), Some(end)) = (&self.lines[part.member as usize], row.end()) else { continue };
+                let (Some(line), Some(end)) = (&self.lines[part.member as usize], row.end()) else {
+                    continue;
+                };
                 let weight = match row.operation {
                     operation if operation.is_message() => MESSAGE_WEIGHT,
                     operation if operation.ends_together() => 1.0,

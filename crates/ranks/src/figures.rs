@@ -103,7 +103,11 @@ pub struct Figures {
 impl Figures {
     /// What bounds it.
     pub fn bound(&self) -> Bound {
-        if self.method == Method::None { Bound::Inconclusive } else { Bound::of(self.wait_ns, self.transfer_ns) }
+        if self.method == Method::None {
+            Bound::Inconclusive
+        } else {
+            Bound::of(self.wait_ns, self.transfer_ns)
+        }
     }
 
     /// Ranks that the operation has: those that the group tells, or those that are there.

@@ -144,7 +144,8 @@ struct Found {
 impl Found {
     fn member(self) -> (Member, Vec<Group>) {
         let Self { rank, digest, kernels, ops } = self;
-        let Digest { identity, groups, span, steps, collectives, traffic, account, clock, health, .. } = digest;
+        let Digest { identity, groups, span, steps, collectives, traffic, account, clock, health, .. } =
+            digest;
         let Identity { gpu, host, source, format, bytes, product, architecture, place, .. } = identity;
         let problems = health.into_iter().map(|problem| problem.message).collect();
         let member = Member {
@@ -234,8 +235,7 @@ impl FleetBuilder {
     /// Sorts out jobs, duplicates and groups.
     pub fn finish(self) -> Fleet {
         let Self { found, kernels, ops, left_out } = self;
-        let mut fleet =
-            Fleet { kernels: kernels.totals, ops: ops.totals, left_out, ..Fleet::default() };
+        let mut fleet = Fleet { kernels: kernels.totals, ops: ops.totals, left_out, ..Fleet::default() };
         let found = jobs::one_job(found, &mut fleet.left_out);
         let found = jobs::one_per_rank(found, &mut fleet);
         fleet.world_size = found.iter().filter_map(|found| found.digest.identity.world_size).max();

@@ -86,7 +86,8 @@ pub fn kinds(ranks: &Ranks) -> Vec<CollectiveKind> {
             sums.bus_factor = one.operation.bus_factor(one.ranks(fleet));
         }
     }
-    let mut kinds: Vec<CollectiveKind> = found.into_iter().map(|(key, sums)| kind(fleet, key, sums)).collect();
+    let mut kinds: Vec<CollectiveKind> =
+        found.into_iter().map(|(key, sums)| kind(fleet, key, sums)).collect();
     let cost = |kind: &CollectiveKind| {
         let each = if kind.transfer_ns.is_finite() { kind.transfer_ns + kind.wait_ns } else { 0.0 };
         each * kind.calls as f64

@@ -43,10 +43,9 @@ impl Kind {
     /// The kind that a group's description or name tells.
     pub fn of_name(text: &str) -> Self {
         let text = text.to_ascii_lowercase();
-        let is_word = |short: &str| {
-            text.split(|c: char| !c.is_ascii_alphabetic()).any(|word| word == short)
-        };
-        let found = KINDS.iter().find(|(name, _)| if name.len() == 2 { is_word(name) } else { text.contains(name) });
+        let is_word = |short: &str| text.split(|c: char| !c.is_ascii_alphabetic()).any(|word| word == short);
+        let found =
+            KINDS.iter().find(|(name, _)| if name.len() == 2 { is_word(name) } else { text.contains(name) });
         found.map_or(Kind::Other, |entry| entry.1)
     }
 

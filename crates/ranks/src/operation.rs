@@ -73,11 +73,8 @@ impl Operation {
 
     /// The kind that a name of torch, RCCL or a kernel tells.
     pub fn of_name(name: &str) -> Self {
-        let plain: String = name
-            .chars()
-            .filter(|c| !matches!(c, '_' | '-' | ' '))
-            .flat_map(char::to_lowercase)
-            .collect();
+        let plain: String =
+            name.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect();
         NAMES.iter().find(|(part, _)| plain.contains(part)).map_or(Operation::Unknown, |entry| entry.1)
     }
 
@@ -160,7 +157,10 @@ mod tests {
             ("allreduce", Operation::AllReduce),
             ("AllReduce", Operation::AllReduce),
             ("all_to_allv", Operation::AllToAll),
-            ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", Operation::AllReduce),
+            (
+                "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+                Operation::AllReduce,
+            ),
             ("ncclDevKernel_SendRecv(ncclDevKernelArgs)", Operation::SendReceive),
             ("void vllm::cross_device_reduce_1stage<c10::BFloat16, 8>", Operation::AllReduce),
             ("ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)", Operation::Unknown),

@@ -51,7 +51,8 @@ impl Peers {
         }
         let typical = |entries: &[(u32, u32)]| {
             let event = |&(member, place): &(u32, u32)| &graph.events[member as usize][place as usize];
-            let middle = |value: fn(&Event) -> f64| lower_median(entries.iter().map(event).map(value).collect());
+            let middle =
+                |value: fn(&Event) -> f64| lower_median(entries.iter().map(event).map(value).collect());
             (!entries.is_empty()).then(|| Typical {
                 to_arrival: middle(|event| event.to_arrival),
                 to_wait: middle(|event| event.to_wait),
@@ -114,7 +115,10 @@ impl Peers {
             typical.unwrap_or(value * factor)
         };
         LocalTimes {
-            to_arrival: events.iter().map(|event| pick(event, event.to_arrival, |of| of.to_arrival)).collect(),
+            to_arrival: events
+                .iter()
+                .map(|event| pick(event, event.to_arrival, |of| of.to_arrival))
+                .collect(),
             to_wait: events.iter().map(|event| pick(event, event.to_wait, |of| of.to_wait)).collect(),
             tail: graph.tails[member] * factor,
         }
@@ -125,11 +129,14 @@ impl Peers {
         for member in 0..graph.events.len() {
             for place in 0..graph.events[member].len() {
                 let event = graph.events[member][place];
-                let Some(typical) = self.typical_of(fleet, member, &event).filter(|_| !event.is_known) else { continue };
+                let Some(typical) = self.typical_of(fleet, member, &event).filter(|_| !event.is_known) else {
+                    continue;
+                };
                 let event = &mut graph.events[member][place];
                 event.to_arrival = typical.to_arrival;
                 if event.to_wait.is_finite() {
-                    event.to_wait = if typical.to_wait.is_finite() { typical.to_wait } else { typical.to_arrival };
+                    event.to_wait =
+                        if typical.to_wait.is_finite() { typical.to_wait } else { typical.to_arrival };
                 }
             }
         }

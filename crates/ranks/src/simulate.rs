@@ -193,7 +193,12 @@ impl StepGraph {
         let usual = usual_times(figures);
         for &(part, peer) in &meetings.unpaired {
             let found = fleet.members[part.member as usize].collectives[part.row as usize];
-            let times = (found.end(), clocks.line(part.member), clocks.line(peer), usual.get(&(found.operation.is_message(), found.sent())));
+            let times = (
+                found.end(),
+                clocks.line(part.member),
+                clocks.line(peer),
+                usual.get(&(found.operation.is_message(), found.sent())),
+            );
             let (Some(end), Some(own), Some(other), Some(&transfer)) = times else { continue };
             let end = other.own(own.common(end)) as i64;
             if fleet.members[peer as usize].span.is_none_or(|span| end <= span.0 || span.1 <= end) {
@@ -239,15 +244,10 @@ impl StepGraph {
         graph
     }
 
-    fn add_member(
-        &mut self,
-        fleet: &Fleet,
-        clocks: &Clocks,
-        member: usize,
-        rows: &[Row],
-    ) {
+    fn add_member(&mut self, fleet: &Fleet, clocks: &Clocks, member: usize, rows: &[Row]) {
         let own = &fleet.members[member];
-        let first = own.span.map_or_else(|| rows.first().map_or(0, |row| row.collective.start), |span| span.0);
+        let first =
+            own.span.map_or_else(|| rows.first().map_or(0, |row| row.collective.start), |span| span.0);
         let gaps = gaps(&own.collectives, rows);
         let waits = Waits::of(rows);
         let mut events: Vec<Event> = Vec::with_capacity(rows.len());
@@ -266,7 +266,8 @@ impl StepGraph {
             *turns += 1;
             let is_waited_for = row.tail_ns > 0;
             let until = if is_waited_for { end - row.tail_ns } else { row.start };
-            let (wait_from, from) = if is_waited_for { waits.before(until, first) } else { (resumed_at, arrival_from) };
+            let (wait_from, from) =
+                if is_waited_for { waits.before(until, first) } else { (resumed_at, arrival_from) };
             let (before, is_after_lost) = match rows.get(wait_from as usize) {
                 Some(Row { collective, is_lost, .. }) => {
                     (collective.compute_ns + collective.time_ns - collective.exposed_ns, *is_lost)
@@ -310,7 +311,8 @@ impl StepGraph {
         let mut last_arrival = vec![0.0f64; self.counts.len()];
         let mut ends = vec![f64::NAN; self.counts.len()];
         // By event of a member: when its main line resumed after it.
-        let mut resumed: Vec<Vec<f64>> = self.events.iter().map(|events| vec![f64::NAN; events.len()]).collect();
+        let mut resumed: Vec<Vec<f64>> =
+            self.events.iter().map(|events| vec![f64::NAN; events.len()]).collect();
         let mut next = vec![0usize; self.events.len()];
         let mut waiting: Map<u32, Vec<u32>> = Map::default();
         let mut ready: Vec<u32> = (0..self.events.len() as u32).collect();

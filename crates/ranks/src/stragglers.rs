@@ -8,9 +8,9 @@ mod links;
 
 use trace::Ns;
 
+use crate::figures::{AllFigures, Method};
 use crate::fleet::Fleet;
 use crate::matching::Meetings;
-use crate::figures::{AllFigures, Method};
 use crate::peers::{Excess, Peers};
 use crate::simulate::{Change, StepGraph};
 pub use cause::{Cause, Evidence};
@@ -78,7 +78,12 @@ pub struct Delays {
 }
 
 /// Finds them.
-pub(crate) fn delays(fleet: &Fleet, meetings: &Meetings, figures: &AllFigures, mut graph: StepGraph) -> Delays {
+pub(crate) fn delays(
+    fleet: &Fleet,
+    meetings: &Meetings,
+    figures: &AllFigures,
+    mut graph: StepGraph,
+) -> Delays {
     let peers = Peers::of(fleet, meetings, &graph);
     peers.fill_lost(fleet, &mut graph);
     let graph = &graph;
@@ -92,11 +97,16 @@ pub(crate) fn delays(fleet: &Fleet, meetings: &Meetings, figures: &AllFigures, m
         Some(step_ns? * without / base).filter(|ns| ns.is_finite())
     };
     let mut all = Change::default();
-    let mut delays = Delays { step_ns, excess_ns: excess.iter().map(|excess| excess.local_ns).collect(), ..Delays::default() };
+    let mut delays = Delays {
+        step_ns,
+        excess_ns: excess.iter().map(|excess| excess.local_ns).collect(),
+        ..Delays::default()
+    };
     for member in guilty(fleet, &excess) {
         let (cause, evidence) = cause::of(fleet, member, &excess[member]);
         let own = peers.typical(fleet, graph, member, evidence.typical_share);
-        let change = Change { local: [(member as u32, own.clone())].into_iter().collect(), ..Change::default() };
+        let change =
+            Change { local: [(member as u32, own.clone())].into_iter().collect(), ..Change::default() };
         all.local.insert(member as u32, own);
         let without = graph.run(&change).and_then(|outcome| scaled(outcome.step_ns()));
         delays.stragglers.push(Straggler {
@@ -109,7 +119,10 @@ pub(crate) fn delays(fleet: &Fleet, meetings: &Meetings, figures: &AllFigures, m
         });
     }
     for mut link in links::slow(fleet, figures) {
-        let change = Change { transfer_factor: [(link.group, 1.0 / link.factor)].into_iter().collect(), ..Change::default() };
+        let change = Change {
+            transfer_factor: [(link.group, 1.0 / link.factor)].into_iter().collect(),
+            ..Change::default()
+        };
         all.transfer_factor.insert(link.group, 1.0 / link.factor);
         link.step_ns = step_ns;
         link.step_without_ns = graph.run(&change).and_then(|outcome| scaled(outcome.step_ns()));
@@ -117,7 +130,8 @@ pub(crate) fn delays(fleet: &Fleet, meetings: &Meetings, figures: &AllFigures, m
     }
     delays.step_without_ns = graph.run(&all).and_then(|outcome| scaled(outcome.step_ns()));
     let cost = |straggler: &Straggler| {
-        let won = straggler.step_ns.zip(straggler.step_without_ns).map_or(0.0, |(with, without)| with - without);
+        let won =
+            straggler.step_ns.zip(straggler.step_without_ns).map_or(0.0, |(with, without)| with - without);
         (won, straggler.excess_ns)
     };
     // What costs nothing needs no attention.

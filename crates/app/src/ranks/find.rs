@@ -13,8 +13,14 @@ use crate::failure::Failure;
 pub(super) const ENDING: &str = "digest";
 
 /// Formats that are no rank's timeline.
-const NO_RANKS: &[Format] =
-    &[Format::Compute, Format::Rocprof, Format::ComputeAnalysis, Format::Prometheus, Format::UnifiedMemory, Format::Snapshot];
+const NO_RANKS: &[Format] = &[
+    Format::Compute,
+    Format::Rocprof,
+    Format::ComputeAnalysis,
+    Format::Prometheus,
+    Format::UnifiedMemory,
+    Format::Snapshot,
+];
 
 /// One input.
 pub(super) enum Source {

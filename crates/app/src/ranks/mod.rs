@@ -83,7 +83,8 @@ fn each_digest(
 
 /// How many inputs are read together.
 fn batch(sources: &[Source]) -> usize {
-    let digests = sources.iter().take(BATCH_DIGESTS).take_while(|source| matches!(source, Source::Digest { .. }));
+    let digests =
+        sources.iter().take(BATCH_DIGESTS).take_while(|source| matches!(source, Source::Digest { .. }));
     let digests = digests.count();
     if digests > 0 {
         return digests;
@@ -104,7 +105,8 @@ fn digests_of(source: &Source, classifier: &Classifier, progress: &Progress) -> 
             digest::decode(&read).map(|digest| vec![digest]).map_err(|error| error.to_string())
         }
         Source::Trace { input, modified_ns } => {
-            let trace = ingest::read(&input.files, &digest_needs(), progress).map_err(|error| error.to_string())?;
+            let trace =
+                ingest::read(&input.files, &digest_needs(), progress).map_err(|error| error.to_string())?;
             let digests = digest::of_trace(&trace, classifier, *modified_ns);
             if digests.is_empty() { Err("it has no GPU work and no collectives".into()) } else { Ok(digests) }
         }

@@ -41,7 +41,8 @@ impl FromStr for Part {
 
     /// `0/8`
     fn from_str(text: &str) -> Result<Self, String> {
-        let numbers = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+        let numbers =
+            text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
         match numbers {
             Some((number, of)) if number < of => Ok(Part { number, of }),
             _ => Err("write it as NUMBER/OF, such as 0/8 for the first of eight".into()),
@@ -99,7 +100,12 @@ pub fn digest(request: &DigestRequest, observer: &dyn Observer) -> Result<Report
     }
     for (path, why) in failed {
         let message = format!("`{path}` is left out: {why}");
-        report.health.push(HealthCheck { id: "left_out".into(), status: HealthStatus::Warn, value: None, message });
+        report.health.push(HealthCheck {
+            id: "left_out".into(),
+            status: HealthStatus::Warn,
+            value: None,
+            message,
+        });
     }
     table.sort_by("file");
     report.tables = vec![table];
@@ -167,7 +173,9 @@ fn already_there(folder: &Path) -> Map<String, Vec<(PathBuf, Digest)>> {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        let Some((_, key)) = stem.rsplit_once('-').filter(|_| path.extension().is_some_and(|end| end == ENDING)) else {
+        let Some((_, key)) =
+            stem.rsplit_once('-').filter(|_| path.extension().is_some_and(|end| end == ENDING))
+        else {
             continue;
         };
         // A damaged one is written again.

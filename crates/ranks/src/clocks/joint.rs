@@ -120,7 +120,8 @@ fn errors(
     let pooled = [pooled(0), pooled(1)];
     for (correction, sum) in corrections.iter_mut().zip(&sums) {
         let of = |which: usize| {
-            let own = if runs < 24 { sum[which].max(pooled[which]) } else { sum[which].max(pooled[which] / 4.0) };
+            let own =
+                if runs < 24 { sum[which].max(pooled[which]) } else { sum[which].max(pooled[which] / 4.0) };
             (own / runs as f64).sqrt()
         };
         (correction.error, correction.drift_error) = (of(0), of(1));
@@ -134,7 +135,11 @@ fn spreads(system: &System, residuals: &[f64], count: usize) -> Vec<f64> {
         far[point.member as usize].push(residual.abs());
     }
     far.iter()
-        .map(|far| if far.is_empty() { 0.0 } else { (MAD_SCALE * middle(&sorted(far))).max(SMALLEST_SPREAD_NS) })
+        .map(
+            |far| {
+                if far.is_empty() { 0.0 } else { (MAD_SCALE * middle(&sorted(far))).max(SMALLEST_SPREAD_NS) }
+            },
+        )
         .collect()
 }
 
@@ -265,11 +270,16 @@ mod tests {
         let mut outside = 0;
         for seed in 0..40 {
             let mut random = Random::new(seed);
-            let truth: Vec<[f64; 2]> = (0..8).map(|_| [random.normal() * 1e4, random.normal() * 5e3]).collect();
+            let truth: Vec<[f64; 2]> =
+                (0..8).map(|_| [random.normal() * 1e4, random.normal() * 5e3]).collect();
             let mut system = System::default();
             for meeting in 0..220 {
                 let x = f64::from(meeting) / 110.0 - 1.0;
-                let members: Vec<u32> = if meeting % 22 == 21 { (0..8).collect() } else { (0..4).map(|at| at + 4 * (meeting % 2)).collect() };
+                let members: Vec<u32> = if meeting % 22 == 21 {
+                    (0..8).collect()
+                } else {
+                    (0..4).map(|at| at + 4 * (meeting % 2)).collect()
+                };
                 let moment = random.normal() * 1e5;
                 for member in members {
                     let wrong = if random.unit() < 0.03 { 3e5 } else { 0.0 };

@@ -68,7 +68,8 @@ impl GroupFacts {
         let listed = self.argument(trace, owner, 0).map(ranks_of).unwrap_or_default();
         let described = self.argument(trace, owner, 1).unwrap_or_default();
         let known = self.by_name.get(&name);
-        let whole = |ranks: &Vec<u32>| size.is_none_or(|size| size as usize == ranks.len()) && !ranks.is_empty();
+        let whole =
+            |ranks: &Vec<u32>| size.is_none_or(|size| size as usize == ranks.len()) && !ranks.is_empty();
         let ranks = Some(listed).filter(whole).or_else(|| known.map(|known| known.1.clone()).filter(whole));
         let description = match known {
             Some((text, _)) if described.is_empty() => text.clone(),
@@ -86,7 +87,8 @@ fn ranks_of(text: &str) -> Vec<u32> {
 
 fn numbers_of(text: &str) -> Vec<u64> {
     let inner = text.trim().trim_matches('"').trim_start_matches(['[', '(']).trim_end_matches([']', ')']);
-    let parts: Option<Vec<u64>> = inner.split(',').take(MOST_RANKS).map(|part| part.trim().parse().ok()).collect();
+    let parts: Option<Vec<u64>> =
+        inner.split(',').take(MOST_RANKS).map(|part| part.trim().parse().ok()).collect();
     parts.unwrap_or_default()
 }
 
@@ -193,7 +195,8 @@ fn of_row(trace: &Trace, facts: &GroupFacts, groups: &mut Groups, row: usize) ->
             group
         }
     };
-    let number = |key: usize| facts.argument(trace, owner, key).and_then(|text| text.trim().parse::<i64>().ok());
+    let number =
+        |key: usize| facts.argument(trace, owner, key).and_then(|text| text.trim().parse::<i64>().ok());
     let operation = Operation::of_name(trace.strings.get(collectives.operation[row]));
     let peer = collectives.peer[row].get().or_else(|| match operation {
         Operation::Send => number(3),

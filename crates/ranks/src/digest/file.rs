@@ -8,8 +8,8 @@ use rapidhash::v3::rapidhash_v3;
 
 use super::codec::{Malformed, Reader, Writer};
 use super::{
-    Account, Clock, Collective, Digest, Group, IDLE_CAUSES, Identity, NONE, NameStats, Place, Problem, Sketch,
-    Step,
+    Account, Clock, Collective, Digest, Group, IDLE_CAUSES, Identity, NONE, NameStats, Place, Problem,
+    Sketch, Step,
 };
 use crate::operation::Operation;
 
@@ -30,7 +30,9 @@ pub enum DigestError {
     #[error("it is no digest")]
     NoDigest,
     /// Written by a later program.
-    #[error("it has version {0} of the digest format, and this program reads up to version {VERSION}: use a newer rocm-perf")]
+    #[error(
+        "it has version {0} of the digest format, and this program reads up to version {VERSION}: use a newer rocm-perf"
+    )]
     Newer(u16),
     /// Cut or changed.
     #[error("the digest is damaged: {0}")]
@@ -341,7 +343,14 @@ mod tests {
         let bytes = encode(&digest());
         assert!(is_digest(&bytes));
         assert_eq!(decode(&bytes), Ok(digest()));
-        assert_eq!(decode(&encode(&Digest { identity: Identity { parts: 1, ..Identity::default() }, ..Digest::default() })).map(|d| d.steps), Ok(vec![]));
+        assert_eq!(
+            decode(&encode(&Digest {
+                identity: Identity { parts: 1, ..Identity::default() },
+                ..Digest::default()
+            }))
+            .map(|d| d.steps),
+            Ok(vec![])
+        );
     }
 
     #[test]

@@ -31,7 +31,8 @@ impl Digest {
         if second.span < first.span && second.span.is_some() {
             std::mem::swap(&mut first, &mut second);
         }
-        let groups: Vec<u16> = second.groups.drain(..).map(|group| place_of(&mut first.groups, group)).collect();
+        let groups: Vec<u16> =
+            second.groups.drain(..).map(|group| place_of(&mut first.groups, group)).collect();
         let (steps, compute_ns) = (first.steps.len() as u32, first.account.compute_ns);
         first.collectives.extend(second.collectives.into_iter().map(|row| Collective {
             group: groups[usize::from(row.group)],
@@ -131,7 +132,14 @@ mod tests {
             span: Some((start, start + 100)),
             steps: vec![Step { start, end: start + 100, ..Step::default() }],
             collectives: vec![Collective { start: start + 10, time_ns: 5, step: 0, ..Collective::default() }],
-            kernels: vec![NameStats { name: "k".into(), count: 1, total_ns: 7, min_ns: 7, max_ns: 7, ..NameStats::default() }],
+            kernels: vec![NameStats {
+                name: "k".into(),
+                count: 1,
+                total_ns: 7,
+                min_ns: 7,
+                max_ns: 7,
+                ..NameStats::default()
+            }],
             ..Digest::default()
         };
         let (mut one, mut two) = (part(0, "a"), part(500, "b"));

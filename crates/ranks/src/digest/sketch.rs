@@ -67,7 +67,11 @@ mod tests {
         let (mut one, mut two, mut all) = (Sketch::default(), Sketch::default(), Sketch::default());
         for n in 1..=1000i64 {
             let ns = n * n * 17;
-            if n % 3 == 0 { one.add(ns) } else { two.add(ns) }
+            if n % 3 == 0 {
+                one.add(ns)
+            } else {
+                two.add(ns)
+            }
             all.add(ns);
         }
         one.merge(&two);

@@ -66,7 +66,8 @@ fn jobs(found: &[Found]) -> Vec<Option<String>> {
     // Communicators of the Inspector have names that no other job has.
     let mut joined: Vec<usize> = (0..found.len()).collect();
     let mut first: Map<&str, usize> = Map::default();
-    for (place, found) in found.iter().enumerate().filter(|(_, found)| found.digest.identity.only_collectives) {
+    for (place, found) in found.iter().enumerate().filter(|(_, found)| found.digest.identity.only_collectives)
+    {
         for group in &found.digest.groups {
             let other = *first.entry(&group.name).or_insert(place);
             let (one, two) = (root(&joined, other), root(&joined, place));
@@ -96,7 +97,8 @@ pub(super) fn one_per_rank(mut found: Vec<Found>, fleet: &mut Fleet) -> Vec<Foun
     if !found.is_empty() && found.iter().all(|found| found.digest.identity.rank.is_none()) {
         fleet.is_numbered_by_file = true;
     }
-    let mut next = found.iter().filter_map(|found| found.digest.identity.rank).max().map_or(0, |rank| rank + 1);
+    let mut next =
+        found.iter().filter_map(|found| found.digest.identity.rank).max().map_or(0, |rank| rank + 1);
     let mut numbered: Map<(String, String, i64), u32> = Map::default();
     for found in &mut found {
         if found.digest.identity.rank.is_none() {

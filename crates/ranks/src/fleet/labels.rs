@@ -66,7 +66,10 @@ fn split_shared_names(fleet: &mut Fleet) {
             let target = if part == 0 { place } else { fleet.groups.len() };
             for &member in &own {
                 let of_member = &mut fleet.members[member as usize].groups;
-                of_member.iter_mut().filter(|group| **group == place as u32).for_each(|group| *group = target as u32);
+                of_member
+                    .iter_mut()
+                    .filter(|group| **group == place as u32)
+                    .for_each(|group| *group = target as u32);
             }
             if part == 0 {
                 fleet.groups[place].members = own;
@@ -90,12 +93,14 @@ fn label_members(fleet: &mut Fleet) {
 fn label_groups(fleet: &mut Fleet) {
     for place in 0..fleet.groups.len() {
         let group = &fleet.groups[place];
-        let ranks: Vec<u32> = group.members.iter().map(|&member| fleet.members[member as usize].rank).collect();
+        let ranks: Vec<u32> =
+            group.members.iter().map(|&member| fleet.members[member as usize].rank).collect();
         let what = match group.kind {
             Kind::Other => group.name.as_str(),
             kind => kind.name(),
         };
-        let label = if group.kind == Kind::World { what.to_string() } else { format!("{what} {}", ranges(&ranks)) };
+        let label =
+            if group.kind == Kind::World { what.to_string() } else { format!("{what} {}", ranges(&ranks)) };
         fleet.groups[place].label = label;
     }
 }

@@ -153,7 +153,8 @@ mod tests {
         for seed in 0..20 {
             let ends = run(400, seed);
             let mut random = Random::new(seed + 100);
-            let kept = |random: &mut Random| (0..400usize).filter(|_| random.unit() > 0.05).collect::<Vec<_>>();
+            let kept =
+                |random: &mut Random| (0..400usize).filter(|_| random.unit() > 0.05).collect::<Vec<_>>();
             let (first, second) = (kept(&mut random), kept(&mut random));
             let one: Vec<Ns> = first.iter().map(|&place| ends[place]).collect();
             // An offset of hours, a drift of 20 ppm and noise.

@@ -19,7 +19,8 @@ pub(super) fn join(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>], joined:
         fleet.members.iter().enumerate().map(|(place, member)| (member.rank, place as u32)).collect();
     let by_rank = pairs(fleet, group, rows, |peer| of_rank.get(&peer).copied());
     let by_place = pairs(fleet, group, rows, |peer| group.members.get(peer as usize).copied());
-    let fitting = |pairs: &Pairs| -> usize { pairs.values().map(|[sent, got]| sent.len().min(got.len())).sum() };
+    let fitting =
+        |pairs: &Pairs| -> usize { pairs.values().map(|[sent, got]| sent.len().min(got.len())).sum() };
     let chosen = if fitting(&by_place) > fitting(&by_rank) { by_place } else { by_rank };
     let mut chosen: Vec<_> = chosen.into_iter().collect();
     chosen.sort_unstable_by_key(|(ends, _)| *ends);
@@ -36,7 +37,12 @@ pub(super) fn join(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>], joined:
     }
 }
 
-fn pairs(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>], peer_of: impl Fn(u32) -> Option<u32>) -> Pairs {
+fn pairs(
+    fleet: &Fleet,
+    group: &FleetGroup,
+    rows: &[Vec<u32>],
+    peer_of: impl Fn(u32) -> Option<u32>,
+) -> Pairs {
     let mut pairs = Pairs::default();
     for (&member, rows) in group.members.iter().zip(rows) {
         for &place in rows {

@@ -145,7 +145,8 @@ fn row(fleet: &Fleet, member: u32, row: u32) -> &Collective {
 }
 
 fn has_numbers(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>]) -> bool {
-    let mut all = group.members.iter().zip(rows).flat_map(|(&member, rows)| rows.iter().map(move |&r| (member, r)));
+    let mut all =
+        group.members.iter().zip(rows).flat_map(|(&member, rows)| rows.iter().map(move |&r| (member, r)));
     all.all(|(member, place)| row(fleet, member, place).number().is_some())
 }
 

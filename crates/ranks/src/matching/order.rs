@@ -35,8 +35,7 @@ pub(super) fn join(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>], joined:
     let mut clusters: Vec<Cluster> = Vec::new();
     for at in order {
         let own = items(at);
-        let parts: Vec<Part> =
-            rows[at].iter().map(|&row| Part { member: group.members[at], row }).collect();
+        let parts: Vec<Part> = rows[at].iter().map(|&row| Part { member: group.members[at], row }).collect();
         if !clusters.iter_mut().any(|cluster| cluster.take(&own, &parts)) {
             clusters.push(Cluster::new(&own, &parts));
         }

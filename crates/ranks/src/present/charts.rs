@@ -46,8 +46,11 @@ fn step_times(ranks: &Ranks) -> Option<Chart> {
             _ => format!("ranks {}-{last}", members[first].label),
         });
         let cell = |from: usize| {
-            let cells = of.clone().flat_map(|member| (from..(from + column_size).min(steps)).map(move |step| (member, step)));
-            let beyond = cells.filter_map(|(member, step)| Some(100.0 * (own(member, step)? / middle[step] - 1.0)));
+            let cells = of
+                .clone()
+                .flat_map(|member| (from..(from + column_size).min(steps)).map(move |step| (member, step)));
+            let beyond =
+                cells.filter_map(|(member, step)| Some(100.0 * (own(member, step)? / middle[step] - 1.0)));
             beyond.filter(|value| value.is_finite()).max_by(f64::total_cmp)
         };
         values.push((0..steps).step_by(column_size).map(cell).collect());
@@ -86,7 +89,9 @@ fn bandwidth(ranks: &Ranks) -> Option<Chart> {
     let chart = Chart::new("bandwidth", "Bus bandwidth by message size", Mark::Xy(xy))
         .with_x(Axis::log(Unit::Bytes).labelled("message"))
         .with_y(Axis::log(Unit::Gbps).labelled("bus bandwidth, GB/s"));
-    (!chart.is_empty()).then(|| chart.with_description("Transfer time alone, without waiting; each point is one kind of collective."))
+    (!chart.is_empty()).then(|| {
+        chart.with_description("Transfer time alone, without waiting; each point is one kind of collective.")
+    })
 }
 
 /// One step of the first rank of each pipeline stage.
@@ -114,7 +119,8 @@ fn pipeline(ranks: &Ranks) -> Option<Chart> {
         (span.start, span.end) = (span.start - begin, span.end - begin);
     }
     let series = vec![Series::new("own work", 0), Series::new("message", 1), Series::new("collective", 2)];
-    let chart = Chart::new("pipeline", &format!("Pipeline in step {step}"), Mark::Lanes(Lanes { series, lanes }));
+    let chart =
+        Chart::new("pipeline", &format!("Pipeline in step {step}"), Mark::Lanes(Lanes { series, lanes }));
     Some(chart.with_x(Axis::of(Unit::Ns)).with_description(
         "The first rank of each stage on the common clock; messages and collectives are shown where nothing computes beside them.",
     ))
@@ -145,5 +151,9 @@ fn all_to_all(ranks: &Ranks) -> Option<Chart> {
     let columns = (0..cells).map(|cell| (cell * size).to_string()).collect();
     let heat = Heat { rows: names, columns, values, unit: Unit::Bytes, low: 0.0, high };
     let chart = Chart::new("all_to_all", "All-to-all traffic", Mark::Heat(heat));
-    Some(chart.with_x(Axis::default().labelled("to rank")).with_description("Bytes that a rank (row) sends to another one (column) in all-to-all operations."))
+    Some(
+        chart.with_x(Axis::default().labelled("to rank")).with_description(
+            "Bytes that a rank (row) sends to another one (column) in all-to-all operations.",
+        ),
+    )
 }

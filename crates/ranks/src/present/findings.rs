@@ -81,7 +81,10 @@ fn straggler(ranks: &Ranks, found: &Straggler) -> Finding {
                     member.label,
                     cause.name()
                 ),
-                None => format!("look at the host of rank {}: data loading, garbage collection, other processes", member.label),
+                None => format!(
+                    "look at the host of rank {}: data loading, garbage collection, other processes",
+                    member.label
+                ),
             },
         },
         next_step: Some(NextStep::InFile(Box::new((look, member.source.clone())))),
@@ -103,7 +106,10 @@ fn slow_link(ranks: &Ranks, link: &SlowLink) -> Finding {
         id: "slow-link".into(),
         key: format!("slow-link:{}", group.label),
         severity,
-        title: format!("transfers of group {} take {:.1}x those of like groups{cost}", group.label, link.factor),
+        title: format!(
+            "transfers of group {} take {:.1}x those of like groups{cost}",
+            group.label, link.factor
+        ),
         evidence: vec![
             ("group".into(), Value::from(group.name.as_str())),
             ("factor".into(), Value::Float(link.factor)),

@@ -41,8 +41,13 @@ pub fn present(ranks: &Ranks) -> Report {
 /// The answer in a sentence.
 fn headline(ranks: &Ranks) -> String {
     let delays = &ranks.delays;
-    let hosts: std::collections::BTreeSet<&str> =
-        ranks.fleet.members.iter().map(|member| member.host.as_str()).filter(|host| !host.is_empty()).collect();
+    let hosts: std::collections::BTreeSet<&str> = ranks
+        .fleet
+        .members
+        .iter()
+        .map(|member| member.host.as_str())
+        .filter(|host| !host.is_empty())
+        .collect();
     let nodes = match hosts.len() {
         0 => String::new(),
         1 => " on 1 node".into(),
@@ -52,11 +57,9 @@ fn headline(ranks: &Ranks) -> String {
     let has_steps = ranks.fleet.members.iter().any(|member| member.steps.len() > 1);
     let what = if has_steps { "a step takes" } else { "the run takes" };
     match (delays.step_ns, delays.step_without_ns) {
-        (Some(with), Some(without)) if !delays.stragglers.is_empty() || !delays.slow_links.is_empty() => format!(
-            "{who}: {what} {}, and would take {} without the delays found",
-            time(with),
-            time(without)
-        ),
+        (Some(with), Some(without)) if !delays.stragglers.is_empty() || !delays.slow_links.is_empty() => {
+            format!("{who}: {what} {}, and would take {} without the delays found", time(with), time(without))
+        }
         (Some(with), _) => format!("{who}: {what} {}; no rank or link holds the others up", time(with)),
         (None, _) => format!("{who}; the inputs tell no times of steps"),
     }
@@ -98,7 +101,11 @@ fn health(ranks: &Ranks) -> Vec<HealthCheck> {
     let left = fleet.left_out.len();
     let named: Vec<String> =
         fleet.left_out.iter().take(NAMED).map(|left| format!("`{}`: {}", left.path, left.why)).collect();
-    let more = if left > NAMED { format!("; {} more are in the table left_out", left - NAMED) } else { String::new() };
+    let more = if left > NAMED {
+        format!("; {} more are in the table left_out", left - NAMED)
+    } else {
+        String::new()
+    };
     add("left_out", left, format!("{left} inputs are left out: {}{more}", named.join("; ")));
     let refused: Vec<(usize, &str)> = ranks
         .clocks
@@ -130,7 +137,11 @@ fn health(ranks: &Ranks) -> Vec<HealthCheck> {
         .filter_map(|member| Some((member.label.as_str(), member.problems.first()?.as_str())))
         .collect();
     if let Some((label, problem)) = problems.first() {
-        add("rank_traces", problems.len(), format!("{} ranks have a trace with problems; rank {label}: {problem}", problems.len()));
+        add(
+            "rank_traces",
+            problems.len(),
+            format!("{} ranks have a trace with problems; rank {label}: {problem}", problems.len()),
+        );
     }
     checks
 }
@@ -154,7 +165,8 @@ fn some_ranks(ranks: &[u32]) -> String {
 fn result(ranks: &Ranks) -> serde_json::Value {
     let delays = &ranks.delays;
     let whole = |ns: Option<f64>| ns.map(|ns| ns.round() as i64);
-    let aligned = ranks.clocks.members.iter().filter(|clock| matches!(clock, MemberClock::Aligned(_))).count();
+    let aligned =
+        ranks.clocks.members.iter().filter(|clock| matches!(clock, MemberClock::Aligned(_))).count();
     json!({
         "ranks": ranks.fleet.members.len(),
         "missing_ranks": ranks.fleet.missing,

@@ -28,8 +28,18 @@ pub(super) fn tables(ranks: &Ranks) -> Vec<Table> {
         pipeline(ranks),
         experts(ranks),
         steps(ranks),
-        imbalance("kernel_imbalance", "Kernels by how unevenly ranks spend time in them", ranks, balance::kernels(&ranks.fleet)),
-        imbalance("op_imbalance", "Ops by how unevenly ranks spend GPU time in them", ranks, balance::ops(&ranks.fleet)),
+        imbalance(
+            "kernel_imbalance",
+            "Kernels by how unevenly ranks spend time in them",
+            ranks,
+            balance::kernels(&ranks.fleet),
+        ),
+        imbalance(
+            "op_imbalance",
+            "Ops by how unevenly ranks spend GPU time in them",
+            ranks,
+            balance::ops(&ranks.fleet),
+        ),
         clocks(ranks),
         groups(ranks),
         instances(ranks),
@@ -59,7 +69,11 @@ fn rank(member: &Member) -> Value {
 }
 
 fn host(member: &Member) -> Value {
-    if member.host.is_empty() { Value::absent("the input does not tell the host") } else { Value::from(member.host.as_str()) }
+    if member.host.is_empty() {
+        Value::absent("the input does not tell the host")
+    } else {
+        Value::from(member.host.as_str())
+    }
 }
 
 fn stragglers(ranks: &Ranks) -> Table {
@@ -83,7 +97,8 @@ fn stragglers(ranks: &Ranks) -> Table {
     let mut table = Table::new("stragglers", "Ranks that the others wait for", columns);
     for found in &ranks.delays.stragglers {
         let (member, evidence) = (&ranks.fleet.members[found.member as usize], &found.evidence);
-        let gain = found.step_ns.zip(found.step_without_ns).map(|(with, without)| 100.0 * (with - without) / with);
+        let gain =
+            found.step_ns.zip(found.step_without_ns).map(|(with, without)| 100.0 * (with - without) / with);
         let none = "no kernel takes longer than on its peers";
         let kernel = evidence.kernel.as_ref();
         let no_clock = "the clock was not sampled on this rank and its peers";
@@ -100,7 +115,9 @@ fn stragglers(ranks: &Ranks) -> Table {
             ns(evidence.more_work_ns, NO_TIMES),
             ns(evidence.slower_ns, NO_TIMES),
             ns(evidence.idle_ns, NO_TIMES),
-            evidence.idle_cause.map_or_else(|| Value::absent("no cause grew"), |cause| Value::from(cause.name())),
+            evidence
+                .idle_cause
+                .map_or_else(|| Value::absent("no cause grew"), |cause| Value::from(cause.name())),
             number(evidence.clock_mhz.map(|clock| clock.0), no_clock),
             number(evidence.clock_mhz.map(|clock| clock.1), no_clock),
         ]);
@@ -186,7 +203,9 @@ fn members(ranks: &Ranks) -> Table {
     for (place, member) in ranks.fleet.members.iter().enumerate() {
         let times = &ranks.figures.members[place];
         let told = times.collectives > 0;
-        let waits = |value: f64| if told { ns(value, NO_TIMES) } else { Value::absent("no collective has a partner") };
+        let waits = |value: f64| {
+            if told { ns(value, NO_TIMES) } else { Value::absent("no collective has a partner") }
+        };
         let has_timeline = member.span.is_some();
         let timeline = |value: i64| if has_timeline { Value::Int(value) } else { Value::absent(NO_TIMELINE) };
         let steps: Vec<f64> = step_times(member);
@@ -195,13 +214,20 @@ fn members(ranks: &Ranks) -> Table {
             host(member),
             place_of(member),
             Value::from(member.steps.len()),
-            if steps.is_empty() { Value::absent("fewer than two steps") } else { ns(median(&steps), NO_TIMES) },
+            if steps.is_empty() {
+                Value::absent("fewer than two steps")
+            } else {
+                ns(median(&steps), NO_TIMES)
+            },
             timeline(member.account.compute_ns),
             timeline(member.account.exposed_ns),
             waits(times.wait_ns),
             waits(times.transfer_ns),
             timeline(member.account.idle_total()),
-            number(told.then(|| 100.0 * times.last as f64 / times.collectives as f64), "no collective has a partner"),
+            number(
+                told.then(|| 100.0 * times.last as f64 / times.collectives as f64),
+                "no collective has a partner",
+            ),
             ns(ranks.delays.excess_ns[place], NO_TIMES),
             Value::Int(times.collectives as i64),
             number(member.clock.map(|clock| clock.mean_mhz), "the clock was not sampled"),
@@ -219,7 +245,12 @@ pub(super) fn step_times(member: &Member) -> Vec<f64> {
 /// `pipeline 1 · data 0 · tensor 3`
 fn place_of(member: &Member) -> Value {
     let place = &member.place;
-    let parts = [("pipeline", place.pipeline), ("data", place.data), ("tensor", place.tensor), ("expert", place.expert)];
+    let parts = [
+        ("pipeline", place.pipeline),
+        ("data", place.data),
+        ("tensor", place.tensor),
+        ("expert", place.expert),
+    ];
     let known: Vec<String> =
         parts.iter().filter_map(|(name, number)| Some(format!("{name} {}", (*number)?))).collect();
     if known.is_empty() {
@@ -261,7 +292,8 @@ fn slow_links(ranks: &Ranks) -> Table {
         Column::int("step_without_ns", Unit::Ns).key(),
         Column::int("like_groups", Unit::None).detail(),
     ];
-    let mut table = Table::new("slow_links", "Groups whose transfers take longer than those of like groups", columns);
+    let mut table =
+        Table::new("slow_links", "Groups whose transfers take longer than those of like groups", columns);
     for link in &ranks.delays.slow_links {
         table.push(vec![
             Value::from(ranks.fleet.groups[link.group as usize].label.as_str()),
@@ -287,7 +319,8 @@ fn pipeline(ranks: &Ranks) -> Table {
     ];
     let mut table = Table::new("pipeline", "Pipeline stages, means per rank", columns);
     for stage in balance::pipeline(&ranks.fleet, &ranks.meetings, &ranks.figures) {
-        let of: Vec<u32> = stage.members.iter().map(|&member| ranks.fleet.members[member as usize].rank).collect();
+        let of: Vec<u32> =
+            stage.members.iter().map(|&member| ranks.fleet.members[member as usize].rank).collect();
         table.push(vec![
             Value::Int(i64::from(stage.stage)),
             Value::Text(ranges(&of)),
@@ -341,12 +374,8 @@ fn steps(ranks: &Ranks) -> Table {
     let mut table = Table::new("steps", "Steps over all ranks", columns).detail();
     let count = ranks.fleet.members.iter().map(|member| member.steps.len()).max().unwrap_or(0);
     for step in 0..count {
-        let of: Vec<(&Member, &crate::digest::Step)> = ranks
-            .fleet
-            .members
-            .iter()
-            .filter_map(|member| Some((member, member.steps.get(step)?)))
-            .collect();
+        let of: Vec<(&Member, &crate::digest::Step)> =
+            ranks.fleet.members.iter().filter_map(|member| Some((member, member.steps.get(step)?))).collect();
         let times: Vec<f64> = of.iter().map(|(_, step)| (step.end - step.start) as f64).collect();
         let computed: Vec<f64> = of.iter().map(|(_, step)| step.compute_ns as f64).collect();
         let most = of.iter().max_by_key(|(_, step)| step.compute_ns);
@@ -414,11 +443,14 @@ fn clocks(ranks: &Ranks) -> Table {
         Column::int("residual_ns", Unit::Ns),
         Column::int("collectives", Unit::None),
     ];
-    let mut table = Table::new("clocks", "Clocks against that of the reference rank, from ends of collectives", columns).detail();
+    let mut table =
+        Table::new("clocks", "Clocks against that of the reference rank, from ends of collectives", columns)
+            .detail();
     for (member, clock) in ranks.fleet.members.iter().zip(&ranks.clocks.members) {
         let cells = match clock {
             MemberClock::Aligned(line) => {
-                let drift = |value: f64| number(line.has_drift.then_some(value * 1e6), "fewer than 8 collectives");
+                let drift =
+                    |value: f64| number(line.has_drift.then_some(value * 1e6), "fewer than 8 collectives");
                 vec![
                     ns(line.offset_ns, ""),
                     ns(line.error_ns, ""),
@@ -455,7 +487,8 @@ fn groups(ranks: &Ranks) -> Table {
         *sum = (sum.0 + 1, sum.1 + one.wait_ns, sum.2 + one.transfer_ns);
     }
     for (group, sum) in ranks.fleet.groups.iter().zip(sums) {
-        let of: Vec<u32> = group.members.iter().map(|&member| ranks.fleet.members[member as usize].rank).collect();
+        let of: Vec<u32> =
+            group.members.iter().map(|&member| ranks.fleet.members[member as usize].rank).collect();
         let times = |value: f64| if sum.0 > 0 { ns(value, NO_TIMES) } else { Value::absent(NO_TIMES) };
         table.push(vec![
             Value::from(group.label.as_str()),
@@ -486,7 +519,8 @@ fn instances(ranks: &Ranks) -> Table {
         Column::text("bound_by"),
         Column::text("set_apart").detail(),
     ];
-    let mut table = Table::new("collective_calls", "Single collectives, longest waiting first", columns).detail();
+    let mut table =
+        Table::new("collective_calls", "Single collectives, longest waiting first", columns).detail();
     let mut order: Vec<usize> = (0..ranks.figures.meetings.len()).collect();
     let cost = |place: usize| {
         let one = &ranks.figures.meetings[place];

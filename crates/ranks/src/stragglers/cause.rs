@@ -114,8 +114,13 @@ pub(super) fn of(fleet: &Fleet, member: usize, excess: &Excess) -> (Cause, Evide
         .map(|worst| (fleet.kernels[worst.0 as usize].name.clone(), worst.2));
     evidence.idle_ns = excess.local_ns - excess.compute_ns;
     evidence.idle_cause = idle_cause(fleet, &peers, member);
-    let clocks: Vec<f64> = peers.iter().filter_map(|&peer| fleet.members[peer].clock).map(|c| c.mean_mhz).collect();
-    evidence.clock_mhz = own.clock.map(|clock| clock.mean_mhz).filter(|_| !clocks.is_empty()).map(|own| (own, median(&clocks)));
+    let clocks: Vec<f64> =
+        peers.iter().filter_map(|&peer| fleet.members[peer].clock).map(|c| c.mean_mhz).collect();
+    evidence.clock_mhz = own
+        .clock
+        .map(|clock| clock.mean_mhz)
+        .filter(|_| !clocks.is_empty())
+        .map(|own| (own, median(&clocks)));
     (decide(&evidence, excess, &slowed), evidence)
 }
 
@@ -197,8 +202,11 @@ fn typical(fleet: &Fleet, peers: &[usize]) -> Map<u32, Typical> {
 /// The cause of idle time that the member has most more of than its peers.
 fn idle_cause(fleet: &Fleet, peers: &[usize], member: usize) -> Option<IdleCause> {
     let beyond = |cause: usize| {
-        let others: Vec<f64> =
-            peers.iter().take(MOST_PEERS).map(|&peer| fleet.members[peer].account.idle_ns[cause] as f64).collect();
+        let others: Vec<f64> = peers
+            .iter()
+            .take(MOST_PEERS)
+            .map(|&peer| fleet.members[peer].account.idle_ns[cause] as f64)
+            .collect();
         fleet.members[member].account.idle_ns[cause] as f64 - median(&others)
     };
     let best = (0..IdleCause::ALL.len()).max_by(|&a, &b| beyond(a).total_cmp(&beyond(b)))?;

@@ -36,7 +36,8 @@ pub fn gallery() -> Vec<Chart> {
 }
 
 fn heat() -> Chart {
-    let value = |rank: usize, step: usize| (rank * step % 7 != 3).then_some((rank * 13 + step * 5) as f64 % 11.0);
+    let value =
+        |rank: usize, step: usize| (rank * step % 7 != 3).then_some((rank * 13 + step * 5) as f64 % 11.0);
     let heat = Heat {
         rows: (0..12).map(|rank| format!("rank {rank}")).collect(),
         columns: (0..30).map(|step| step.to_string()).collect(),
