@@ -80,13 +80,10 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Mean time of a step, from the end of the first to that of the last; the whole run where there are not two.
-    pub fn step_ns(&self) -> f64 {
-        let known: Vec<f64> = self.steps.iter().copied().filter(|end| end.is_finite()).collect();
-        match known[..] {
-            [first, .., last] => (last - first) / (known.len() - 1) as f64,
-            _ => self.end,
-        }
+    /// Times of steps, from the end of one to the end of the next; the whole run where there are not two.
+    pub fn step_times(&self) -> Vec<f64> {
+        let times: Vec<f64> = self.steps.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        if times.is_empty() { vec![self.end] } else { times }
     }
 }
 

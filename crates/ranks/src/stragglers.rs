@@ -9,7 +9,7 @@ mod links;
 use trace::Ns;
 
 use crate::figures::{AllFigures, Method};
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, Member};
 use crate::matching::Meetings;
 use crate::peers::{Excess, Peers};
 use crate::simulate::{Change, StepGraph};
@@ -89,13 +89,10 @@ pub(crate) fn delays(
     let graph = &graph;
     let excess: Vec<Excess> =
         (0..fleet.members.len()).map(|member| peers.excess(fleet, graph, member)).collect();
-    let base = graph.run(&Change::default());
-    let step_ns = measured_step(fleet);
-    // What the simulation gets wrong is the same in both runs.
-    let scaled = |without: f64| {
-        let base = base.as_ref()?.step_ns();
-        Some(step_ns? * without / base).filter(|ns| ns.is_finite())
-    };
+    let base = graph.run(&Change::default()).map(|outcome| outcome.step_times());
+    let measured = measured_steps(fleet);
+    let step_ns = mean(&measured);
+    let predict = |change: &Change| predicted(&measured, base.as_deref()?, &graph.run(change)?.step_times());
     let mut all = Change::default();
     let mut delays = Delays {
         step_ns,
@@ -108,7 +105,7 @@ pub(crate) fn delays(
         let change =
             Change { local: [(member as u32, own.clone())].into_iter().collect(), ..Change::default() };
         all.local.insert(member as u32, own);
-        let without = graph.run(&change).and_then(|outcome| scaled(outcome.step_ns()));
+        let without = predict(&change);
         delays.stragglers.push(Straggler {
             member: member as u32,
             cause,
@@ -125,10 +122,10 @@ pub(crate) fn delays(
         };
         all.transfer_factor.insert(link.group, 1.0 / link.factor);
         link.step_ns = step_ns;
-        link.step_without_ns = graph.run(&change).and_then(|outcome| scaled(outcome.step_ns()));
+        link.step_without_ns = predict(&change);
         delays.slow_links.push(link);
     }
-    delays.step_without_ns = graph.run(&all).and_then(|outcome| scaled(outcome.step_ns()));
+    delays.step_without_ns = predict(&all);
     let cost = |straggler: &Straggler| {
         let won =
             straggler.step_ns.zip(straggler.step_without_ns).map_or(0.0, |(with, without)| with - without);
@@ -144,18 +141,34 @@ pub(crate) fn delays(
     delays
 }
 
-/// Mean time of a step from the end of the first to that of the last, in the middle of all members.
-fn measured_step(fleet: &Fleet) -> Option<f64> {
-    let step = |steps: &[crate::digest::Step]| match steps {
-        [first, .., last] => Some((last.end - first.end) as f64 / (steps.len() - 1) as f64),
-        _ => None,
+/// Times of steps as measured, each in the middle of all members; the whole run where there are not two steps.
+fn measured_steps(fleet: &Fleet) -> Vec<f64> {
+    let count = fleet.members.iter().map(|member| member.steps.len()).max().unwrap_or(0);
+    let time = |member: &Member, step: usize| {
+        Some((member.steps.get(step + 1)?.end - member.steps.get(step)?.end) as f64)
     };
-    let mut found: Vec<f64> = fleet.members.iter().filter_map(|member| step(&member.steps)).collect();
-    if found.is_empty() {
+    let middle = |values: Vec<f64>| (!values.is_empty()).then(|| stats::robust::median(&values));
+    if count < 2 {
         let spans = fleet.members.iter().filter_map(|member| member.span);
-        found = spans.map(|span| (span.1 - span.0) as f64).collect();
+        return middle(spans.map(|span| (span.1 - span.0) as f64).collect()).into_iter().collect();
     }
-    (!found.is_empty()).then(|| stats::robust::median(&found))
+    (0..count - 1)
+        .filter_map(|step| middle(fleet.members.iter().filter_map(|member| time(member, step)).collect()))
+        .collect()
+}
+
+fn mean(times: &[f64]) -> Option<f64> {
+    let known = || times.iter().filter(|time| time.is_finite());
+    (known().count() > 0).then(|| known().sum::<f64>() / known().count() as f64)
+}
+
+/// The mean time of a changed step. What the simulation gets wrong in most steps it also gets wrong in the changed ones; a step that
+/// it cannot follow, as records are lost, does not count.
+fn predicted(measured: &[f64], base: &[f64], changed: &[f64]) -> Option<f64> {
+    let ratios: Vec<f64> =
+        measured.iter().zip(base).map(|(with, base)| with / base).filter(|ratio| ratio.is_finite()).collect();
+    let ratio = if ratios.is_empty() { return None } else { stats::robust::median(&ratios) };
+    Some(mean(changed)? * ratio)
 }
 
 /// Members that do more than their peers, the worst first.
