@@ -177,9 +177,16 @@ impl StepGraph {
                     let time_ns = one.transfer_ns as i64;
                     let tail_ns = if blocks[number] { time_ns } else { 0 };
                     let (start, stream) = (end - time_ns, u16::MAX);
-                    let operation = one.operation;
-                    let collective =
-                        Collective { start, time_ns, tail_ns, stream, operation, ..Collective::default() };
+                    let (operation, step) = (one.operation, one.step);
+                    let collective = Collective {
+                        start,
+                        time_ns,
+                        tail_ns,
+                        stream,
+                        operation,
+                        step,
+                        ..Collective::default()
+                    };
                     add(member, Row { meeting: number as u32, collective, is_lost: true });
                 }
             }
@@ -214,6 +221,7 @@ impl StepGraph {
                 stream: u16::MAX,
                 operation,
                 peer: part.member,
+                step: found.step,
                 ..Collective::default()
             };
             let meeting = counts.len() as u32;
