@@ -5,7 +5,7 @@
 //! and what others are in it longer is their waiting.
 
 use rayon::prelude::*;
-use trace::Ns;
+use trace::{Map, Ns};
 
 use crate::clocks::Clocks;
 use crate::digest::{Collective, NONE};
@@ -168,6 +168,7 @@ impl AllFigures {
             all.push(figures);
             waits.extend(own);
         }
+        charge_lost_members(fleet, meetings, &mut all, &mut waits);
         set_starts_apart(&mut all);
         let mut members = vec![MemberTimes::default(); fleet.members.len()];
         for (meeting, figures) in meetings.all.iter().zip(&all) {
@@ -253,6 +254,41 @@ fn figures(fleet: &Fleet, meetings: &Meetings, clocks: &Clocks, meeting: &Meetin
     figures.wait_ns = waits.iter().map(|&wait| f64::from(wait)).sum::<f64>() / waits.len() as f64;
     figures.late_ns = if before.is_finite() { last - before } else { 0.0 };
     (figures, waits)
+}
+
+/// Transfers of a collective whose last member lost its record seem to begin with the last one that is recorded. What they take
+/// beyond the usual is waiting for the lost one.
+fn charge_lost_members(fleet: &Fleet, meetings: &Meetings, all: &mut [Figures], waits: &mut [f32]) {
+    let is_whole = |one: &Figures| {
+        let group = &fleet.groups[one.group as usize];
+        one.operation.is_message() || one.count as usize >= group.members.len()
+    };
+    let mut times: Map<(u32, Operation, Option<u64>), Vec<f64>> = Map::default();
+    for one in all.iter().filter(|one| is_whole(one) && one.transfer_ns.is_finite()) {
+        times.entry((one.group, one.operation, one.bytes)).or_default().push(one.transfer_ns);
+    }
+    let usual: Map<_, f64> =
+        times.into_iter().map(|(key, times)| (key, stats::robust::median(&times))).collect();
+    for (meeting, one) in meetings.all.iter().zip(all).filter(|(_, one)| !is_whole(one)) {
+        let Some(&usual) = usual.get(&(one.group, one.operation, one.bytes)) else { continue };
+        let beyond = one.transfer_ns - usual;
+        if beyond.is_nan() || beyond < usual {
+            continue;
+        }
+        one.transfer_ns = usual;
+        one.wait_ns += beyond;
+        one.skew_ns += beyond;
+        one.late_ns = beyond;
+        let parts = meetings.parts_of(meeting);
+        let members = fleet.groups[one.group as usize].members.iter();
+        let mut lost = members.filter(|member| parts.iter().all(|part| part.member != **member));
+        if let (Some(&last), None) = (lost.next(), lost.next()) {
+            one.last = last;
+        }
+        waits[meeting.first as usize..][..meeting.count as usize]
+            .iter_mut()
+            .for_each(|wait| *wait += beyond as f32);
+    }
 }
 
 /// The first collective of a group shows when the profiler began on each rank, not what the program does.
