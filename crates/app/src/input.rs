@@ -105,7 +105,7 @@ fn refuse_lakes(paths: &[PathBuf]) -> Result<(), Failure> {
     let lake = paths.iter().find_map(|path| lake::Address::of_lake(path));
     lake.map_or(Ok(()), |lake| {
         Err(Failure::input(format!("`{lake}` is a lake, and this command reads traces"))
-            .with_help("`query`, `summary` and `compare` read lakes"))
+            .with_help("`query`, `summary`, `compare` and `ranks` read lakes"))
     })
 }
 

@@ -81,6 +81,18 @@ impl LakeSource {
     }
 }
 
+/// The digests of a lake, with the names of their files.
+#[cfg(feature = "lake")]
+pub(crate) fn digests(address: &Address) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    Ok(lake::check::digests(address)?)
+}
+
+/// This build cannot: see [`lake::AVAILABLE`].
+#[cfg(not(feature = "lake"))]
+pub(crate) fn digests(_: &Address) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    Err(Error::NoEngine.into())
+}
+
 #[cfg(feature = "lake")]
 fn open_here(address: &Address) -> Result<(Box<dyn Engine>, Vec<report::HealthCheck>), Failure> {
     let session = lake::Session::open(address)?;
@@ -252,7 +264,10 @@ impl From<Error> for Failure {
 #[cfg(feature = "lake")]
 mod here {
     use lake::build::{BuildRequest, Hooks};
-    use lake::{Address, Error, build, check, present};
+    use lake::{Address, Error, Manifest, build, check, present};
+    use model::classify::Classifier;
+    use ranks::digest;
+    use trace::Trace;
 
     use super::LakeBuildRequest;
     use crate::Answer;
@@ -272,7 +287,13 @@ mod here {
         };
         let built = watched("building", observer, |progress| -> Result<_, Error> {
             let cancelled = || observer.cancelled();
-            build::build(&wanted, &Hooks { progress, cancelled: &cancelled, digest: None })
+            let classifier = Classifier::builtin();
+            let digests = |trace: &Trace, rank: &Manifest| -> Vec<Vec<u8>> {
+                let modified = rank.sources.iter().map(|source| source.modified_ns).max().unwrap_or(0);
+                let modified = i64::try_from(modified).unwrap_or(0);
+                digest::of_trace(trace, &classifier, modified).iter().map(digest::encode).collect()
+            };
+            build::build(&wanted, &Hooks { progress, cancelled: &cancelled, digests: Some(&digests) })
         })?;
         if built.stopped {
             return Err(Failure::cancelled());

@@ -14,7 +14,10 @@ use crate::failure::Failure;
 use crate::observer::Observer;
 use crate::triage::{TriageRequest, triage};
 
-pub use synth::{GenerateOptions, GraphMode, Loss, Options, OutputFormat, Scenario};
+pub use synth::{
+    Faults, GenerateOptions, GraphMode, Loss, Options, OutputFormat, Parallelism, Scenario, SlowLink,
+    Straggler,
+};
 
 /// Simulates a run and writes it; lists the files.
 pub fn synth(options: &GenerateOptions) -> Result<Report, Failure> {

@@ -27,6 +27,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "stability",
         ],
     ),
+    ("Analyse many ranks", &["ranks", "digest"]),
     ("Analyse kernels", &["roofline", "occupancy", "panels", "bottleneck", "att"]),
     ("Act", &["autotune", "optimize"]),
     ("Share", &["report"]),

@@ -117,6 +117,23 @@ mod with_engine {
     }
 
     #[test]
+    fn ranks_of_a_lake_tell_what_their_traces_tell() {
+        let folder = tempfile::tempdir().unwrap();
+        let traces = folder.path().join("ranks");
+        let made = ["--scenario", "training", "--kernels", "600", "--ranks", "4", "--no-stacks", "--to", "torch"];
+        common::synth(&traces, &made);
+        let (input, lake) = (traces.display().to_string(), folder.path().join("LAKE").display().to_string());
+        stdout(&["lake", "build", &input, "--out", &lake]);
+        let tables = |input: &str| -> serde_json::Value {
+            let report = stdout(&["ranks", input, "--format", "json"]);
+            serde_json::from_str::<serde_json::Value>(&report).unwrap()["tables"].clone()
+        };
+        let found = tables(&lake);
+        assert!(found["ranks"].as_array().is_some_and(|ranks| ranks.len() == 4), "{found}");
+        assert_eq!(found, tables(&input));
+    }
+
+    #[test]
     fn runs_of_lakes_are_compared_like_their_traces() {
         let folder = tempfile::tempdir().unwrap();
         let lake = build(folder.path());

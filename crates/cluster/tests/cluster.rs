@@ -112,7 +112,7 @@ fn build_lake(folder: &Path) -> Address {
             rank: None,
             existing: false,
         };
-        let hooks = Hooks { progress: &Default::default(), cancelled: &|| false, digest: None };
+        let hooks = Hooks { progress: &Default::default(), cancelled: &|| false, digests: None };
         build(&request, &hooks).unwrap();
     }
     lake

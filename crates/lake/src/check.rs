@@ -98,8 +98,8 @@ pub fn contents(address: &Address) -> Result<(Vec<Manifest>, BTreeSet<Part>), Er
     })
 }
 
-/// The digests that lie in a lake.
-pub fn digests(address: &Address) -> Result<Vec<(Part, Vec<u8>)>, Error> {
+/// The digests that lie in a lake, with the names of their files; a missing one has no bytes.
+pub fn digests(address: &Address) -> Result<Vec<(String, Vec<u8>)>, Error> {
     block_on(address, async { Lake::open(address).await?.digests().await })
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! lake.json                                     that it is a lake, and of which version
 //! tables/TABLE/run=R/node=N/rank=K/part.parquet rows
-//! digests/run=R/node=N/rank=K.digest            what is computed across ranks from
+//! digests/run=R/node=N/rank=K.0.digest          what is computed across ranks from
 //! pending/run=R/node=N/rank=K.json              a rank that is being written
 //! manifests/run=R/node=N/rank=K.json            a rank that is there, whole
 //! ```
@@ -216,25 +216,22 @@ impl Lake {
         self.delete(&Self::pending_file(&manifest.part)).await
     }
 
-    /// Puts a digest beside a rank.
-    pub async fn put_digest(&self, part: &Part, bytes: Vec<u8>) -> Result<(), Error> {
-        self.put(&format!("{DIGESTS}/{}.digest", part.folder()), bytes).await
+    /// Puts a digest beside a rank: that of one of its GPUs.
+    pub(crate) async fn put_digest(&self, part: &Part, place: usize, bytes: Vec<u8>) -> Result<(), Error> {
+        self.put(&Self::digest_file(part, place as u64), bytes).await
     }
 
-    /// The digests of all ranks that are there, whole.
-    pub async fn digests(&self) -> Result<Vec<(Part, Vec<u8>)>, Error> {
-        let unfinished = self.unfinished().await?;
-        let names: Vec<String> = self.list(DIGESTS).await?.into_iter().map(|(name, _)| name).collect();
+    /// The digests of all ranks that are there, whole, with the names of their files.
+    pub async fn digests(&self) -> Result<Vec<(String, Vec<u8>)>, Error> {
+        let of_rank = |rank: &Manifest| {
+            (0..rank.digests).map(|place| Self::digest_file(&rank.part, place)).collect::<Vec<_>>()
+        };
+        let names: Vec<String> = self.manifests().await?.iter().flat_map(of_rank).collect();
         let read = |name: String| async move {
             let bytes = self.get(&name).await?;
-            Ok::<_, Error>(Part::of_path(&name).zip(bytes))
+            Ok::<_, Error>((name, bytes.unwrap_or_default()))
         };
-        let all: Vec<Option<(Part, Vec<u8>)>> =
-            futures::stream::iter(names).map(read).buffered(AT_ONCE).try_collect().await?;
-        let mut all: Vec<_> =
-            all.into_iter().flatten().filter(|(part, _)| !unfinished.contains(part)).collect();
-        all.sort_by(|a, b| a.0.cmp(&b.0));
-        Ok(all)
+        futures::stream::iter(names).map(read).buffered(AT_ONCE).try_collect().await
     }
 
     /// Every file of the tables with its size, by its name below the lake.
@@ -256,6 +253,10 @@ impl Lake {
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(self.failed("read", error)),
         }
+    }
+
+    fn digest_file(part: &Part, place: u64) -> String {
+        format!("{DIGESTS}/{}.{place}.digest", part.folder())
     }
 
     fn pending_file(part: &Part) -> String {

@@ -21,6 +21,8 @@ pub struct Manifest {
     pub ranks_of_source: Vec<i64>,
     /// Its files, by table.
     pub tables: BTreeMap<String, TableFile>,
+    /// Digests beside them.
+    pub digests: u64,
     /// Time of all kernels together.
     pub kernel_ns: i64,
     /// First nanosecond of GPU work.
@@ -77,6 +79,7 @@ impl Manifest {
             sources,
             ranks_of_source,
             tables: BTreeMap::new(),
+            digests: 0,
             kernel_ns: kernels.end.iter().sum::<i64>() - kernels.start.iter().sum::<i64>(),
             first_ns: started.copied(),
             last_ns: ended.copied(),

@@ -176,7 +176,7 @@ fn a_newer_lake_is_refused() {
     // A folder with something else in it is left alone.
     let request = request(&[folder.path().join("job")], &lake, "n0");
     let hooks =
-        rocm_perf_lake::build::Hooks { progress: &Default::default(), cancelled: &|| false, digest: None };
+        rocm_perf_lake::build::Hooks { progress: &Default::default(), cancelled: &|| false, digests: None };
     let error = rocm_perf_lake::build::build(&request, &hooks).err();
     assert!(matches!(error, Some(Error::NotALake { .. })), "{error:?}");
 }

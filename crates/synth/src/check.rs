@@ -77,9 +77,18 @@ fn numbers(scenario: &Scenario) -> Result<(), Wrong> {
         ("machine.gpus", f64::from(m.gpus), true),
         ("machine.ranks_per_node", f64::from(m.ranks_per_node), true),
         ("ranks.count", f64::from(scenario.ranks.count), true),
+        ("ranks.tensor", f64::from(scenario.ranks.tensor), true),
+        ("ranks.pipeline", f64::from(scenario.ranks.pipeline), true),
+        ("ranks.expert", f64::from(scenario.ranks.expert), true),
     ]
     .map(|(key, value, positive)| (key.to_string(), value, positive))
     .to_vec();
+    if let Some(links) = &scenario.links {
+        all.push(("links.node_gbps".into(), links.node_gbps, true));
+        all.push(("links.network_gbps".into(), links.network_gbps, true));
+        all.push(("links.latency_us".into(), links.latency_us, false));
+        all.push(("links.end_jitter_us".into(), links.end_jitter_us, false));
+    }
     for (name, kernel) in &scenario.kernels {
         all.push((format!("kernels.{name}.mean_us"), kernel.mean_us, true));
         all.push((format!("kernels.{name}.cv"), kernel.cv, false));
@@ -161,6 +170,15 @@ impl<'a> Walk<'a> {
                 self.kernel(&a.kernel)?;
                 self.truth(a.truth.as_ref())?;
                 self.stream(a.gpu, a.stream)
+            }
+            Action::Pipeline(a) => {
+                self.kernel(&a.kernel)?;
+                self.stream(a.gpu, a.stream)?;
+                (0..4).try_for_each(|peer| self.stream(a.gpu, a.peers + peer))?;
+                if a.micro_batches == 0 {
+                    return wrong(a.forward.span().start, "`micro_batches` must be at least 1");
+                }
+                self.sequence(&a.forward).and_then(|()| self.sequence(&a.backward))
             }
             Action::Repeat(a) => self.sequence(&a.sequence),
             Action::Graph(a) => {
@@ -278,6 +296,13 @@ impl<'a> Names<'a> {
                 }
                 Action::Free(a) => self.freed.push((a.name.get_ref(), a.name.span().start)),
                 Action::Annotate(a) => self.collect(scenario, &a.program),
+                Action::Pipeline(a) => {
+                    for name in [&a.forward, &a.backward] {
+                        if let Some(sequence) = scenario.sequences.get(name.get_ref()) {
+                            self.collect(scenario, &sequence.program);
+                        }
+                    }
+                }
                 Action::Repeat(a) | Action::Graph(a) => {
                     if let Some(sequence) = scenario.sequences.get(a.sequence.get_ref()) {
                         self.collect(scenario, &sequence.program);

@@ -21,6 +21,14 @@ impl Clock {
         }
     }
 
+    /// The same clock, off by so many microseconds and ppm more.
+    pub(crate) fn off_by(self, (us, ppm): (f64, f64)) -> Self {
+        Self {
+            offset_ns: self.offset_ns + (us * 1e3).round() as i64,
+            drift_ppb: self.drift_ppb + (ppm * 1e3).round() as i64,
+        }
+    }
+
     /// What the clock shows.
     #[inline]
     pub(crate) fn show(&self, true_ns: i64) -> i64 {

@@ -2,6 +2,7 @@
 
 mod annotations;
 mod gpu;
+mod messages;
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,8 @@ use trace::{Arg, OptI64, Region, RowRef, StrId, Sync, Trace};
 use crate::clock::Clock;
 use crate::frames;
 use crate::identity::{Dialect, Identity, Place, introduce};
-use crate::program::{Frame, FrameKind, Program, element_bytes};
+use crate::program::{Frame, FrameKind, Program};
+use crate::ranks::GroupKind;
 use crate::record::{Detail, Record};
 use crate::scenario::{Direction, HostMemory};
 
@@ -56,7 +58,8 @@ struct Words {
     mhz: StrId,
     watts: StrId,
     bytes: StrId,
-    group: StrId,
+    /// Names of the rank's groups, by kind.
+    groups: [StrId; 5],
 }
 
 /// Turns the log of one rank into rows.
@@ -73,7 +76,10 @@ pub(crate) struct Emitter<'a> {
     python_id: i64,
     leaf: usize,
     dispatch: i64,
-    collectives: i64,
+    /// Collectives so far by kind of group, sends and receives last.
+    collectives: [u64; 6],
+    /// What is the same in every record of a collective.
+    messages: BTreeMap<u32, Vec<(&'static str, StrId)>>,
     /// Correlation of the call behind each recording of an event.
     recordings: Vec<i64>,
     /// Busy nanoseconds and memory in use per (GPU, sampling window).
@@ -86,7 +92,7 @@ pub(crate) struct Emitter<'a> {
     lanes: ExtraLanes,
 }
 
-const KEYS: [&str; 24] = [
+const KEYS: [&str; 30] = [
     "Record function id",
     "Input Dims",
     "Input type",
@@ -108,6 +114,12 @@ const KEYS: [&str; 24] = [
     "Process Group Description",
     "Process Group Ranks",
     "Seq",
+    "In split size",
+    "Out split size",
+    "Global rank start",
+    "Global rank stride",
+    "Src Rank",
+    "Dst Rank",
     "ptr",
     "graph",
     "src",
@@ -124,7 +136,7 @@ impl<'a> Emitter<'a> {
     ) -> Self {
         let mut trace = Trace::default();
         let ids = introduce(&mut trace, program, &place, dialect);
-        let words = Words::new(&mut trace, program, dialect);
+        let words = Words::new(&mut trace, program, &place, dialect);
         let lanes = ExtraLanes::of(&mut trace, program, ids.process, dialect);
         Self {
             program,
@@ -139,7 +151,8 @@ impl<'a> Emitter<'a> {
             python_id: 0,
             leaf: 0,
             dispatch: 0,
-            collectives: 0,
+            collectives: [0; 6],
+            messages: BTreeMap::new(),
             recordings: Vec::new(),
             windows: BTreeMap::new(),
             in_use: vec![0; program.machine.gpus as usize],
@@ -263,24 +276,10 @@ impl<'a> Emitter<'a> {
         }
         if let Some(collective) = facts.collective {
             let facts = &self.program.collectives[collective as usize];
-            let elements = (facts.bytes / element_bytes(&facts.dtype)).to_string();
-            let ranks: Vec<String> = (0..self.place.ranks).map(|r| r.to_string()).collect();
-            let texts = [
-                ("Collective name", format!("\"{}\"", facts.operation)),
-                ("dtype", format!("\"{}\"", facts.dtype)),
-                ("In msg nelems", elements.clone()),
-                ("Out msg nelems", elements),
-                ("Group size", self.place.ranks.to_string()),
-                ("Process Group Name", "\"0\"".into()),
-                ("Process Group Description", "\"default_pg\"".into()),
-                ("Process Group Ranks", format!("\"[{}]\"", ranks.join(", "))),
-                ("Seq", self.collectives.to_string()),
-            ];
-            self.collectives += 1;
-            let numbered = self.program.recording.collective_numbers;
-            for (key, text) in texts.iter().filter(|(key, _)| numbered || *key != "Seq") {
-                args.push((key, self.trace.strings.intern(text)));
-            }
+            let turn = &mut self.collectives[if facts.peer.is_some() { 5 } else { facts.group as usize }];
+            *turn += 1;
+            let sequence = *turn - 1;
+            args.extend(self.message(collective, sequence));
         }
         self.args(RowRef::region(row), &args);
     }
@@ -448,7 +447,7 @@ impl<'a> Emitter<'a> {
 }
 
 impl Words {
-    fn new(trace: &mut Trace, program: &Program, dialect: Dialect) -> Self {
+    fn new(trace: &mut Trace, program: &Program, place: &Place, dialect: Dialect) -> Self {
         let torch = dialect == Dialect::Torch;
         let strings = &mut trace.strings;
         let annotation = if torch { "user_annotation" } else { "MARKER_CORE_RANGE_API" };
@@ -458,7 +457,7 @@ impl Words {
             .map(|kernel| {
                 let name = serde_json::to_string(&kernel.name).unwrap_or_default();
                 let triple = |v: [u32; 3]| format!("[{}, {}, {}]", v[0], v[1], v[2]);
-                [name, triple(kernel.grid), triple(kernel.workgroup)].map(|text| strings.intern(&text))
+                [name, triple(place.grid(kernel)), triple(kernel.workgroup)].map(|text| strings.intern(&text))
             })
             .collect();
         Self {
@@ -487,7 +486,10 @@ impl Words {
             mhz: strings.intern("MHz"),
             watts: strings.intern("W"),
             bytes: strings.intern("bytes"),
-            group: strings.intern("0"),
+            groups: GroupKind::ALL.map(|kind| {
+                let number = if program.layout.split { program.layout.group(kind, place.rank) } else { 0 };
+                strings.intern(&number.to_string())
+            }),
         }
     }
 }

@@ -7,24 +7,43 @@
 //! known yet (an event, the last rank of a collective).
 
 mod device;
+mod late;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::Error;
 use crate::program::{Instr, Mark, Node, Program, SyncTarget};
 use crate::random::{Key, Spread};
+use crate::ranks::{MeetingLog, Met, Resolved, StepEnds};
 use crate::record::{Detail, Record};
+
+pub(crate) use late::{Late, Pause};
 
 /// Draws for host times come from a stream of their own, far from those of kernels.
 const HOST_DRAWS: u32 = 1 << 31;
 
-/// A rank's kernels that take longer: kernel (or all), factor, truth.
+/// A rank's kernels that take longer: kernel (or all), factor, truth or cause.
 #[derive(Clone, Debug)]
 pub(crate) struct Slowdown {
     pub rank: u32,
     pub kernel: Option<u32>,
     pub factor: f64,
     pub mark: Mark,
+    /// Only kernels that the clock decides on.
+    pub clocked: bool,
+    /// Number of the cause that the time is charged to.
+    pub cause: Option<usize>,
+}
+
+impl Slowdown {
+    /// Whether it slows this kernel of this rank.
+    fn slows(&self, rank: u32, kernel: u32, program: &Program) -> bool {
+        let facts = &program.kernels[kernel as usize];
+        self.rank == rank
+            && self.kernel.is_none_or(|k| k == kernel)
+            && (!self.clocked || facts.clocked)
+            && (self.cause.is_none() || !facts.communicates)
+    }
 }
 
 /// What happened under one truth on one rank.
@@ -65,11 +84,29 @@ struct Cause {
 
 #[derive(Clone, Copy, Debug)]
 enum Work {
-    Kernel { kernel: u32, cause: Cause },
-    Copy { copy: u32, cause: Cause },
-    Record { recording: u32, ready: i64 },
-    Wait { recording: u32 },
-    Collective { collective: u32, sequence: u64, cause: Cause },
+    /// `extra` kernels are those that a rank with more work runs besides.
+    Kernel {
+        kernel: u32,
+        cause: Cause,
+        extra: bool,
+    },
+    Copy {
+        copy: u32,
+        cause: Cause,
+    },
+    Record {
+        recording: u32,
+        ready: i64,
+    },
+    Wait {
+        recording: u32,
+        stage: bool,
+    },
+    Collective {
+        met: Met,
+        key: (u64, u64),
+        cause: Cause,
+    },
 }
 
 #[derive(Default)]
@@ -94,6 +131,8 @@ struct Thread {
     draws: u64,
     /// Correlation of its latest call.
     last_call: i64,
+    /// The step after the last one that it paused in.
+    paused: u64,
 }
 
 struct Rank {
@@ -111,7 +150,13 @@ struct Rank {
     external: i64,
     calls: Vec<u64>,
     copies: u64,
-    collectives: u64,
+    /// Collectives so far by kind of group; sends and receives so far, in all and by peer.
+    collectives: [u64; 5],
+    p2p: u64,
+    peers: [u64; 4],
+    late: Late,
+    /// Time that compute was stalled by data from another stage.
+    bubble: i64,
     records: Vec<Record>,
     marked: Vec<Marked>,
     /// Time in collectives before the last rank came, and how often this was the last.
@@ -121,8 +166,17 @@ struct Rank {
 
 #[derive(Default)]
 struct Meeting {
-    /// (rank, stream, when it came, cause).
-    arrivals: Vec<(u32, u32, i64, Cause)>,
+    arrivals: Vec<Arrival>,
+}
+
+/// A rank that has come to a meeting.
+#[derive(Clone, Copy)]
+struct Arrival {
+    rank: u32,
+    stream: u32,
+    at: i64,
+    cause: Cause,
+    met: Met,
 }
 
 /// A run in progress.
@@ -132,7 +186,11 @@ pub(crate) struct Engine<'a> {
     scale: Vec<f64>,
     slow: Vec<Slowdown>,
     ranks: Vec<Rank>,
-    meetings: BTreeMap<u64, Meeting>,
+    faults: Resolved,
+    pauses: Vec<Pause>,
+    meetings: BTreeMap<(u64, u64), Meeting>,
+    log: MeetingLog,
+    steps: StepEnds,
     host_spread: Spread,
     copy_spread: Spread,
     /// Kernels run so far on rank 0.
@@ -155,6 +213,7 @@ impl<'a> Engine<'a> {
         scale: Vec<f64>,
         slow: Vec<Slowdown>,
         truths: usize,
+        (faults, pauses): (Resolved, Vec<Pause>),
     ) -> Self {
         let rank = || Rank {
             streams: program.streams.iter().map(|_| Stream::default()).collect(),
@@ -169,6 +228,7 @@ impl<'a> Engine<'a> {
                     capturing: false,
                     draws: 0,
                     last_call: 0,
+                    paused: 0,
                 })
                 .collect(),
             recordings: Vec::new(),
@@ -181,19 +241,29 @@ impl<'a> Engine<'a> {
             external: 0,
             calls: vec![0; program.kernels.len()],
             copies: 0,
-            collectives: 0,
+            collectives: [0; 5],
+            p2p: 0,
+            peers: [0; 4],
+            late: Late::default(),
+            bubble: 0,
             records: Vec::new(),
             marked: vec![Marked::default(); truths],
             waited: 0,
             last_arrivals: 0,
         };
+        let mut all: Vec<Rank> = (0..ranks).map(|_| rank()).collect();
+        late::more_work(&faults, &mut all);
         Self {
             program,
             seed,
             scale,
             slow,
-            ranks: (0..ranks).map(|_| rank()).collect(),
+            faults,
+            pauses,
+            ranks: all,
             meetings: BTreeMap::new(),
+            log: MeetingLog::default(),
+            steps: StepEnds::default(),
             host_spread: Spread::of_cv(program.machine.host_cv),
             copy_spread: Spread::of_cv(0.03),
             kernels: 0,
@@ -255,6 +325,20 @@ impl<'a> Engine<'a> {
         (self.ranks[rank].waited, self.ranks[rank].last_arrivals)
     }
 
+    /// Who met when, so far.
+    pub(crate) fn take_log(&mut self) -> MeetingLog {
+        std::mem::take(&mut self.log)
+    }
+
+    pub(crate) fn steps(&self) -> &StepEnds {
+        &self.steps
+    }
+
+    /// Time that each rank's compute was stalled by data from another stage.
+    pub(crate) fn bubbles(&self) -> Vec<i64> {
+        self.ranks.iter().map(|rank| rank.bubble).collect()
+    }
+
     /// What happened under each truth on a rank.
     pub(crate) fn marked(&self, rank: usize) -> &[Marked] {
         &self.ranks[rank].marked
@@ -268,7 +352,8 @@ impl<'a> Engine<'a> {
             if state.step >= until {
                 return None;
             }
-            let instrs = program.step(state.step).threads.get(thread).map_or(&[][..], Vec::as_slice);
+            let stage = program.layout.stage(rank as u32);
+            let instrs = program.step(state.step).thread(stage, thread);
             match instrs.get(state.at) {
                 None => {
                     state.step += 1;
@@ -276,6 +361,9 @@ impl<'a> Engine<'a> {
                     state.now += BETWEEN_STEPS_NS;
                 }
                 Some(&instr) => {
+                    if thread == 0 && !self.pauses.is_empty() && !matches!(instr, Instr::Enter { .. }) {
+                        self.pause(rank);
+                    }
                     if let Err(reason) = self.execute(rank, thread, instr) {
                         return Some(reason);
                     }
@@ -353,7 +441,11 @@ impl<'a> Engine<'a> {
             }
             Instr::Launch { kernel, stream, api, ns, mark } => {
                 let cause = self.launch(r, t, api, ns, mark, Detail::Launch { kernel });
-                self.enqueue(r, stream, Work::Kernel { kernel, cause });
+                self.enqueue(r, stream, Work::Kernel { kernel, cause, extra: false });
+                for _ in 0..self.ranks[r].late.extra_kernels() {
+                    let cause = self.extra_launch(r, t, api, ns, kernel);
+                    self.enqueue(r, stream, Work::Kernel { kernel, cause, extra: true });
+                }
             }
             Instr::Copy { copy, stream, api, ns, mark } => {
                 let cause = self.launch(r, t, api, ns, mark, Detail::Copy { copy });
@@ -374,13 +466,13 @@ impl<'a> Engine<'a> {
                 let cause = self.launch(r, t, api, ns, 0, Detail::Event { event, stream, recording });
                 self.enqueue(r, stream, Work::Record { recording, ready: cause.ready });
             }
-            Instr::Wait { event, stream, api, ns, mark } => {
+            Instr::Wait { event, stream, api, ns, mark, stage } => {
                 let recording = self.ranks[r].events[event as usize];
                 let known = recording.unwrap_or(u32::MAX);
                 self.call(r, t, api, ns, mark, Detail::Event { event, stream, recording: known });
                 // An event that was never recorded is complete.
                 if let Some(recording) = recording.filter(|_| !self.ranks[r].threads[t].capturing) {
-                    self.enqueue(r, stream, Work::Wait { recording });
+                    self.enqueue(r, stream, Work::Wait { recording, stage });
                 }
             }
             Instr::Alloc { slot, bytes, gpu, api, ns, mark } => {
@@ -554,11 +646,15 @@ impl<'a> Engine<'a> {
             };
             if on != stream && !others.contains(&on) {
                 others.push(on);
-                self.enqueue(r, on, Work::Wait { recording: begun });
+                self.enqueue(r, on, Work::Wait { recording: begun, stage: false });
             }
             match *node {
                 Node::Kernel { kernel, stream, mark } => {
-                    self.enqueue(r, stream, Work::Kernel { kernel, cause: Cause { mark, ..cause } });
+                    let cause = Cause { mark, ..cause };
+                    self.enqueue(r, stream, Work::Kernel { kernel, cause, extra: false });
+                    for _ in 0..self.ranks[r].late.extra_kernels() {
+                        self.enqueue(r, stream, Work::Kernel { kernel, cause, extra: true });
+                    }
                 }
                 Node::Copy { copy, stream, mark } => {
                     self.enqueue(r, stream, Work::Copy { copy, cause: Cause { mark, ..cause } });
@@ -569,7 +665,7 @@ impl<'a> Engine<'a> {
                 }
                 Node::Wait { event, stream } => {
                     if let Some(recording) = self.ranks[r].events[event as usize] {
-                        self.enqueue(r, stream, Work::Wait { recording });
+                        self.enqueue(r, stream, Work::Wait { recording, stage: false });
                     }
                 }
                 Node::Collective { collective, stream, mark } => {
@@ -580,7 +676,7 @@ impl<'a> Engine<'a> {
         for other in others {
             let ended = self.ranks[r].unnamed_recording();
             self.enqueue(r, other, Work::Record { recording: ended, ready: 0 });
-            self.enqueue(r, stream, Work::Wait { recording: ended });
+            self.enqueue(r, stream, Work::Wait { recording: ended, stage: false });
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Writes a simulated run into a folder: traces of every rank in any format, the truth, the scenario.
 
 use std::io::Write;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use convert::rocpd::four::{self, FourVersion};
 use convert::rocprofv3::{csv, json};
@@ -11,8 +13,8 @@ use files::{OutputFile, TemporaryFolder};
 use crate::Error;
 use crate::emit::Emitter;
 use crate::identity::Dialect;
-use crate::inspector;
-use crate::program::GraphMode;
+use crate::inspector::{self, Member};
+use crate::program::{GraphMode, Program};
 use crate::run::{Options, Prepared};
 use crate::scenario::{Action, Scenario};
 use crate::snapshot::{self, MemoryTruth};
@@ -175,15 +177,17 @@ pub fn generate(options: &GenerateOptions) -> Result<Generated, Error> {
         // Small blocks, so that the end is not missed by much.
         prepared.block = (size / 300 / 100).clamp(1, 150_000) as usize;
     }
-    let mut sinks = options
-        .formats
-        .iter()
-        .filter(|&&format| format != OutputFormat::Snapshot)
-        .map(|&format| {
+    let batches = batches(&prepared, options);
+    let open = |ranks: Range<u32>| {
+        let formats = options.formats.iter().filter(|&&format| format != OutputFormat::Snapshot);
+        let sink = |&format| {
             let folder = options.folder(format);
-            Sink::open(&prepared, &options.scenario.name, format, folder, run_options.stacks)
-        })
-        .collect::<Result<Vec<_>, _>>()?;
+            let name = &options.scenario.name;
+            Sink::open(&prepared, ranks.clone(), name, format, folder, run_options.stacks)
+        };
+        formats.map(sink).collect::<Result<Vec<_>, _>>()
+    };
+    let mut sinks = open(batches[0].clone())?;
     let limit = options.size.filter(|_| first_is_torch);
     let mut before = 0;
     let mut truth = prepared.drive(|block| {
@@ -199,6 +203,14 @@ pub fn generate(options: &GenerateOptions) -> Result<Generated, Error> {
     for sink in sinks {
         files.extend(sink.finish()?);
     }
+    // The other ranks run again, so that memory and open files do not grow with the number of ranks.
+    for ranks in &batches[1..] {
+        let mut sinks = open(ranks.clone())?;
+        prepared.repeat(truth.steps, |block| sinks.iter_mut().try_for_each(|sink| sink.append(&block)))?;
+        for sink in sinks {
+            files.extend(sink.finish()?);
+        }
+    }
     if options.formats.contains(&OutputFormat::Snapshot) {
         for rank in 0..prepared.ranks {
             let (file, memory) = snapshot_file(options, rank)?;
@@ -212,10 +224,23 @@ pub fn generate(options: &GenerateOptions) -> Result<Generated, Error> {
         }
     }
     files.push(text_file(&options.out.join("scenario.toml"), &options.scenario.to_toml()?)?);
-    let json = serde_json::to_string_pretty(&truth)
+    let json = crate::pretty::json(&truth)
         .map_err(|e| Error::Write { path: truth_path.clone(), why: e.to_string() })?;
     files.push(text_file(&truth_path, &(json + "\n"))?);
     Ok(Generated { files, truth })
+}
+
+/// Kernels that formats hold in memory until the end, at most.
+const HELD_KERNELS: u64 = 2_000_000;
+/// Ranks whose files are open at once, at most.
+const OPEN_RANKS: u64 = 128;
+
+/// Ranks that are written in one go.
+fn batches(prepared: &Prepared<'_>, options: &GenerateOptions) -> Vec<Range<u32>> {
+    let streamed = options.formats.iter().all(|format| format.is_torch());
+    let held = HELD_KERNELS / prepared.kernels_per_rank().max(1);
+    let size = if streamed { OPEN_RANKS } else { held.clamp(1, OPEN_RANKS) } as u32;
+    (0..prepared.ranks).step_by(size as usize).map(|rank| rank..(rank + size).min(prepared.ranks)).collect()
 }
 
 /// The memory snapshot of a rank.
@@ -256,7 +281,8 @@ fn graph_companions(options: &GenerateOptions, format: OutputFormat) -> Result<V
         };
         let prepared = Prepared::new(&scenario, &run_options)?;
         let name = format!("{}.{role}", scenario.name);
-        let mut sink = Sink::open(&prepared, &name, format, out.join(folder), run_options.stacks)?;
+        let ranks = 0..prepared.ranks;
+        let mut sink = Sink::open(&prepared, ranks, &name, format, out.join(folder), run_options.stacks)?;
         prepared.drive(|block| sink.append(&block).map(|()| true))?;
         let written = sink.finish()?;
         files.extend(written.into_iter().map(|file| GeneratedFile { role: Some(role), ..file }));
@@ -307,7 +333,8 @@ fn pilot_bytes(options: &GenerateOptions, steps: u64, folder: &Path) -> Result<u
     let run_options = Options { steps: Some(steps), ranks: Some(1), ..options.options.clone() };
     let prepared = Prepared::new(&options.scenario, &run_options)?;
     let name = &options.scenario.name;
-    let mut sink = Sink::open(&prepared, name, options.formats[0], folder.to_path_buf(), run_options.stacks)?;
+    let (format, folder) = (options.formats[0], folder.to_path_buf());
+    let mut sink = Sink::open(&prepared, 0..1, name, format, folder, run_options.stacks)?;
     prepared.drive(|block| sink.append(&block).map(|()| true))?;
     Ok(sink.finish()?.iter().map(|file| file.bytes).sum())
 }
@@ -329,15 +356,18 @@ fn failed(path: &Path, why: &dyn std::fmt::Display) -> Error {
 /// One format of a run: torch is written as it comes, the others hold their rows until the end.
 struct Sink<'a> {
     format: OutputFormat,
+    ranks: Range<u32>,
     emitters: Vec<Emitter<'a>>,
     targets: Vec<PathBuf>,
     streams: Vec<torch::FileWriter>,
     seed: u64,
+    program: &'a Program,
 }
 
 impl<'a> Sink<'a> {
     fn open(
         prepared: &'a Prepared<'_>,
+        ranks: Range<u32>,
         name: &str,
         format: OutputFormat,
         folder: PathBuf,
@@ -346,7 +376,7 @@ impl<'a> Sink<'a> {
         // JAX's profiler knows ops and Python frames, as torch's does.
         let has_ops = format.is_torch() || format == OutputFormat::Xplane;
         let dialect = if has_ops { Dialect::Torch } else { Dialect::Rocprof };
-        let emitters = prepared.emitters(dialect, stacks);
+        let emitters = prepared.emitters(ranks.clone(), dialect, stacks);
         let target = |rank: u32| {
             let (mut host, pid) = prepared.host_and_pid(rank);
             if prepared.program.recording.pid.is_some() {
@@ -370,7 +400,7 @@ impl<'a> Sink<'a> {
                 OutputFormat::Inspector => folder.join(format!("{host}-pid{pid}.jsonl")),
             }
         };
-        let targets: Vec<PathBuf> = (0..prepared.ranks).map(target).collect();
+        let targets: Vec<PathBuf> = ranks.clone().map(target).collect();
         let mut streams = Vec::new();
         if format.is_torch() {
             for (emitter, target) in emitters.iter().zip(&targets) {
@@ -386,19 +416,33 @@ impl<'a> Sink<'a> {
                 streams.push(stream);
             }
         }
-        Ok(Self { format, emitters, targets, streams, seed: prepared.options.seed })
+        let (seed, program) = (prepared.options.seed, &prepared.program);
+        Ok(Self { format, ranks, emitters, targets, streams, seed, program })
     }
 
     fn append(&mut self, block: &crate::run::Block<'_>) -> Result<(), Error> {
-        for (rank, (emitter, records)) in self.emitters.iter_mut().zip(block.records).enumerate() {
+        let records = &block.records[self.ranks.start as usize..self.ranks.end as usize];
+        let mut streams = self.streams.iter_mut();
+        let ranks: Vec<_> = self
+            .emitters
+            .iter_mut()
+            .zip(&self.targets)
+            .zip(records)
+            .map(|((emitter, target), records)| (emitter, target, records, streams.next()))
+            .collect();
+        in_parallel(ranks, |(emitter, target, records, stream)| {
             emitter.emit(records);
-            if let Some(stream) = self.streams.get_mut(rank) {
+            if let Some(stream) = stream {
                 emitter.sample(Some(block.reached));
-                stream.append(&emitter.trace).map_err(|e| failed(&self.targets[rank], &e))?;
+                // Those of kernels and of ops came in turn; writers want them by table.
+                emitter.trace.args.sort();
+                stream.append(&emitter.trace).map_err(|e| failed(target, &e))?;
                 emitter.clear();
             }
-        }
-        Ok(())
+            Ok(())
+        })
+        .into_iter()
+        .collect()
     }
 
     /// Bytes of the first rank's file so far, where it is a stream.
@@ -407,14 +451,18 @@ impl<'a> Sink<'a> {
     }
 
     fn finish(self) -> Result<Vec<GeneratedFile>, Error> {
-        let mut files = Vec::new();
         let mut streams = self.streams.into_iter();
-        for (rank, (mut emitter, target)) in self.emitters.into_iter().zip(self.targets).enumerate() {
+        let emitters = self.emitters.into_iter().zip(self.targets).zip(self.ranks);
+        let ranks: Vec<_> =
+            emitters.map(|((emitter, target), rank)| (emitter, target, rank, streams.next())).collect();
+        let (format, seed, program) = (self.format, self.seed, self.program);
+        let done = in_parallel(ranks, |(mut emitter, target, rank, stream)| {
             emitter.sample(None);
             let mut written: Vec<(PathBuf, u64)> = Vec::new();
-            match self.format {
+            match format {
                 OutputFormat::Torch | OutputFormat::TorchGz => {
-                    if let Some(mut stream) = streams.next() {
+                    if let Some(mut stream) = stream {
+                        emitter.trace.args.sort();
                         stream.append(&emitter.trace).map_err(|e| failed(&target, &e))?;
                         let bytes = stream.finish().map_err(|e| failed(&target, &e))?;
                         written.push((target, bytes));
@@ -423,7 +471,7 @@ impl<'a> Sink<'a> {
                 OutputFormat::Rocpd | OutputFormat::Rocpd40 | OutputFormat::Rocpd41 => {
                     emitter.trace.finish();
                     let options = rocpd::Options::default();
-                    let done = match self.format {
+                    let done = match format {
                         OutputFormat::Rocpd40 => {
                             four::write(&emitter.trace, &target, FourVersion::V4_0, &options)
                         }
@@ -459,9 +507,14 @@ impl<'a> Sink<'a> {
                 }
                 OutputFormat::Inspector => {
                     emitter.trace.finish();
+                    let member = Member {
+                        rank,
+                        layout: &program.layout,
+                        ranks_per_node: program.machine.ranks_per_node,
+                    };
                     let write = || -> std::io::Result<u64> {
                         let mut file = OutputFile::create(&target)?;
-                        let bytes = inspector::write(&emitter.trace, &mut file, self.seed, rank as u32)?;
+                        let bytes = inspector::write(&emitter.trace, &mut file, seed, &member)?;
                         file.commit()?;
                         Ok(bytes)
                     };
@@ -471,15 +524,39 @@ impl<'a> Sink<'a> {
                 // The allocator's record is no part of the simulated timeline; `generate` writes it.
                 OutputFormat::Snapshot => {}
             }
-            let format = Some(self.format);
-            files.extend(written.into_iter().map(|(path, bytes)| GeneratedFile {
+            let file = |(path, bytes)| GeneratedFile {
                 path,
-                format,
-                rank: Some(rank as u32),
+                format: Some(format),
+                rank: Some(rank),
                 role: None,
                 bytes,
-            }));
-        }
-        Ok(files)
+            };
+            Ok(written.into_iter().map(file).collect::<Vec<_>>())
+        });
+        Ok(done.into_iter().collect::<Result<Vec<_>, Error>>()?.concat())
     }
+}
+
+/// Does the same with every item on all cores; results keep their order.
+fn in_parallel<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    if cores < 2 {
+        return items.into_iter().map(work).collect();
+    }
+    // Threads take the next item when they are done with one: ranks differ in size.
+    let results: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
+    let queue = Mutex::new(items.into_iter().enumerate());
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                loop {
+                    let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                    let Some((place, item)) = next else { return };
+                    *results[place].lock().unwrap_or_else(PoisonError::into_inner) = Some(work(item));
+                }
+            });
+        }
+    });
+    let inner = |slot: Mutex<Option<R>>| slot.into_inner().unwrap_or_else(PoisonError::into_inner);
+    results.into_iter().filter_map(inner).collect()
 }

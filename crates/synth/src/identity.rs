@@ -24,6 +24,22 @@ pub(crate) struct Place {
     pub seed: u64,
     pub rank: u32,
     pub ranks: u32,
+    /// The clock that monitors show; none when zero.
+    pub clock_mhz: f64,
+    /// How many times more workgroups its kernels have.
+    pub grid_factor: f64,
+    /// Tokens of its experts as a share of the mean, and those of all ranks of its expert group.
+    pub load: f64,
+    pub expert_loads: Vec<f64>,
+}
+
+impl Place {
+    /// The grid of a kernel on this rank.
+    pub(crate) fn grid(&self, kernel: &crate::program::Kernel) -> [u32; 3] {
+        let [x, y, z] = kernel.grid;
+        let factor = if kernel.communicates { 1.0 } else { self.grid_factor };
+        [(f64::from(x) * factor).round() as u32, y, z]
+    }
 }
 
 impl Place {
@@ -143,7 +159,7 @@ pub(crate) fn introduce(trace: &mut Trace, program: &Program, place: &Place, dia
             trace.add_queue(Queue { process, id, name })
         })
         .collect();
-    let (symbols, shapes, names) = add_kernels(trace, program, process);
+    let (symbols, shapes, names) = add_kernels(trace, program, place, process);
     let counters = program
         .counters
         .iter()
@@ -192,6 +208,7 @@ fn add_gpu(
 fn add_kernels(
     trace: &mut Trace,
     program: &Program,
+    place: &Place,
     process: ProcessId,
 ) -> (Vec<SymbolId>, Vec<ShapeId>, Vec<StrId>) {
     let (mut symbols, mut shapes, mut names) = (Vec::new(), Vec::new(), Vec::new());
@@ -212,7 +229,7 @@ fn add_kernels(
         };
         symbols.push(trace.add_symbol(symbol));
         shapes.push(trace.shapes.intern(LaunchShape {
-            grid: Some([0, 1, 2].map(|axis| kernel.grid[axis] * kernel.workgroup[axis])),
+            grid: Some([0, 1, 2].map(|axis| place.grid(kernel)[axis] * kernel.workgroup[axis])),
             workgroup: Some(kernel.workgroup),
             lds_bytes: number(kernel.lds),
             scratch_bytes: number(kernel.scratch),
@@ -226,14 +243,29 @@ fn add_kernels(
 }
 
 fn torch_metadata(trace: &mut Trace, program: &Program, place: &Place, source: trace::SourceId) {
-    let everyone: Vec<String> = (0..place.ranks).map(|rank| rank.to_string()).collect();
-    let everyone = everyone.join(", ");
+    let layout = &program.layout;
+    let groups: Vec<String> = layout
+        .kinds()
+        .map(|kind| {
+            let ranks = layout.members(kind, layout.index(kind, place.rank));
+            let listed: Vec<String> = ranks.iter().map(u32::to_string).collect();
+            format!(
+                "{{\"pg_name\": \"{}\", \"pg_desc\": \"{}\", \"backend_config\": \"cuda:nccl\", \"pg_size\": {}, \
+                 \"ranks\": [{}]}}",
+                layout.group(kind, place.rank),
+                kind.description(),
+                ranks.len(),
+                listed.join(", ")
+            )
+        })
+        .collect();
     let distributed = format!(
-        "{{\"backend\": \"nccl\", \"rank\": {}, \"world_size\": {n}, \"pg_count\": 1, \"pg_config\": \
-         [{{\"pg_name\": \"0\", \"pg_desc\": \"default_pg\", \"backend_config\": \"cuda:nccl\", \"pg_size\": {n}, \
-         \"ranks\": [{everyone}]}}], \"nccl_version\": \"2.22.3\"}}",
+        "{{\"backend\": \"nccl\", \"rank\": {}, \"world_size\": {}, \"pg_count\": {}, \"pg_config\": [{}], \
+         \"nccl_version\": \"2.22.3\"}}",
         place.rank,
-        n = place.ranks,
+        place.ranks,
+        groups.len(),
+        groups.join(", "),
     );
     let id = place.guid().replace('-', "").to_uppercase();
     let facts = [

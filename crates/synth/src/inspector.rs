@@ -6,8 +6,10 @@ use serde_json::json;
 use stats::random::mix;
 use trace::{Table, Trace};
 
+use crate::ranks::Layout;
+
 /// RCCL's names of collectives.
-const NAMES: [(&str, &str); 8] = [
+const NAMES: [(&str, &str); 11] = [
     ("allreduce", "AllReduce"),
     ("all_reduce", "AllReduce"),
     ("_allgather_base", "AllGather"),
@@ -15,6 +17,9 @@ const NAMES: [(&str, &str); 8] = [
     ("_reduce_scatter_base", "ReduceScatter"),
     ("reduce_scatter", "ReduceScatter"),
     ("all_to_all", "AllToAll"),
+    ("all_to_allv", "AllToAll"),
+    ("send", "Send"),
+    ("recv", "Recv"),
     ("broadcast", "Broadcast"),
 ];
 
@@ -27,8 +32,15 @@ fn bus_factor(name: &str, ranks: f64) -> f64 {
     }
 }
 
+/// Where a rank stands in its run.
+pub(crate) struct Member<'a> {
+    pub rank: u32,
+    pub layout: &'a Layout,
+    pub ranks_per_node: u32,
+}
+
 /// Writes the collectives of one rank; how many bytes. Communicators of a run have ids that follow from its seed.
-pub(crate) fn write(trace: &Trace, to: impl Write, seed: u64, rank: u32) -> io::Result<u64> {
+pub(crate) fn write(trace: &Trace, to: impl Write, seed: u64, member: &Member<'_>) -> io::Result<u64> {
     let mut to = BufWriter::with_capacity(1 << 20, to);
     let collectives = &trace.collectives;
     let mut written = 0;
@@ -43,8 +55,22 @@ pub(crate) fn write(trace: &Trace, to: impl Write, seed: u64, rank: u32) -> io::
         let (bytes, time_us) = (collectives.bytes[row].get().unwrap_or(0), (end - start).max(1));
         let speed = bytes as f64 / time_us as f64 / 1000.0;
         let process = &trace.processes[collectives.process[row].get().unwrap_or_default()];
-        let line = json!({
-            "header": { "id": format!("0x{id:x}"), "rank": rank, "n_ranks": ranks, "nnodes": 1 },
+        // Ranks are counted within the communicator.
+        let members = member.layout.ranks_of(group.parse().unwrap_or_default());
+        let place =
+            |rank: i64| members.iter().position(|&other| i64::from(other) == rank).unwrap_or_default();
+        let mut nodes: Vec<u32> = members.iter().map(|rank| rank / member.ranks_per_node).collect();
+        nodes.dedup();
+        let peer = collectives.peer[row].get();
+        let (perf, kind) = if peer.is_some() { ("p2p_perf", "p2p") } else { ("coll_perf", "coll") };
+        let key = |name: &str| format!("{kind}_{name}");
+        let mut line = json!({
+            "header": {
+                "id": format!("0x{id:x}"),
+                "rank": place(i64::from(member.rank)),
+                "n_ranks": ranks,
+                "nnodes": nodes.len(),
+            },
             "metadata": {
                 "inspector_output_format_version": "v4.0",
                 "git_rev": "",
@@ -53,23 +79,26 @@ pub(crate) fn write(trace: &Trace, to: impl Write, seed: u64, rank: u32) -> io::
                 "hostname": trace.strings.get(process.hostname),
                 "pid": process.pid,
             },
-            "coll_perf": {
-                "coll": name,
-                "coll_sn": collectives.sequence[row].get().unwrap_or(row as i64),
-                "coll_msg_size_bytes": bytes,
-                "coll_exec_time_us": time_us,
-                "coll_timing_source": "kernel_gpu",
-                "coll_algobw_gbs": speed,
-                "coll_busbw_gbs": speed * bus_factor(name, ranks as f64),
+            perf: {
+                kind: name,
+                key("sn"): collectives.sequence[row].get().unwrap_or(row as i64),
+                key("msg_size_bytes"): bytes,
+                key("exec_time_us"): time_us,
+                key("timing_source"): "kernel_gpu",
+                key("algobw_gbs"): speed,
+                key("busbw_gbs"): speed * bus_factor(name, ranks as f64),
                 "event_trace_ts": {
-                    "coll_start_ts": start - 5,
-                    "coll_stop_ts": start - 1,
+                    key("start_ts"): start - 5,
+                    key("stop_ts"): start - 1,
                     "kernel_events": [
                         { "channel_id": 0, "kernel_start_ts": start, "kernel_stop_ts": end, "kernel_record_ts": end },
                     ],
                 },
             },
         });
+        if let Some(peer) = peer {
+            line[perf]["p2p_peer"] = place(peer).into();
+        }
         let line = format!("{line}\n");
         written += line.len() as u64;
         to.write_all(line.as_bytes())?;

@@ -29,8 +29,10 @@ mod generate;
 mod identity;
 mod inspector;
 mod lose;
+mod pretty;
 mod program;
 mod random;
+mod ranks;
 mod record;
 mod recording;
 mod run;
@@ -43,6 +45,10 @@ pub use generate::{GenerateOptions, Generated, GeneratedFile, OutputFormat, gene
 pub use identity::Dialect;
 pub use lose::{Loss, LossKind, LossTruth};
 pub use program::GraphMode;
+pub use ranks::{
+    Cause, CauseTruth, CollectiveTruth, ExpertTruth, Faults, GroupKind, GroupTruth, Parallelism,
+    PipelineTruth, PropagatedTruth, RanksTruth, SlowLink, Straggler, Where,
+};
 pub use recording::{AnnotationLanes, Expected, Recording};
 pub use run::{Options, Run, Simulation, simulate};
 pub use scenario::Scenario;

@@ -1,6 +1,6 @@
 //! Kernels that run and that the profiler loses: `synth` leaves them out of the trace and tells in the truth.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 use serde::Serialize;
@@ -9,6 +9,7 @@ use stats::random::{Random, mix};
 use crate::Error;
 use crate::clock::Clock;
 use crate::program::Program;
+use crate::ranks::Met;
 use crate::record::{Detail, Record};
 
 /// Which kernels the profiler loses.
@@ -25,15 +26,18 @@ pub enum LossKind {
     Stream,
     /// A stretch of the kernels of one rank.
     Rank,
+    /// Collectives, sends and receives of every rank, anywhere.
+    Collective,
 }
 
 impl LossKind {
-    const ALL: [(&'static str, LossKind); 5] = [
+    const ALL: [(&'static str, LossKind); 6] = [
         ("graph", LossKind::Graph),
         ("replay", LossKind::Replay),
         ("eager", LossKind::Eager),
         ("stream", LossKind::Stream),
         ("rank", LossKind::Rank),
+        ("collective", LossKind::Collective),
     ];
 }
 
@@ -92,6 +96,7 @@ struct Ran {
     correlation: i64,
     replayed: bool,
     time_ns: i64,
+    collective: Option<Met>,
 }
 
 /// What ran on one rank.
@@ -116,9 +121,9 @@ impl Survey {
         let (log, clock) = (&mut self.logs[rank], self.clocks[rank]);
         for record in records {
             match *record {
-                Record::Kernel { stream, correlation, replayed, start, end, .. } => {
+                Record::Kernel { stream, correlation, replayed, start, end, collective, .. } => {
                     let time_ns = clock.show(end) - clock.show(start);
-                    log.kernels.push(Ran { stream, correlation, replayed, time_ns });
+                    log.kernels.push(Ran { stream, correlation, replayed, time_ns, collective });
                 }
                 Record::Call { correlation, detail: Detail::Graph { graph }, .. } => {
                     log.graphs.insert(correlation, graph);
@@ -134,6 +139,7 @@ impl Survey {
             rows: self.logs.iter().map(|log| vec![false; log.kernels.len()]).collect(),
             next: vec![0; self.logs.len()],
             truth: Vec::new(),
+            met: BTreeSet::new(),
         };
         for (number, loss) in losses.iter().enumerate() {
             let mut random = Random::new(mix(seed ^ ((number as u64 + 1) << 32) ^ loss.kind as u64));
@@ -162,7 +168,12 @@ impl Survey {
                     kernels: rows.len() as u64,
                     time_ns: rows.iter().map(|&row| log.kernels[row].time_ns).sum(),
                 });
-                rows.into_iter().for_each(|row| lost.rows[rank][row] = true);
+                for row in rows {
+                    lost.rows[rank][row] = true;
+                    let met = log.kernels[row].collective;
+                    let p2p = |met: Met| program.collectives[met.which as usize].peer.is_some();
+                    lost.met.extend(met.map(|met| (rank as u32, (met.group, p2p(met)), met.sequence)));
+                }
             }
             if !found {
                 let (name, _) = LossKind::ALL[loss.kind as usize];
@@ -182,6 +193,9 @@ impl Log {
             LossKind::Graph => (None, self.of_some_launches(loss.share, random)),
             LossKind::Replay => (None, self.of_every_launch(loss.share, random)),
             LossKind::Eager => (None, some(numbers(&|kernel| !kernel.replayed), loss.share, random)),
+            LossKind::Collective => {
+                (None, some(numbers(&|kernel| kernel.collective.is_some()), loss.share, random))
+            }
             LossKind::Rank => (None, stretch(numbers(&|_| true), loss.share, random)),
             LossKind::Stream => {
                 let mut streams: Vec<u32> = self.kernels.iter().map(|kernel| kernel.stream).collect();
@@ -263,9 +277,16 @@ pub(crate) struct Lost {
     rows: Vec<Vec<bool>>,
     next: Vec<usize>,
     pub truth: Vec<LossTruth>,
+    /// Rank, group, whether between two ranks, and number of collectives that are lost.
+    met: BTreeSet<(u32, (u32, bool), u64)>,
 }
 
 impl Lost {
+    /// Whether a rank's record of a collective is lost.
+    pub(crate) fn lost(&self, rank: u32, group: (u32, bool), sequence: u64) -> bool {
+        self.met.contains(&(rank, group, sequence))
+    }
+
     /// Takes the lost kernels out of the next block of a rank's log.
     pub(crate) fn take_out(&mut self, rank: usize, records: &mut Vec<Record>) {
         let Some(rows) = self.rows.get(rank) else { return };

@@ -2,11 +2,12 @@
 
 mod compiler;
 
-pub(crate) use compiler::{compile, element_bytes};
+pub(crate) use compiler::{compile, element_bytes, uses};
 
 use crate::random::Spread;
+use crate::ranks::{GroupKind, Layout};
 use crate::recording::Recording;
-use crate::scenario::{Direction, HostMemory, Machine};
+use crate::scenario::{Direction, HostMemory, Links, Machine, Tokens};
 
 /// What becomes of graphs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,6 +69,10 @@ pub(crate) struct Kernel {
     pub outliers: Option<(u64, f64)>,
     pub mark: Mark,
     pub communicates: bool,
+    /// The clock decides how long it takes.
+    pub clocked: bool,
+    /// It takes as long as the rank's experts have tokens.
+    pub expert: bool,
     /// Share of its time that the clock costs, and of the rest that rounds of workgroups cost that are not full.
     pub lost_to_clock: f64,
     pub lost_to_rounds: f64,
@@ -94,12 +99,63 @@ pub(crate) struct CopyWork {
 }
 
 /// A collective's facts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CollectiveWork {
     pub operation: String,
     pub dtype: String,
     pub bytes: u64,
     pub kernel: u32,
+    pub group: GroupKind,
+    pub tokens: Option<Tokens>,
+    /// Set for sends and receives between pipeline stages.
+    pub peer: Option<Peer>,
+}
+
+/// The other side of a send or a receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Peer {
+    /// The next stage; else the previous.
+    pub next: bool,
+    /// Data goes there; else it comes from there.
+    pub send: bool,
+}
+
+impl Peer {
+    /// A number for each of the four.
+    pub(crate) fn number(self) -> usize {
+        usize::from(self.next) * 2 + usize::from(self.send)
+    }
+}
+
+impl CollectiveWork {
+    /// Bytes in and out of a rank whose experts have `load` times the mean number of tokens.
+    pub(crate) fn message(&self, ranks: u32, load: f64) -> (u64, u64) {
+        let loaded = || {
+            let element = element_bytes(&self.dtype);
+            (self.bytes as f64 * load / element as f64).round() as u64 * element
+        };
+        match self.tokens {
+            Some(Tokens::Dispatch) => (self.bytes, loaded()),
+            Some(Tokens::Combine) => (loaded(), self.bytes),
+            None if self.operation.contains("allgather") => (self.bytes, self.bytes * u64::from(ranks)),
+            None if self.operation.contains("reduce_scatter") => {
+                (self.bytes, self.bytes / u64::from(ranks.max(1)))
+            }
+            None => (self.bytes, self.bytes),
+        }
+    }
+
+    /// Bytes that a link carries for it, when the busiest rank sends and receives this much.
+    pub(crate) fn wire_bytes(&self, ranks: u32, busiest: f64) -> f64 {
+        let (bytes, n) = (self.bytes as f64, f64::from(ranks.max(1)));
+        match self.operation.as_str() {
+            "allreduce" => bytes * 2.0 * (n - 1.0) / n,
+            "_allgather_base" | "allgather" => bytes * (n - 1.0),
+            "_reduce_scatter_base" | "reduce_scatter" => bytes * (n - 1.0) / n,
+            "all_to_all" | "all_to_allv" => bytes * busiest * (n - 1.0) / n,
+            _ => bytes,
+        }
+    }
 }
 
 /// What a blocking wait waits for.
@@ -175,6 +231,8 @@ pub(crate) enum Instr {
         api: u32,
         ns: f64,
         mark: Mark,
+        /// What it waits for comes from another stage.
+        stage: bool,
     },
     Alloc {
         slot: u32,
@@ -232,10 +290,24 @@ pub(crate) enum Node {
 /// One kind of step: what each thread does.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
-    pub threads: Vec<Vec<Instr>>,
+    /// By pipeline stage, then by thread; one stage stands for all where they do the same.
+    stages: Vec<Vec<Vec<Instr>>>,
     pub kernels: u64,
+    /// Mean time of what each stage computes.
+    compute_ns: Vec<f64>,
     /// The stage its GPU work belongs to.
     pub stage: Option<String>,
+}
+
+impl Step {
+    pub(crate) fn thread(&self, stage: u32, thread: usize) -> &[Instr] {
+        let stage = (stage as usize).min(self.stages.len() - 1);
+        self.stages[stage].get(thread).map_or(&[][..], Vec::as_slice)
+    }
+
+    pub(crate) fn compute_ns(&self, stage: u32) -> f64 {
+        self.compute_ns[(stage as usize).min(self.compute_ns.len() - 1)]
+    }
 }
 
 /// A compiled scenario.
@@ -243,6 +315,8 @@ pub(crate) struct Step {
 pub(crate) struct Program {
     pub machine: Machine,
     pub recording: Recording,
+    pub layout: Layout,
+    pub links: Option<Links>,
     pub threads: Vec<String>,
     pub streams: Vec<StreamPlace>,
     /// Thread that uses each stream.
@@ -267,5 +341,36 @@ impl Program {
     /// What step number `step` does.
     pub(crate) fn step(&self, step: u64) -> &Step {
         &self.steps[self.order[(step % self.order.len() as u64) as usize] as usize]
+    }
+}
+
+impl Program {
+    /// Mean time per round of steps that each kernel computes on a stage.
+    pub(crate) fn kernel_times(&self, stage: u32) -> Vec<f64> {
+        let mut times = vec![0.0; self.kernels.len()];
+        for &kind in &self.order {
+            let step = &self.steps[kind as usize];
+            for thread in 0..self.threads.len() {
+                self.computed(step.thread(stage, thread), &mut |kernel, ns| times[kernel as usize] += ns);
+            }
+        }
+        times
+    }
+
+    /// Calls `each` with every kernel that instructions compute, and its mean time.
+    pub(crate) fn computed(&self, instrs: &[Instr], each: &mut impl FnMut(u32, f64)) {
+        for instr in instrs {
+            match *instr {
+                Instr::Launch { kernel, .. } => each(kernel, self.kernels[kernel as usize].mean_ns),
+                Instr::GraphLaunch { graph, .. } => {
+                    for node in &self.graphs[graph as usize] {
+                        if let Node::Kernel { kernel, .. } = *node {
+                            each(kernel, self.kernels[kernel as usize].mean_ns);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! What happened: the simulator's own compact log, one list per rank, in true time.
 
+use crate::ranks::Met;
+
 /// What a runtime call was about.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Detail {
@@ -63,8 +65,8 @@ pub(crate) enum Record {
         external: i64,
         instance: u64,
         replayed: bool,
-        /// Number of the collective in its group, and which it is.
-        collective: Option<(u64, u32)>,
+        /// The collective that it takes part in.
+        collective: Option<Met>,
     },
     Copy {
         thread: u32,

@@ -1,5 +1,11 @@
 //! Runs a scenario from beginning to end, block by block.
 
+mod across;
+mod setup;
+
+use std::ops::Range;
+
+use setup::{compile_with, layout, pauses, slowdowns};
 use trace::Trace;
 
 use crate::Error;
@@ -8,7 +14,8 @@ use crate::emit::Emitter;
 use crate::engine::{Engine, Slowdown};
 use crate::identity::{Dialect, Place};
 use crate::lose::{Loss, Lost, Survey};
-use crate::program::{GraphMode, Program, compile};
+use crate::program::{GraphMode, Program};
+use crate::ranks::{Faults, GroupKind, Parallelism, Resolved};
 use crate::record::Record;
 use crate::scenario::Scenario;
 use crate::truth::{Injected, Tally, Truth};
@@ -34,6 +41,10 @@ pub struct Options {
     pub dialect: Dialect,
     /// Kernels that run and that the profiler loses.
     pub lose: Vec<Loss>,
+    /// Sizes of process groups, where not the scenario's.
+    pub parallel: Parallelism,
+    /// What is wrong with the ranks.
+    pub faults: Faults,
 }
 
 impl Default for Options {
@@ -48,6 +59,8 @@ impl Default for Options {
             graphs: GraphMode::On,
             dialect: Dialect::Torch,
             lose: Vec::new(),
+            parallel: Parallelism::default(),
+            faults: Faults::default(),
         }
     }
 }
@@ -73,7 +86,7 @@ pub struct Simulation {
 /// Simulates a scenario in memory.
 pub fn simulate(scenario: &Scenario, options: &Options) -> Result<Simulation, Error> {
     let prepared = Prepared::new(scenario, options)?;
-    let mut emitters = prepared.emitters(options.dialect, options.stacks);
+    let mut emitters = prepared.emitters(0..prepared.ranks, options.dialect, options.stacks);
     let truth = prepared.drive(|block| {
         for (emitter, records) in emitters.iter_mut().zip(block.records) {
             emitter.emit(records);
@@ -108,6 +121,7 @@ pub(crate) struct Prepared<'a> {
     pub ranks: u32,
     pub steps: u64,
     scale: Vec<f64>,
+    faults: Resolved,
     /// Happenings per block.
     pub block: usize,
 }
@@ -117,12 +131,14 @@ const GAIN_LIMIT_KERNELS: u64 = 200_000;
 
 impl<'a> Prepared<'a> {
     pub(crate) fn new(scenario: &'a Scenario, options: &Options) -> Result<Self, Error> {
-        let program = compile(scenario, options.graphs, None);
-        let scale = scales(&program, &options.scale)?;
         let ranks = options.ranks.unwrap_or(scenario.ranks.count);
         if ranks == 0 {
             return Err(Error::Options("a run needs at least one rank".into()));
         }
+        let layout = layout(scenario, options, ranks)?;
+        let faults = Resolved::of(&options.faults, &layout, options.seed)?;
+        let program = compile_with(scenario, options.graphs, None, &layout, &faults);
+        let scale = scales(&program, &options.scale)?;
         let steps = match (options.graphs, options.kernels, options.steps) {
             (GraphMode::Capture, _, _) => 1,
             (_, Some(kernels), _) => steps_for(&program, kernels)?,
@@ -132,12 +148,26 @@ impl<'a> Prepared<'a> {
         if steps == 0 {
             return Err(Error::Options("a run needs at least one step".into()));
         }
-        Ok(Self { scenario, options: options.clone(), program, ranks, steps, scale, block: 150_000 })
+        Ok(Self { scenario, options: options.clone(), program, ranks, steps, scale, faults, block: 150_000 })
     }
 
     fn place(&self, rank: u32) -> Place {
         let scenario = self.scenario.name.clone();
-        Place { scenario, seed: self.options.seed, rank, ranks: self.ranks }
+        let machine = &self.scenario.machine;
+        let sampled = machine.clock_mhz > 0.0 || self.faults.lowers_clocks();
+        let full = if machine.clock_mhz > 0.0 { machine.clock_mhz } else { machine.peak_clock_mhz };
+        let layout = &self.program.layout;
+        let experts = layout.members(GroupKind::Expert, layout.index(GroupKind::Expert, rank));
+        Place {
+            scenario,
+            seed: self.options.seed,
+            rank,
+            ranks: self.ranks,
+            clock_mhz: if sampled { full * self.faults.clock_share(rank) } else { 0.0 },
+            grid_factor: self.faults.grid_factor(rank),
+            load: self.faults.load(rank),
+            expert_loads: experts.into_iter().map(|rank| self.faults.load(rank)).collect(),
+        }
     }
 
     pub(crate) fn host_and_pid(&self, rank: u32) -> (String, i64) {
@@ -145,17 +175,27 @@ impl<'a> Prepared<'a> {
         (place.host(&self.program), place.pid(&self.program))
     }
 
-    pub(crate) fn emitters(&self, dialect: Dialect, stacks: bool) -> Vec<Emitter<'_>> {
-        (0..self.ranks)
+    /// One for each of these ranks.
+    pub(crate) fn emitters(&self, ranks: Range<u32>, dialect: Dialect, stacks: bool) -> Vec<Emitter<'_>> {
+        ranks
             .map(|rank| {
-                let clock = Clock::of(&self.scenario.ranks, rank);
+                let clock = self.clock(rank);
                 Emitter::new(&self.program, self.place(rank), clock, dialect, stacks)
             })
             .collect()
     }
 
+    /// The clock that a rank's records show.
+    fn clock(&self, rank: u32) -> Clock {
+        Clock::of(&self.scenario.ranks, rank).off_by(self.faults.clock(rank))
+    }
+
     fn engine<'p>(&self, program: &'p Program, without: Option<&str>) -> Engine<'p> {
-        let mut slow = Vec::new();
+        self.engine_with(program, without, self.faults.clone())
+    }
+
+    fn engine_with<'p>(&self, program: &'p Program, without: Option<&str>, faults: Resolved) -> Engine<'p> {
+        let mut slow = slowdowns(program, &faults);
         for spec in &self.scenario.ranks.slow {
             let id = spec.truth.as_ref().map(|t| t.get_ref().as_str());
             if id.is_some() && id == without {
@@ -168,10 +208,21 @@ impl<'a> Prepared<'a> {
                 kernel: kernel.and_then(|k| program.kernels.iter().position(|p| p.id == k)).map(|k| k as u32),
                 factor: spec.factor,
                 mark: mark.map_or(0, |mark| mark as u16 + 1),
+                clocked: false,
+                cause: None,
             });
         }
         let truths = self.scenario.truths.len();
-        Engine::new(program, self.options.seed, self.ranks, self.scale.clone(), slow, truths)
+        let pauses = pauses(program, &faults);
+        Engine::new(
+            program,
+            self.options.seed,
+            self.ranks,
+            self.scale.clone(),
+            slow,
+            truths,
+            (faults, pauses),
+        )
     }
 
     /// Runs all steps, or until `on_block` says that it is enough; gives what is true of the run.
@@ -180,7 +231,7 @@ impl<'a> Prepared<'a> {
         mut on_block: impl FnMut(Block<'_>) -> Result<bool, Error>,
     ) -> Result<Truth, Error> {
         let mut engine = self.engine(&self.program, None);
-        let clocks: Vec<Clock> = (0..self.ranks).map(|r| Clock::of(&self.scenario.ranks, r)).collect();
+        let clocks: Vec<Clock> = (0..self.ranks).map(|rank| self.clock(rank)).collect();
         let mut tallies: Vec<Tally> = clocks.iter().map(|clock| Tally::new(&self.program, *clock)).collect();
         let mut lost = self.choose_lost(&clocks)?;
         let mut step = self.skip_unrecorded(&mut engine)?;
@@ -202,6 +253,7 @@ impl<'a> Prepared<'a> {
         }
         let span = tallies.iter().map(Tally::true_span).max().unwrap_or(0);
         let injected = self.injected(&engine, &clocks, step, span)?;
+        let across = if self.ranks > 1 { Some(self.across(&mut engine, step, &lost)?) } else { None };
         let ranks: Vec<_> = tallies
             .into_iter()
             .enumerate()
@@ -222,10 +274,47 @@ impl<'a> Prepared<'a> {
             straggler,
             injected,
             lost: lost.truth,
+            across_ranks: across,
             expected: self.scenario.expected.clone(),
             memory: Vec::new(),
             ranks,
         })
+    }
+
+    fn compile_without(&self, truth: &str) -> Program {
+        compile_with(self.scenario, self.options.graphs, Some(truth), &self.program.layout, &self.faults)
+    }
+
+    /// Runs all steps again, block by block, when what is true of the run is known already.
+    pub(crate) fn repeat(
+        &self,
+        steps: u64,
+        mut on_block: impl FnMut(Block<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let clocks: Vec<Clock> = (0..self.ranks).map(|rank| self.clock(rank)).collect();
+        let mut lost = self.choose_lost(&clocks)?;
+        let mut engine = self.engine(&self.program, None);
+        let mut step = self.skip_unrecorded(&mut engine)?;
+        while step < steps {
+            while step < steps && engine.logged() < self.block {
+                step += 1;
+                engine.run(step)?;
+            }
+            let mut records: Vec<Vec<Record>> =
+                (0..self.ranks as usize).map(|rank| engine.take_records(rank)).collect();
+            for (rank, records) in records.iter_mut().enumerate() {
+                lost.take_out(rank, records);
+            }
+            on_block(Block { records: &records, reached: engine.reached() })?;
+        }
+        Ok(())
+    }
+
+    /// Kernels that each rank runs in all steps, as far as they are known before.
+    pub(crate) fn kernels_per_rank(&self) -> u64 {
+        let round = self.program.order.len() as u64;
+        let of = |steps: u64| (0..steps).map(|step| self.program.step(step).kernels).sum::<u64>();
+        (self.steps / round).saturating_mul(of(round)).saturating_add(of(self.steps % round))
     }
 
     /// Which kernels the profiler loses. A run of its own tells what there is to lose.
@@ -294,7 +383,7 @@ impl<'a> Prepared<'a> {
 
     /// How long the same run takes without one of its faults.
     fn span_without(&self, truth: &str, steps: u64) -> Result<i64, Error> {
-        let program = compile(self.scenario, self.options.graphs, Some(truth));
+        let program = self.compile_without(truth);
         let mut engine = self.engine(&program, Some(truth));
         let clock = Clock::of(&self.scenario.ranks, u32::MAX);
         let mut tallies: Vec<Tally> = (0..self.ranks).map(|_| Tally::new(&program, clock)).collect();

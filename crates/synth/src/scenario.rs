@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use crate::Error;
+use crate::ranks::GroupKind;
 use crate::recording::{Expected, Recording};
 
 /// Names and texts of the built-in scenarios.
@@ -44,6 +45,8 @@ const BUILTIN: &[(&str, &str)] = &[
     ("gpu-annotations", include_str!("../scenarios/gpu-annotations.toml")),
     ("draft-verify", include_str!("../scenarios/draft-verify.toml")),
     ("user-stages", include_str!("../scenarios/user-stages.toml")),
+    ("parallel-training", include_str!("../scenarios/parallel-training.toml")),
+    ("expert-training", include_str!("../scenarios/expert-training.toml")),
     ("below-peak", include_str!("../scenarios/below-peak.toml")),
 ];
 
@@ -64,6 +67,9 @@ pub struct Scenario {
     /// How many ranks, and how they differ.
     #[serde(default)]
     pub ranks: Ranks,
+    /// What connects the ranks; without it a transfer takes as long as its kernel's `mean_us`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Links>,
     /// What the profiler kept of it.
     #[serde(default)]
     pub recording: Recording,
@@ -188,11 +194,52 @@ pub struct Ranks {
     pub clock_drift_ppm: Vec<f64>,
     /// Ranks whose kernels take longer.
     pub slow: Vec<SlowRank>,
+    /// Ranks that split each layer.
+    #[serde(skip_serializing_if = "is_one")]
+    pub tensor: u32,
+    /// Pipeline stages.
+    #[serde(skip_serializing_if = "is_one")]
+    pub pipeline: u32,
+    /// Ranks that share the experts.
+    #[serde(skip_serializing_if = "is_one")]
+    pub expert: u32,
+}
+
+fn is_one(size: &u32) -> bool {
+    *size == 1
 }
 
 impl Default for Ranks {
     fn default() -> Self {
-        Self { count: 1, clock_offset_us: Vec::new(), clock_drift_ppm: Vec::new(), slow: Vec::new() }
+        Self {
+            count: 1,
+            clock_offset_us: Vec::new(),
+            clock_drift_ppm: Vec::new(),
+            slow: Vec::new(),
+            tensor: 1,
+            pipeline: 1,
+            expert: 1,
+        }
+    }
+}
+
+/// What connects the ranks. A transfer takes the latency and its bytes on the wire at the bandwidth.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Links {
+    /// Bandwidth within a node.
+    pub node_gbps: f64,
+    /// Bandwidth between nodes.
+    pub network_gbps: f64,
+    /// Fixed time of a transfer.
+    pub latency_us: f64,
+    /// How far apart the ranks of a collective end.
+    pub end_jitter_us: f64,
+}
+
+impl Default for Links {
+    fn default() -> Self {
+        Self { node_gbps: 320.0, network_gbps: 45.0, latency_us: 14.0, end_jitter_us: 1.5 }
     }
 }
 
@@ -244,6 +291,9 @@ pub struct KernelSpec {
     /// Scratch bytes.
     #[serde(default)]
     pub scratch: u32,
+    /// It computes experts: it takes as long as the rank's experts have tokens.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub expert: bool,
     /// Memory bounds it: it takes as long at any clock.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub memory_bound: bool,
@@ -384,8 +434,10 @@ pub enum Action {
     Alloc(Alloc),
     /// Frees it.
     Free(Free),
-    /// Takes part in a collective of all ranks.
+    /// Takes part in a collective of the rank's group.
     Collective(CollectiveSpec),
+    /// Runs micro-batches through the pipeline stages.
+    Pipeline(PipelineSpec),
     /// Runs a sequence.
     Repeat(Repeat),
     /// Replays a sequence captured as a graph.
@@ -551,7 +603,7 @@ action! {
     }
 }
 action! {
-    /// A collective of all ranks.
+    /// A collective of a group.
     CollectiveSpec {
         /// `allreduce`, `allgather` …
         operation: String,
@@ -561,6 +613,10 @@ action! {
         bytes: u64,
         /// Data type.
         #[serde(default = "bfloat16")] dtype: String,
+        /// The group.
+        #[serde(default)] group: GroupKind,
+        /// Whether it carries tokens to experts or back: sizes follow what each expert gets.
+        #[serde(default, skip_serializing_if = "Option::is_none")] tokens: Option<Tokens>,
         /// Stream.
         #[serde(default)] stream: u32,
         /// GPU of the rank.
@@ -568,6 +624,40 @@ action! {
         /// The truth this is.
         #[serde(default, skip_serializing_if = "Option::is_none")] truth: Option<Spanned<String>>,
     }
+}
+
+action! {
+    /// Micro-batches through pipeline stages, one forward and one backward in turn (1F1B).
+    PipelineSpec {
+        /// Sequence of a forward pass.
+        forward: Spanned<String>,
+        /// Sequence of a backward pass.
+        backward: Spanned<String>,
+        /// How many micro-batches.
+        micro_batches: u32,
+        /// Short name of the kernel that sends and receives.
+        kernel: Spanned<String>,
+        /// Bytes between stages for each micro-batch.
+        bytes: u64,
+        /// Data type.
+        #[serde(default = "bfloat16")] dtype: String,
+        /// The stream that computes.
+        #[serde(default)] stream: u32,
+        /// First of the four streams that send and receive.
+        peers: u32,
+        /// GPU of the rank.
+        #[serde(default)] gpu: u32,
+    }
+}
+
+/// Which way tokens go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tokens {
+    /// To the experts.
+    Dispatch,
+    /// Back from them.
+    Combine,
 }
 
 fn bfloat16() -> String {

@@ -8,6 +8,7 @@ use crate::clock::Clock;
 use crate::identity::Place;
 use crate::lose::LossTruth;
 use crate::program::Program;
+use crate::ranks::RanksTruth;
 use crate::record::{Detail, Record};
 use crate::recording::Expected;
 use crate::snapshot::MemoryTruth;
@@ -35,6 +36,9 @@ pub struct Truth {
     /// What an analysis must say, where the scenario knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<Expected>,
+    /// What is true across ranks, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub across_ranks: Option<RanksTruth>,
     /// Each rank.
     pub ranks: Vec<RankTruth>,
     /// The memory of each rank, where snapshots were written.

@@ -10,6 +10,7 @@ pub mod compare;
 pub mod convert;
 pub mod critical_path;
 pub mod demo;
+pub mod digest;
 pub mod doctor;
 pub mod efficiency;
 pub mod explain;
@@ -27,6 +28,7 @@ pub mod perfetto_fix;
 pub mod presets;
 pub mod profile;
 pub mod query;
+pub mod ranks;
 pub mod report;
 pub mod roofline;
 pub mod setup;
@@ -58,6 +60,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Triage(args) => args.run(output),
         Command::Breakdown(args) => args.run(output),
         Command::Efficiency(args) => args.run(output),
+        Command::Ranks(args) => args.run(output),
+        Command::Digest(args) => args.run(output),
         Command::Memory(args) => args.run(output),
         Command::Ops(args) => args.run(output),
         Command::Overlap(args) => args.run(output),

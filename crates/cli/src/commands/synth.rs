@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use app::synth::{GenerateOptions, GraphMode, Loss, Options, OutputFormat, Scenario, scenario};
+use app::synth::{
+    Faults, GenerateOptions, GraphMode, Loss, Options, OutputFormat, Parallelism, Scenario, SlowLink,
+    Straggler, scenario,
+};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -15,6 +18,10 @@ use crate::output::OutputArgs;
   rocm-perf synth --size 1GB --to torch --out big
   rocm-perf synth --scenario my.toml --scale 'gemm=0.5' --out faster
   rocm-perf synth --lose graph=10% --to rocpd --out incomplete
+  rocm-perf synth --scenario parallel-training --ranks 16 --pipeline 4 \
+      --clock-offset-ms 5 --drift-ppm 20 --out job
+  rocm-perf synth --scenario parallel-training --out late \
+      --straggler 3:lower-clocks:1.3 --slow-link data:1:2.5
   rocm-perf synth --list
 
 The same seed gives the same bytes. `truth.json` beside the traces lists what
@@ -56,9 +63,41 @@ pub struct SynthArgs {
     #[arg(long, value_name = "NAME=FACTOR", value_parser = scale_of)]
     scale: Vec<(String, f64)>,
 
-    /// Leave kernels out, as a profiler that loses them: SHARE (0.1, 10%) of graph, replay, eager, stream or rank
+    /// Leave kernels out, as a profiler that loses them: SHARE (0.1, 10%) of graph, replay, eager, stream, rank or collective
     #[arg(long, value_name = "KIND=SHARE")]
     lose: Vec<Loss>,
+
+    /// Ranks of a tensor group
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    tensor: Option<u32>,
+
+    /// Pipeline stages
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pipeline: Option<u32>,
+
+    /// Ranks that share the experts
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    expert: Option<u32>,
+
+    /// Set the clock of each rank off by up to MS milliseconds
+    #[arg(long, value_name = "MS")]
+    clock_offset_ms: Option<f64>,
+
+    /// Let the clock of each rank drift by up to PPM
+    #[arg(long, value_name = "PPM")]
+    drift_ppm: Option<f64>,
+
+    /// Make a rank (a number or `any`) late by CAUSE: more-work, larger-kernels, slower-kernels[:KERNEL], lower-clocks, data-loader or gc-pause
+    #[arg(long, value_name = "RANK:CAUSE:FACTOR")]
+    straggler: Vec<Straggler>,
+
+    /// Make transfers of a group FACTOR times longer. KIND: world, tensor, pipeline, data or expert; INDEX: a number or `any`
+    #[arg(long, value_name = "KIND:INDEX:FACTOR")]
+    slow_link: Vec<SlowLink>,
+
+    /// Spread tokens unevenly over experts; CV is the relative spread, such as 0.4
+    #[arg(long, value_name = "CV")]
+    expert_skew: Option<f64>,
 
     /// No Python frames in torch traces
     #[arg(long)]
@@ -98,6 +137,14 @@ impl SynthArgs {
                 stacks: !self.no_stacks,
                 graphs: if self.no_graphs { GraphMode::Off } else { GraphMode::On },
                 lose: self.lose.clone(),
+                parallel: Parallelism { tensor: self.tensor, pipeline: self.pipeline, expert: self.expert },
+                faults: Faults {
+                    clock_offset_ms: self.clock_offset_ms,
+                    drift_ppm: self.drift_ppm,
+                    stragglers: self.straggler.clone(),
+                    slow_links: self.slow_link.clone(),
+                    expert_skew: self.expert_skew.unwrap_or(0.0),
+                },
                 ..Options::default()
             },
             size: self.size,

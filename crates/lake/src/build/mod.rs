@@ -38,8 +38,8 @@ pub struct BuildRequest {
     pub existing: bool,
 }
 
-/// Makes the digest of a rank, which is put beside its tables.
-pub type Digest<'h> = dyn Fn(&Trace, &Part) -> Option<Vec<u8>> + Sync + 'h;
+/// Makes the digests of a rank, one for each of its GPUs, which are put beside its tables.
+pub type Digests<'h> = dyn Fn(&Trace, &Manifest) -> Vec<Vec<u8>> + Sync + 'h;
 
 /// The caller's part in it.
 pub struct Hooks<'h> {
@@ -48,7 +48,7 @@ pub struct Hooks<'h> {
     /// Whether to stop, asked before each rank.
     pub cancelled: &'h (dyn Fn() -> bool + Sync),
     /// Makes digests.
-    pub digest: Option<&'h Digest<'h>>,
+    pub digests: Option<&'h Digests<'h>>,
 }
 
 /// What came of building.

@@ -117,10 +117,11 @@ impl Builder<'_> {
             let (bytes, crc32) = written.map_err(|error| self.lake.failed("written", error))?;
             manifest.tables.insert(table.to_string(), TableFile { rows: rows as u64, bytes, crc32 });
         }
-        let digest = self.hooks.digest.and_then(|digest| digest(trace, &manifest.part));
+        let digests = self.hooks.digests.map_or_else(Vec::new, |digests| digests(trace, &manifest));
+        manifest.digests = digests.len() as u64;
         self.runtime.block_on(async {
-            if let Some(bytes) = digest {
-                self.lake.put_digest(&manifest.part, bytes).await?;
+            for (place, bytes) in digests.into_iter().enumerate() {
+                self.lake.put_digest(&manifest.part, place, bytes).await?;
             }
             self.lake.finish(&manifest).await
         })?;

@@ -18,7 +18,7 @@ pub fn request(inputs: &[PathBuf], lake: &Address, node: &str) -> BuildRequest {
 }
 
 pub fn build_one(request: &BuildRequest) -> Built {
-    let hooks = Hooks { progress: &Default::default(), cancelled: &|| false, digest: None };
+    let hooks = Hooks { progress: &Default::default(), cancelled: &|| false, digests: None };
     build(request, &hooks).unwrap()
 }
 

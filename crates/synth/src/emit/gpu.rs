@@ -58,19 +58,26 @@ impl Emitter<'_> {
                 (false, _) => Graph::Unknown,
             },
         });
-        if let Some((sequence, which)) = collective {
-            let facts = &self.program.collectives[which as usize];
+        if let Some(met) = collective {
+            if torch {
+                let args = self.message(met.which, met.sequence);
+                self.args(RowRef::kernel(row), &args);
+            }
+            let facts = &self.program.collectives[met.which as usize];
+            let size = self.program.layout.size(facts.group);
+            let peer = facts.peer.and_then(|peer| self.program.layout.neighbour(self.place.rank, peer.next));
             let operation = self.trace.strings.intern(&facts.operation);
             let dtype = self.trace.strings.intern(&facts.dtype);
             self.trace.collectives.push(Collective {
-                group: self.words.group,
-                group_size: OptI64::some(i64::from(self.place.ranks)),
+                group: self.words.groups[facts.group as usize],
+                group_size: OptI64::some(i64::from(size)),
                 sequence: match self.program.recording.collective_numbers {
-                    true => OptI64::some(sequence as i64),
+                    true => OptI64::some(met.sequence as i64),
                     false => OptI64::NONE,
                 },
                 operation,
-                bytes: OptI64::some(facts.bytes as i64),
+                bytes: OptI64::some(facts.message(size, self.place.load).0 as i64),
+                peer: OptI64::from(peer.map(i64::from)),
                 dtype,
                 row: RowRef::kernel(row),
                 process: self.ids.process,
@@ -210,7 +217,7 @@ impl Emitter<'_> {
             let share = (busy as f64 / (at - window * width).max(1) as f64).min(1.0);
             let memory = memory.unwrap_or(self.in_use[gpu as usize]);
             let power = (idle_w + (busy_w - idle_w) * share).round();
-            let clock = self.program.machine.clock_mhz;
+            let clock = self.place.clock_mhz;
             let rows = [
                 (self.words.power, self.words.watts, power),
                 (self.words.vram, self.words.bytes, memory as f64),

@@ -1,8 +1,11 @@
 //! The streams' side of the simulation: what was enqueued runs when all it waits for is known.
 
-use super::{Cause, Engine, HOST_DRAWS, Work, ns};
-use crate::program::Mark;
-use crate::random::{EVERY_RANK, Key};
+use stats::random::mix;
+
+use super::{Arrival, Cause, Engine, HOST_DRAWS, Work, ns};
+use crate::program::{CollectiveWork, Mark};
+use crate::random::{EVERY_RANK, Key, Spread};
+use crate::ranks::{CollectiveTruth, GroupKind, Met, P2P};
 use crate::record::Record;
 
 impl Engine<'_> {
@@ -10,9 +13,29 @@ impl Engine<'_> {
         if self.ranks[r].threads[cause.thread as usize].capturing {
             return;
         }
-        let sequence = self.ranks[r].collectives;
-        self.ranks[r].collectives += 1;
-        self.enqueue(r, stream, Work::Collective { collective, sequence, cause });
+        let facts = &self.program.collectives[collective as usize];
+        let layout = &self.program.layout;
+        let rank = &mut self.ranks[r];
+        let me = r as u32;
+        let group = layout.group(facts.group, me);
+        let (sequence, key) = match facts.peer {
+            None => {
+                let next = &mut rank.collectives[facts.group as usize];
+                *next += 1;
+                (*next - 1, (u64::from(group), *next - 1))
+            }
+            // Each rank counts its sends and receives together; sender and receiver meet by their own order.
+            Some(peer) => {
+                let Some(other) = layout.neighbour(me, peer.next) else { return };
+                let (from, to) = if peer.send { (me, other) } else { (other, me) };
+                rank.p2p += 1;
+                let turn = &mut rank.peers[peer.number()];
+                *turn += 1;
+                (rank.p2p - 1, (P2P | u64::from(from) << 31 | u64::from(to), *turn - 1))
+            }
+        };
+        let met = Met { sequence, which: collective, group };
+        self.enqueue(r, stream, Work::Collective { met, key, cause });
     }
 
     pub(super) fn enqueue(&mut self, r: usize, stream: u32, work: Work) {
@@ -40,12 +63,23 @@ impl Engine<'_> {
     /// Runs the head of a stream; false when it must wait.
     fn run_work(&mut self, r: usize, s: u32, work: Work, ready: &mut Vec<(usize, u32)>) -> bool {
         match work {
-            Work::Kernel { kernel, cause } => {
-                let instance = self.ranks[r].calls[kernel as usize];
-                self.ranks[r].calls[kernel as usize] += 1;
+            Work::Kernel { kernel, cause, extra } => {
+                let instance = if extra {
+                    self.ranks[r].late.extra_instance()
+                } else {
+                    self.ranks[r].calls[kernel as usize] += 1;
+                    self.ranks[r].calls[kernel as usize] - 1
+                };
                 let (duration, lost, mark) = self.kernel_time(r as u32, kernel, instance, false);
                 let start = self.start_of(r, s, &cause);
                 self.kernel_ran(r, s, kernel, start, start + duration, instance, &cause, None);
+                let late = &mut self.ranks[r].late;
+                if extra {
+                    late.charge(late.extra_cause(), duration);
+                } else {
+                    let slow = |slow: &&super::Slowdown| slow.slows(r as u32, kernel, self.program);
+                    late.charge(self.slow.iter().filter(slow).find_map(|slow| slow.cause), lost);
+                }
                 self.ranks[r].mark(mark, start, start + duration, lost);
                 true
             }
@@ -80,34 +114,43 @@ impl Engine<'_> {
                 rank.recordings[recording as usize] = Some(at);
                 // Any stream of this rank may have waited for it.
                 for (other, stream) in rank.streams.iter().enumerate() {
-                    if matches!(stream.queue.front(), Some(Work::Wait { recording: w }) if *w == recording) {
+                    if matches!(stream.queue.front(), Some(Work::Wait { recording: w, .. }) if *w == recording)
+                    {
                         ready.push((r, other as u32));
                     }
                 }
                 true
             }
-            Work::Wait { recording } => {
+            Work::Wait { recording, stage } => {
                 let rank = &mut self.ranks[r];
                 let Some(at) = rank.recordings[recording as usize] else { return false };
                 let stream = &mut rank.streams[s as usize];
+                rank.bubble += if stage { (at - stream.tail).max(0) } else { 0 };
                 stream.tail = stream.tail.max(at);
                 true
             }
-            Work::Collective { collective, sequence, cause } => {
+            Work::Collective { met, key, cause } => {
                 if self.ranks[r].streams[s as usize].arrived {
                     return false;
                 }
                 let at = self.start_of(r, s, &cause);
                 self.ranks[r].streams[s as usize].arrived = true;
-                let meeting = self.meetings.entry(sequence).or_default();
-                meeting.arrivals.push((r as u32, s, at, cause));
-                if meeting.arrivals.len() < self.ranks.len() {
+                let meeting = self.meetings.entry(key).or_default();
+                meeting.arrivals.push(Arrival { rank: r as u32, stream: s, at, cause, met });
+                let facts = &self.program.collectives[met.which as usize];
+                let everyone = if facts.peer.is_some() { 2 } else { self.program.layout.size(facts.group) };
+                if meeting.arrivals.len() < everyone as usize {
                     return false;
                 }
-                let arrivals = std::mem::take(&mut meeting.arrivals);
-                self.meetings.remove(&sequence);
-                self.collective_ran(collective, sequence, &arrivals);
-                for (rank, stream, _, _) in arrivals {
+                let mut arrivals = std::mem::take(&mut meeting.arrivals);
+                self.meetings.remove(&key);
+                // In a fixed order, whoever was simulated first: the sender before the receiver, else by rank.
+                let receives = |a: &Arrival| {
+                    self.program.collectives[a.met.which as usize].peer.is_some_and(|peer| !peer.send)
+                };
+                arrivals.sort_by_key(|a| (receives(a), a.rank));
+                self.collective_ran(key, &arrivals);
+                for Arrival { rank, stream, .. } in arrivals {
                     let stream_state = &mut self.ranks[rank as usize].streams[stream as usize];
                     stream_state.arrived = false;
                     if (rank as usize, stream) != (r, s) {
@@ -121,20 +164,90 @@ impl Engine<'_> {
     }
 
     /// A collective is over for all when the last has come and the transfer is done.
-    fn collective_ran(&mut self, collective: u32, sequence: u64, arrivals: &[(u32, u32, i64, Cause)]) {
-        let kernel = self.program.collectives[collective as usize].kernel;
-        let (transfer, _, _) = self.kernel_time(EVERY_RANK, kernel, sequence, true);
-        let last = arrivals.iter().map(|a| a.2).max().unwrap_or(0);
-        if let Some(&(rank, ..)) = arrivals.iter().filter(|a| a.2 == last).min_by_key(|a| a.0) {
-            self.ranks[rank as usize].last_arrivals += 1;
+    fn collective_ran(&mut self, key: (u64, u64), arrivals: &[Arrival]) {
+        let facts = &self.program.collectives[arrivals[0].met.which as usize];
+        let (kernel, kind, me) = (facts.kernel, facts.group, arrivals[0].rank);
+        // The world's draws are those of its sequence numbers; other groups have their own.
+        let draw = if key.0 == 0 { key.1 } else { mix(key.0) ^ key.1 };
+        let link_factor = self.faults.link_factor(&self.program.layout, kind, me);
+        let transfer = self.transfer_time(facts, draw, arrivals, link_factor);
+        let last = arrivals.iter().map(|a| a.at).max().unwrap_or(0);
+        if let Some(late) = arrivals.iter().filter(|a| a.at == last).min_by_key(|a| a.rank) {
+            self.ranks[late.rank as usize].last_arrivals += 1;
         }
-        for &(rank, stream, start, cause) in arrivals {
+        self.log_meeting(facts, kind, arrivals, (last, transfer), link_factor);
+        for &Arrival { rank, stream, at, cause, met } in arrivals {
             let r = rank as usize;
+            let end = last + transfer + self.end_jitter(rank, kernel, draw);
             self.ranks[r].calls[kernel as usize] += 1;
-            self.ranks[r].waited += last - start;
-            let facts = Some((sequence, collective));
-            self.kernel_ran(r, stream, kernel, start, last + transfer, sequence, &cause, facts);
+            self.ranks[r].waited += last - at;
+            self.kernel_ran(r, stream, kernel, at, end, met.sequence, &cause, Some(met));
         }
+    }
+
+    /// How long data moves once everyone is there.
+    fn transfer_time(
+        &self,
+        facts: &CollectiveWork,
+        draw: u64,
+        arrivals: &[Arrival],
+        link_factor: f64,
+    ) -> i64 {
+        let (usual, _, _) = self.kernel_time(EVERY_RANK, facts.kernel, draw, true);
+        let mut factor = link_factor;
+        if let Some(links) = &self.program.links {
+            let node = |a: &Arrival| a.rank / self.program.machine.ranks_per_node;
+            let one_node = arrivals.iter().all(|a| node(a) == node(&arrivals[0]));
+            let gbps = if one_node { links.node_gbps } else { links.network_gbps };
+            let busiest = match facts.tokens {
+                Some(_) => arrivals.iter().map(|a| self.faults.load(a.rank)).fold(1.0, f64::max),
+                None => 1.0,
+            };
+            let wire = facts.wire_bytes(arrivals.len() as u32, busiest);
+            let mean = links.latency_us * 1000.0 + wire / gbps;
+            factor *= mean / self.program.kernels[facts.kernel as usize].mean_ns;
+        }
+        ((usual as f64 * factor) as i64).max(1)
+    }
+
+    /// How much later than the first a rank leaves a collective.
+    fn end_jitter(&self, rank: u32, kernel: u32, draw: u64) -> i64 {
+        let Some(jitter) = self.program.links.as_ref().map(|links| links.end_jitter_us).filter(|j| *j > 0.0)
+        else {
+            return 0;
+        };
+        let key = Key { seed: self.seed, rank, stream: HOST_DRAWS - 16 - kernel, instance: draw };
+        (jitter * 1000.0 * (key.factor(Spread::of_cv(0.6)) - 0.2).max(0.0)) as i64
+    }
+
+    fn log_meeting(
+        &mut self,
+        facts: &CollectiveWork,
+        kind: GroupKind,
+        arrivals: &[Arrival],
+        (last, transfer): (i64, i64),
+        link_factor: f64,
+    ) {
+        let size = self.program.layout.size(kind);
+        let sent = |a: &Arrival| facts.message(size, self.faults.load(a.rank)).0;
+        let bytes = arrivals.iter().map(sent).max().unwrap_or(0);
+        let index = self.program.layout.index(kind, arrivals[0].rank);
+        let truth = CollectiveTruth {
+            group: arrivals[0].met.group.to_string(),
+            group_kind: kind.name(),
+            operation: facts.operation.clone(),
+            step: arrivals.iter().map(|a| a.cause.step).max().unwrap_or(0),
+            bytes,
+            transfer_ns: transfer,
+            link_factor,
+            end_ns: last + transfer,
+            ranks: arrivals.iter().map(|a| a.rank).collect(),
+            sequence: arrivals.iter().map(|a| a.met.sequence).collect(),
+            arrived_ns: arrivals.iter().map(|a| a.at).collect(),
+            waited_ns: arrivals.iter().map(|a| last - a.at).collect(),
+            lost: Vec::new(),
+        };
+        self.log.add(kind, index, truth);
     }
 
     /// The earliest start on a stream: after its own launch, and after the work before it.
@@ -161,11 +274,13 @@ impl Engine<'_> {
             (factor, mark) = (factor * outlier, facts.mark);
         }
         for slow in &self.slow {
-            if !shared && slow.rank == rank && slow.kernel.is_none_or(|k| k == kernel) {
+            if !shared && slow.slows(rank, kernel, self.program) {
                 factor *= slow.factor;
-                mark = slow.mark;
+                mark = if slow.mark > 0 || slow.cause.is_none() { slow.mark } else { mark };
             }
         }
+        // Tokens are work, not a fault of the kernel.
+        let usual = if facts.expert && !shared { usual * self.faults.load(rank) } else { usual };
         let duration = ((usual * factor) as i64).max(1);
         (duration, duration - (usual as i64).max(1), mark)
     }
@@ -180,8 +295,10 @@ impl Engine<'_> {
         end: i64,
         instance: u64,
         cause: &Cause,
-        collective: Option<(u64, u32)>,
+        collective: Option<Met>,
     ) {
+        self.steps.add(cause.step, end);
+
         if r == 0 {
             self.kernels += 1;
         }

@@ -3,17 +3,23 @@
 use std::collections::BTreeMap;
 
 use super::{
-    CollectiveWork, CopyWork, Frame, FrameKind, GraphMode, Instr, Kernel, Mark, Node, Program, Step,
+    CollectiveWork, CopyWork, Frame, FrameKind, GraphMode, Instr, Kernel, Mark, Node, Peer, Program, Step,
     StreamPlace, SyncTarget,
 };
 use crate::random::Spread;
+use crate::ranks::{GroupKind, Layout};
 use crate::scenario::{
-    Action, CollectiveSpec, Copy, Direction, HostMemory, Launch, Repeat, Scenario, StepSpec,
+    Action, CollectiveSpec, Copy, Direction, HostMemory, Launch, PipelineSpec, Repeat, Scenario, StepSpec,
 };
 
 /// Compiles a checked scenario. What carries the truth `without` costs nothing: the run as it could be.
-pub(crate) fn compile(scenario: &Scenario, mode: GraphMode, without: Option<&str>) -> Program {
-    let mut compiler = Compiler::new(scenario, mode, without);
+pub(crate) fn compile(
+    scenario: &Scenario,
+    mode: GraphMode,
+    without: Option<&str>,
+    layout: &Layout,
+) -> Program {
+    let mut compiler = Compiler::new(scenario, mode, without, layout);
     let mut order = Vec::new();
     if mode == GraphMode::Capture {
         compiler.captures();
@@ -57,6 +63,7 @@ struct Compiler<'a> {
     program: Program,
     out: Vec<Instr>,
     thread: u32,
+    stage: u32,
     kernel_ids: BTreeMap<&'a str, u32>,
     frame_ids: BTreeMap<FrameKey, u32>,
     api_ids: BTreeMap<String, u32>,
@@ -71,7 +78,7 @@ struct Compiler<'a> {
 }
 
 impl<'a> Compiler<'a> {
-    fn new(scenario: &'a Scenario, mode: GraphMode, without: Option<&'a str>) -> Self {
+    fn new(scenario: &'a Scenario, mode: GraphMode, without: Option<&'a str>, layout: &Layout) -> Self {
         let mut counters: Vec<String> =
             scenario.kernels.values().flat_map(|k| k.counters.keys().cloned()).collect();
         counters.sort();
@@ -79,6 +86,8 @@ impl<'a> Compiler<'a> {
         let program = Program {
             machine: scenario.machine.clone(),
             recording: scenario.recording.clone(),
+            layout: layout.clone(),
+            links: scenario.links.clone(),
             threads: vec!["main".into()],
             streams: Vec::new(),
             owners: Vec::new(),
@@ -102,6 +111,7 @@ impl<'a> Compiler<'a> {
             program,
             out: Vec::new(),
             thread: 0,
+            stage: 0,
             kernel_ids: BTreeMap::new(),
             frame_ids: BTreeMap::new(),
             api_ids: BTreeMap::new(),
@@ -151,6 +161,8 @@ impl<'a> Compiler<'a> {
                     .filter(|_| !gone),
                 mark,
                 communicates,
+                clocked,
+                expert: spec.expert,
                 lost_to_clock,
                 lost_to_rounds,
             };
@@ -174,6 +186,28 @@ impl<'a> Compiler<'a> {
     }
 
     fn step(&mut self, spec: &'a StepSpec) {
+        // Only a pipeline makes stages differ.
+        let differ = uses(self.scenario, &spec.program, &|action| matches!(action, Action::Pipeline(_)));
+        let count = if differ { self.program.layout.stages() } else { 1 };
+        let (mut stages, mut kernels, mut compute_ns) = (Vec::new(), u64::MAX, Vec::new());
+        for stage in 0..count {
+            self.stage = stage;
+            let threads = self.threads(spec);
+            let mut sum = 0.0;
+            threads.iter().for_each(|instrs| self.program.computed(instrs, &mut |_, ns| sum += ns));
+            compute_ns.push(sum);
+            stages.push(threads);
+            kernels = kernels.min(self.kernels_in_step);
+        }
+        let stage = spec.stage.clone();
+        self.program.steps.push(Step { stages, kernels, compute_ns, stage });
+        self.program.events = self.events.numbers.len();
+        self.program.slots = self.slots.numbers.len();
+        self.program.queues = self.queues.numbers.len();
+    }
+
+    /// What each thread does in a step.
+    fn threads(&mut self, spec: &'a StepSpec) -> Vec<Vec<Instr>> {
         self.modules.clear();
         self.kernels_in_step = 0;
         let mut threads = Vec::new();
@@ -200,11 +234,7 @@ impl<'a> Compiler<'a> {
             threads.resize_with(threads.len().max(place + 1), Vec::new);
             threads[place] = std::mem::take(&mut self.out);
         }
-        let stage = spec.stage.clone();
-        self.program.steps.push(Step { threads, kernels: self.kernels_in_step, stage });
-        self.program.events = self.events.numbers.len();
-        self.program.slots = self.slots.numbers.len();
-        self.program.queues = self.queues.numbers.len();
+        threads
     }
 
     /// One step that captures every graph once, as a server does when it starts.
@@ -221,7 +251,12 @@ impl<'a> Compiler<'a> {
         }
         self.leave(1);
         let threads = vec![std::mem::take(&mut self.out)];
-        self.program.steps.push(Step { threads, kernels: 0, stage: None });
+        self.program.steps.push(Step {
+            stages: vec![threads],
+            kernels: 0,
+            compute_ns: vec![0.0],
+            stage: None,
+        });
         self.program.events = self.events.numbers.len();
         self.program.slots = self.slots.numbers.len();
     }
@@ -295,7 +330,8 @@ impl<'a> Compiler<'a> {
                 let stream = self.stream(event.gpu, event.stream);
                 let (api, number) =
                     (self.api("hipStreamWaitEvent"), self.events.number(event.event.get_ref()));
-                self.out.push(Instr::Wait { event: number, stream, api, ns: call * 2.0 * NS_PER_US, mark });
+                let ns = call * 2.0 * NS_PER_US;
+                self.out.push(Instr::Wait { event: number, stream, api, ns, mark, stage: false });
             }
             Action::Alloc(alloc) => {
                 let mark = self.truth(&alloc.truth);
@@ -311,9 +347,10 @@ impl<'a> Compiler<'a> {
                 self.out.push(Instr::Free { slot, api, ns: us * NS_PER_US, mark });
             }
             Action::Collective(spec) => self.collective(spec),
+            Action::Pipeline(spec) => self.pipeline(spec),
             Action::Repeat(repeat) => {
                 for _ in 0..repeat.times {
-                    self.sequence(repeat);
+                    self.sequence(repeat.sequence.get_ref());
                 }
             }
             Action::Graph(graph) => self.graph(graph),
@@ -333,8 +370,9 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn sequence(&mut self, repeat: &'a Repeat) {
-        let sequence = &self.scenario.sequences[repeat.sequence.get_ref()];
+    fn sequence(&mut self, name: &str) {
+        let scenario = self.scenario;
+        let sequence = &scenario.sequences[name];
         let mut depth = 0;
         if let Some(module) = &sequence.module {
             self.enter_module(module);
@@ -430,26 +468,43 @@ impl<'a> Compiler<'a> {
 
     fn collective(&mut self, spec: &'a CollectiveSpec) {
         let mark = self.truth(&spec.truth);
-        if self.removed(mark) {
+        // A group of one rank has nobody to talk to.
+        let alone = spec.group != GroupKind::World && self.program.layout.size(spec.group) < 2;
+        if self.removed(mark) || alone {
             return;
         }
         let kernel = self.kernel_ids[spec.kernel.get_ref().as_str()];
-        self.program.kernels[kernel as usize].communicates = true;
         let stream = self.stream(spec.gpu, spec.stream);
-        let collective = self.program.collectives.len() as u32;
-        self.program.collectives.push(CollectiveWork {
+        let work = CollectiveWork {
             operation: spec.operation.clone(),
             dtype: spec.dtype.clone(),
             bytes: spec.bytes,
             kernel,
-        });
-        self.enter(FrameKind::Op, &format!("c10d::{}_", spec.operation), 0.5);
-        self.enter(FrameKind::Annotation, &format!("nccl:{}", spec.operation), 0.3);
+            group: spec.group,
+            tokens: spec.tokens,
+            peer: None,
+        };
+        let annotation = format!("nccl:{}", spec.operation);
+        self.communicate(work, stream, &format!("c10d::{}_", spec.operation), &annotation, mark);
+    }
+
+    /// The frames and the launch of a collective, a send or a receive.
+    fn communicate(&mut self, work: CollectiveWork, stream: u32, op: &str, annotation: &str, mark: Mark) {
+        self.program.kernels[work.kernel as usize].communicates = true;
+        let elements = work.bytes / element_bytes(&work.dtype);
+        // Stages and repeats share what is the same: names, sizes and arguments are kept once for each.
+        let known = self.program.collectives.iter().position(|other| *other == work);
+        let collective = known.unwrap_or(self.program.collectives.len()) as u32;
+        if known.is_none() {
+            self.program.collectives.push(work);
+        }
+        self.enter(FrameKind::Op, op, 0.5);
+        self.enter(FrameKind::Annotation, annotation, 0.3);
         let frame = self.program.frames.len() as u32;
         self.program.frames.push(Frame {
             kind: FrameKind::Op,
             name: "record_param_comms".into(),
-            dims: Some(format!("[[{}]]", spec.bytes / element_bytes(&spec.dtype))),
+            dims: Some(format!("[[{elements}]]")),
             types: None,
             collective: Some(collective),
         });
@@ -461,13 +516,80 @@ impl<'a> Compiler<'a> {
         self.leave(3);
     }
 
+    /// Micro-batches through this stage: as many forward passes ahead as stages follow, then one of each in turn.
+    fn pipeline(&mut self, spec: &'a PipelineSpec) {
+        let ahead = (self.program.layout.stages() - 1 - self.stage).min(spec.micro_batches);
+        for _ in 0..ahead {
+            self.pass(spec, true);
+        }
+        for _ in ahead..spec.micro_batches {
+            self.pass(spec, true);
+            self.pass(spec, false);
+        }
+        for _ in 0..ahead {
+            self.pass(spec, false);
+        }
+    }
+
+    /// One micro-batch forward or backward: receive, compute, send.
+    fn pass(&mut self, spec: &'a PipelineSpec, forward: bool) {
+        self.receive(spec, Peer { next: !forward, send: false });
+        let sequence = if forward { &spec.forward } else { &spec.backward };
+        self.sequence(sequence.get_ref());
+        self.send(spec, Peer { next: forward, send: true });
+    }
+
+    fn send(&mut self, spec: &'a PipelineSpec, peer: Peer) {
+        let Some((work, stream, other)) = self.peer_work(spec, peer) else { return };
+        let compute = self.stream(spec.gpu, spec.stream);
+        let ns = self.scenario.machine.call_us * 2.0 * NS_PER_US;
+        let event = self.events.number(&format!("pipeline send {}", peer.number()));
+        let (record, wait) = (self.api("hipEventRecord"), self.api("hipStreamWaitEvent"));
+        self.out.push(Instr::Record { event, stream: compute, api: record, ns });
+        self.out.push(Instr::Wait { event, stream, api: wait, ns, mark: 0, stage: false });
+        let annotation = format!("nccl:send {}->{other}", self.stage);
+        self.communicate(work, stream, "c10d::send", &annotation, 0);
+    }
+
+    fn receive(&mut self, spec: &'a PipelineSpec, peer: Peer) {
+        let Some((work, stream, other)) = self.peer_work(spec, peer) else { return };
+        let compute = self.stream(spec.gpu, spec.stream);
+        let ns = self.scenario.machine.call_us * 2.0 * NS_PER_US;
+        let event = self.events.number(&format!("pipeline receive {}", peer.number()));
+        let annotation = format!("nccl:recv {}<-{other}", self.stage);
+        self.communicate(work, stream, "c10d::recv_", &annotation, 0);
+        let (record, wait) = (self.api("hipEventRecord"), self.api("hipStreamWaitEvent"));
+        self.out.push(Instr::Record { event, stream, api: record, ns });
+        self.out.push(Instr::Wait { event, stream: compute, api: wait, ns, mark: 0, stage: true });
+    }
+
+    /// What is sent or received, on which stream, and the other stage; none at the ends of the pipeline.
+    fn peer_work(&mut self, spec: &'a PipelineSpec, peer: Peer) -> Option<(CollectiveWork, u32, u32)> {
+        let stages = self.program.layout.stages();
+        let other = if peer.next { self.stage + 1 } else { self.stage.checked_sub(1)? };
+        if other >= stages {
+            return None;
+        }
+        let stream = self.stream(spec.gpu, spec.peers + peer.number() as u32);
+        let work = CollectiveWork {
+            operation: if peer.send { "send" } else { "recv" }.into(),
+            dtype: spec.dtype.clone(),
+            bytes: spec.bytes,
+            kernel: self.kernel_ids[spec.kernel.get_ref().as_str()],
+            group: GroupKind::Pipeline,
+            tokens: None,
+            peer: Some(peer),
+        };
+        Some((work, stream, other))
+    }
+
     fn graph(&mut self, graph: &'a Repeat) {
         let machine = &self.scenario.machine;
         let stream = self.stream(graph.gpu, graph.stream);
         match self.mode {
             GraphMode::Off => {
                 for _ in 0..graph.times {
-                    self.sequence(graph);
+                    self.sequence(graph.sequence.get_ref());
                 }
             }
             GraphMode::Capture => {
@@ -477,7 +599,7 @@ impl<'a> Compiler<'a> {
                 let api = self.api("hipStreamBeginCapture");
                 self.out.push(Instr::BeginCapture { api, ns: machine.call_us * 4.0 * NS_PER_US });
                 for _ in 0..graph.times {
-                    self.sequence(graph);
+                    self.sequence(graph.sequence.get_ref());
                 }
                 let api = self.api("hipStreamEndCapture");
                 self.out.push(Instr::EndCapture { api, ns: machine.call_us * 8.0 * NS_PER_US });
@@ -495,7 +617,7 @@ impl<'a> Compiler<'a> {
                         let outer = std::mem::take(&mut self.out);
                         let modules = self.modules.clone();
                         for _ in 0..graph.times {
-                            self.sequence(graph);
+                            self.sequence(graph.sequence.get_ref());
                         }
                         self.modules = modules;
                         let nodes =
@@ -589,6 +711,20 @@ impl Node {
     }
 }
 
+/// Whether a program does something of the kind anywhere.
+pub(crate) fn uses(scenario: &Scenario, program: &[Action], wanted: &dyn Fn(&Action) -> bool) -> bool {
+    let of = |name: &str| uses(scenario, &scenario.sequences[name].program, wanted);
+    program.iter().any(|action| {
+        wanted(action)
+            || match action {
+                Action::Annotate(annotate) => uses(scenario, &annotate.program, wanted),
+                Action::Repeat(repeat) | Action::Graph(repeat) => of(repeat.sequence.get_ref()),
+                Action::Pipeline(spec) => of(spec.forward.get_ref()) || of(spec.backward.get_ref()),
+                _ => false,
+            }
+    })
+}
+
 /// Every distinct graph that a program launches.
 fn find_graphs<'a>(scenario: &'a Scenario, program: &'a [Action], found: &mut Vec<&'a Repeat>) {
     for action in program {
@@ -603,6 +739,11 @@ fn find_graphs<'a>(scenario: &'a Scenario, program: &'a [Action], found: &mut Ve
             Action::Annotate(annotate) => find_graphs(scenario, &annotate.program, found),
             Action::Repeat(repeat) => {
                 find_graphs(scenario, &scenario.sequences[repeat.sequence.get_ref()].program, found);
+            }
+            Action::Pipeline(spec) => {
+                for name in [&spec.forward, &spec.backward] {
+                    find_graphs(scenario, &scenario.sequences[name.get_ref()].program, found);
+                }
             }
             _ => {}
         }
