@@ -5,18 +5,19 @@ use std::path::{Path, PathBuf};
 use analysis::compare::comparability::{FILES, Facts, comparability};
 use analysis::compare::structure::StructuralRun;
 use analysis::compare::{
-    CompareOptions, Gate, GateError, GateOptions, GateOutcome, GateStatus, MeasuredRun, compute, present,
-    repeats,
+    CompareOptions, Comparison, Gate, GateError, GateOptions, GateOutcome, GateStatus, MeasuredRun, compute,
+    present, repeats,
 };
 use analysis::filters::Filters;
 use model::Run;
 use model::classify::Classifier;
-use report::{HealthCheck, HealthStatus, Note, Remedy};
+use report::{HealthCheck, HealthStatus, Note, Remedy, Report};
 use trace::{Needs, Trace};
 
 use crate::Answer;
 use crate::failure::Failure;
 use crate::input::{classifier, read};
+use crate::lake;
 use crate::observer::{Observer, watched};
 
 pub use analysis::compare::Metric;
@@ -53,6 +54,8 @@ pub struct CompareRequest {
     pub rules: Option<PathBuf>,
     /// What is matched.
     pub by: By,
+    /// The scheduler of the cluster that reads lakes; none: this process does.
+    pub cluster: Option<String>,
 }
 
 /// What of two runs is matched with each other.
@@ -86,6 +89,7 @@ impl CompareRequest {
             assume_comparable: false,
             rules: None,
             by: By::default(),
+            cluster: None,
         }
     }
 
@@ -142,6 +146,13 @@ impl CompareRequest {
 /// What got slower or faster, beyond noise; fails when a gate does, or cannot be judged.
 pub fn compare(request: &CompareRequest, observer: &dyn Observer) -> Result<Answer, Failure> {
     let gates = request.gates.iter().map(|text| Gate::parse(text)).collect::<Result<Vec<_>, _>>()?;
+    let all: Vec<PathBuf> = request.base.iter().chain(&request.candidate).cloned().collect();
+    if lake::are_lakes(&all)? {
+        return compare_lakes(request, &gates);
+    }
+    if request.cluster.is_some() {
+        return Err(Failure::input("a cluster compares lakes, and the inputs are none"));
+    }
     let (before, after) = (find(&request.base, observer)?, find(&request.candidate, observer)?);
     let comparable = comparability(&facts(&before)?, &facts(&after)?);
     // Call trees are there to compare what differs: other versions, other vendors.
@@ -164,14 +175,7 @@ pub fn compare(request: &CompareRequest, observer: &dyn Observer) -> Result<Answ
         comparison = compute(measure(&before, true)?, measure(&after, true)?, &request.options());
     }
     comparison.by_places = by_ops;
-    let differences = comparison.ground.differences();
-    if !differences.is_empty() && !anyway {
-        let list = differences.join(", ");
-        return Err(Failure::input(format!(
-            "the runs are not comparable, their traces show different {list}"
-        ))
-        .with_help(Remedy::CompareAnyway));
-    }
+    check_ground(&comparison, anyway)?;
     let options =
         GateOptions { on_point: request.gate_on_change, assume_comparable: request.assume_comparable };
     comparison.judge(&gates, &options);
@@ -190,12 +194,48 @@ pub fn compare(request: &CompareRequest, observer: &dyn Observer) -> Result<Answ
         let list = comparable.unknown.join(", ");
         warn("comparability", format!("no {} beside the runs tells {list}", FILES.join(" or ")));
     }
-    for outcome in &comparison.gates {
+    add_unjudged(&mut report, &comparison.gates);
+    Ok(Answer { report, failure: gate_failure(&comparison.gates) })
+}
+
+/// Compares runs of lakes by what an engine adds up; kernels are matched by name.
+fn compare_lakes(request: &CompareRequest, gates: &[Gate]) -> Result<Answer, Failure> {
+    if request.by == By::Ops || !request.filters.is_empty() {
+        return Err(Failure::input("lakes are compared whole, and by kernels")
+            .with_help("compare the traces for ops and for parts of runs"));
+    }
+    let classifier = classifier(request.rules.as_ref())?;
+    let measure = |paths: &[PathBuf]| lake::measured(paths, request.cluster.as_deref(), &classifier);
+    let mut comparison = compute(measure(&request.base)?, measure(&request.candidate)?, &request.options());
+    check_ground(&comparison, request.anyway)?;
+    let options =
+        GateOptions { on_point: request.gate_on_change, assume_comparable: request.assume_comparable };
+    comparison.judge(gates, &options);
+    let mut report = present(&comparison);
+    add_unjudged(&mut report, &comparison.gates);
+    Ok(Answer { report, failure: gate_failure(&comparison.gates) })
+}
+
+/// Refuses runs whose traces show different things, unless they are to be compared anyway.
+fn check_ground(comparison: &Comparison, anyway: bool) -> Result<(), Failure> {
+    let differences = comparison.ground.differences();
+    if !differences.is_empty() && !anyway {
+        let list = differences.join(", ");
+        return Err(Failure::input(format!(
+            "the runs are not comparable, their traces show different {list}"
+        ))
+        .with_help(Remedy::CompareAnyway));
+    }
+    Ok(())
+}
+
+/// Notes for gates that cannot be judged.
+fn add_unjudged(report: &mut Report, outcomes: &[GateOutcome]) {
+    for outcome in outcomes {
         if let GateStatus::CannotJudge(why) = &outcome.status {
             report.notes.push(Note::new(outcome.to_string(), why.remedy()));
         }
     }
-    Ok(Answer { report, failure: gate_failure(&comparison.gates) })
 }
 
 /// What did not pass, and what would make it judgeable.

@@ -90,6 +90,7 @@ impl Input {
         if self.paths.is_empty() {
             return Err(Failure::input("no input given").with_help(Remedy::NameInput));
         }
+        refuse_lakes(&self.paths)?;
         let began = Instant::now();
         let trace = read(&self.paths, &self.filters.widen(needs), observer)?;
         let bytes: u64 = trace.sources.iter().map(|source| source.bytes).sum();
@@ -97,6 +98,15 @@ impl Input {
         observer.detail(&format!("read {inputs} inputs, {:.1} MB, in {seconds:.2} s", bytes as f64 / 1e6));
         Ok(trace)
     }
+}
+
+/// A lake given to something that reads traces only.
+fn refuse_lakes(paths: &[PathBuf]) -> Result<(), Failure> {
+    let lake = paths.iter().find_map(|path| lake::Address::of_lake(path));
+    lake.map_or(Ok(()), |lake| {
+        Err(Failure::input(format!("`{lake}` is a lake, and this command reads traces"))
+            .with_help("`query`, `summary`, `compare` and `ranks` read lakes"))
+    })
 }
 
 /// Leaves out what does not count as a rank; see [`Recordings::counts`]. The health says so.

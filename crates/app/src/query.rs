@@ -146,7 +146,7 @@ fn empty_table(result: &ResultSet<'_>) -> Table {
 }
 
 /// Names of columns, each once: the second of one name becomes `name_2`, so that no value hides another.
-fn distinct(names: &[&str]) -> Vec<String> {
+pub(crate) fn distinct(names: &[&str]) -> Vec<String> {
     let mut taken: HashSet<String> = HashSet::new();
     let mut found = Vec::with_capacity(names.len());
     for name in names {

@@ -14,6 +14,7 @@ use trace::{ArgNeeds, Needs, RowRef, Trace};
 use crate::causes::for_target;
 use crate::failure::Failure;
 use crate::input::{Input, classifier, one_run};
+use crate::lake::LakeSource;
 use crate::observer::Observer;
 
 /// What is in a trace: inputs, tables, GPUs, health.
@@ -42,14 +43,19 @@ pub struct SummaryRequest {
     pub python: bool,
     /// The architecture that the answer is for.
     pub target_arch: Option<String>,
+    /// The scheduler of the cluster that reads a lake; none: this process does.
+    pub cluster: Option<String>,
 }
 
 /// Kernels, copies, allocations, host regions and domains with their times.
 pub fn summary(request: &SummaryRequest, observer: &dyn Observer) -> Result<Report, Failure> {
-    let needs = Needs { python_frames: request.python, ..Needs::summary() };
-    let trace = request.input.read_run(&needs, observer)?;
     let options =
         SummaryOptions { by_rank: request.by_rank, region_categories: request.region_categories.clone() };
+    if let Some(lake) = LakeSource::of(&request.input, request.cluster.as_deref())? {
+        return crate::lake::summary(&lake, &options, request.python);
+    }
+    let needs = Needs { python_frames: request.python, ..Needs::summary() };
+    let trace = request.input.read_run(&needs, observer)?;
     let mut report = analysis::summary(&trace, &options);
     let classes = Classes::of(&trace, &Classifier::builtin());
     report.verdict = Some(analysis::verdict::of_tables(&trace, &classes, &for_target(&request.target_arch)));

@@ -43,6 +43,8 @@ pub enum Command {
     Convert(commands::convert::ConvertArgs),
     /// Merge the rocpd databases of many ranks, without their secrets
     Merge(commands::merge::MergeArgs),
+    /// Put the traces of many ranks into one dataset, for SQL
+    Lake(commands::lake::LakeArgs),
     /// Open a trace in the Perfetto UI, served from this machine
     Open(commands::open::OpenArgs),
     /// Rank kernels by cost and source; find overlaps and fusions
@@ -51,6 +53,10 @@ pub enum Command {
     Breakdown(commands::breakdown::BreakdownArgs),
     /// Show how far a run is from the GPU's peak, and why
     Efficiency(commands::efficiency::EfficiencyArgs),
+    /// Find late ranks and slow links, and what they cost a step
+    Ranks(commands::ranks::RanksArgs),
+    /// Write a small digest of each rank's trace, for ranks
+    Digest(commands::digest::DigestArgs),
     /// Show peak memory, what held it, fragmentation and leaks
     Memory(commands::memory::MemoryArgs),
     /// Show GPU time by op, shapes, nn.Module and Python frame

@@ -11,7 +11,7 @@ use crate::selection;
 const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["demo", "doctor", "info"]),
     ("Collect", &["profile", "collect", "presets", "capture"]),
-    ("Read", &["summary", "query", "convert", "merge", "perfetto-fix", "open"]),
+    ("Read", &["summary", "query", "convert", "merge", "lake", "perfetto-fix", "open"]),
     (
         "Analyse a run",
         &[
@@ -28,6 +28,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "stability",
         ],
     ),
+    ("Analyse many ranks", &["ranks", "digest"]),
     ("Analyse kernels", &["roofline", "occupancy", "panels", "bottleneck", "att"]),
     ("Act", &["autotune", "optimize"]),
     ("Share", &["report"]),

@@ -70,6 +70,21 @@ impl RulesArgs {
     }
 }
 
+/// The cluster that reads a lake.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ClusterArgs {
+    /// For a lake: let the cluster with this scheduler do the work, such as http://head:50050
+    #[arg(long, value_name = "URL")]
+    cluster: Option<String>,
+}
+
+impl ClusterArgs {
+    /// Its scheduler.
+    pub fn url(&self) -> Option<String> {
+        self.cluster.clone()
+    }
+}
+
 /// The trace that locates replayed kernels.
 #[derive(Args, Clone, Debug)]
 pub struct MappingArgs {

@@ -154,6 +154,9 @@ pub fn words(remedy: &Remedy) -> String {
 
 /// The command that looks closer at a finding.
 fn look_closer(step: &NextStep, trace: &str) -> String {
+    if let NextStep::InFile(of_file) = step {
+        return look_closer(&of_file.0, &of_file.1);
+    }
     let trace = quoted(trace);
     let of_kernel = |name: &str| quoted(&format!("^{}$", regex_escaped(name)));
     let (command, options) = match step {
@@ -169,6 +172,7 @@ fn look_closer(step: &NextStep, trace: &str) -> String {
         NextStep::Roofline(kernel) => ("roofline", format!(" --kernel {}", of_kernel(kernel))),
         NextStep::Bottleneck(kernel) => ("bottleneck", format!(" --kernel {}", of_kernel(kernel))),
         NextStep::Kernel(kernel) => ("summary", format!(" --kernel {}", of_kernel(kernel))),
+        NextStep::InFile(_) => ("explain", String::new()),
     };
     let mut line = format!("rocm-perf {command} {trace}{options}");
     // The same part of the trace; a kernel that the step is about goes before the one asked for.
@@ -221,5 +225,7 @@ mod tests {
             "rocm-perf roofline 'my runs/t.json' --kernel '^void f<float>\\(int\\*\\)$'"
         );
         assert_eq!(look_closer(&NextStep::Overlap, "runs/t.json"), "rocm-perf overlap runs/t.json");
+        let of_rank = NextStep::InFile(Box::new((NextStep::Explain, "runs/rank3.json".into())));
+        assert_eq!(look_closer(&of_rank, "runs"), "rocm-perf explain runs/rank3.json");
     }
 }

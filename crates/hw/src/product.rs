@@ -37,6 +37,10 @@ pub struct Product {
     pub mall_mb: Option<u32>,
     /// Infinity Cache bandwidth in GB/s, where known.
     pub mall_gbps: Option<f64>,
+    /// Links to other GPUs of the node (xGMI), where every pair of a full node has one or the count is known.
+    pub links: Option<u32>,
+    /// Peak of one link in one direction, in GB/s (10⁹ bytes).
+    pub link_gbps: Option<f64>,
     /// XCCs of a logical device in each compute partition mode; empty for a single die.
     #[serde(default)]
     pub xccs: BTreeMap<String, u32>,
@@ -49,6 +53,12 @@ pub struct Product {
 }
 
 impl Product {
+    /// The most that one of `gpus` connected GPUs of a node can send at once, in GB/s.
+    pub fn peer_gbps(&self, gpus: u32) -> Option<f64> {
+        let links = self.links?.min(gpus.saturating_sub(1));
+        Some(f64::from(links) * self.link_gbps?).filter(|gbps| *gbps > 0.0)
+    }
+
     /// XCCs of the whole GPU.
     pub fn total_xccs(&self) -> u32 {
         self.xccs.get("SPX").copied().unwrap_or(1)

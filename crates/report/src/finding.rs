@@ -48,6 +48,8 @@ pub enum NextStep {
     Bottleneck(String),
     /// The times of the kernel of this name.
     Kernel(String),
+    /// The same in one of several inputs: the step and the file.
+    InFile(Box<(NextStep, String)>),
 }
 
 /// Something an analysis found.

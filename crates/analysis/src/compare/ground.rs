@@ -42,12 +42,28 @@ impl Ground {
         };
         ground.recordings.remove("");
         for command in commands.filter(|command| !command.is_empty()) {
-            ground.frameworks.extend(framework_of_command(command).map(String::from));
-            ground.models.extend(model_of_command(command));
-            ground.commands.insert(without_folder(command));
+            ground.look_at_command(command);
         }
         ground.look_at_frames(trace);
         ground
+    }
+
+    /// From facts that were looked up: GPUs as product and name, command lines, identities of recordings.
+    pub fn of_facts(gpus: &[(String, String)], commands: &[String], recordings: Vec<String>) -> Self {
+        let gpus = gpus.iter().map(|(product, name)| gpu_name(product, name));
+        let mut ground = Self {
+            gpus: gpus.filter(|name| !name.is_empty()).collect(),
+            recordings: recordings.into_iter().filter(|guid| !guid.is_empty()).collect(),
+            ..Self::default()
+        };
+        commands.iter().for_each(|command| ground.look_at_command(command));
+        ground
+    }
+
+    fn look_at_command(&mut self, command: &str) {
+        self.frameworks.extend(framework_of_command(command).map(String::from));
+        self.models.extend(model_of_command(command));
+        self.commands.insert(without_folder(command));
     }
 
     fn look_at_frames(&mut self, trace: &Trace) {

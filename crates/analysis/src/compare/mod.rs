@@ -8,6 +8,7 @@
 //! Costs: one grouping of each table, one sweep of each GPU, and a fixed number of draws for each row: the cost
 //! after reading does not depend on the number of calls.
 
+mod blocks;
 pub mod comparability;
 mod drift;
 mod gates;
@@ -29,6 +30,7 @@ use trace::Trace;
 use crate::base;
 use model::classify::Classifier;
 
+pub use blocks::{BLOCKING, BlockedRun, Blocks};
 pub use drift::Drift;
 pub use gates::{Gate, GateError, GateOptions, GateOutcome, GateStatus, Unjudged};
 pub use present::present;

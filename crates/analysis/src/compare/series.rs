@@ -3,10 +3,10 @@
 use stats::bootstrap::Point;
 
 /// Groups of at most this many calls are resampled call by call; the mean of more is normal enough.
-const RESAMPLED: usize = 32;
+pub(super) const RESAMPLED: usize = 32;
 
 /// Larger groups are cut into so many blocks of consecutive calls.
-const BLOCKS: usize = 64;
+pub(super) const BLOCKS: usize = 64;
 
 /// The calls of one name in one run.
 ///
@@ -28,19 +28,26 @@ impl Series {
     /// From the durations of calls in time order.
     pub fn of(durations: &[i64]) -> Self {
         let calls = durations.len();
-        let total: i64 = durations.iter().sum();
+        let blocks = if calls <= RESAMPLED { calls } else { BLOCKS.min(calls) };
+        let sum = |block: usize| {
+            let calls = &durations[block * calls / blocks..(block + 1) * calls / blocks];
+            (calls.len(), calls.iter().sum())
+        };
+        Self::of_blocks(&(0..blocks).map(sum).collect::<Vec<_>>())
+    }
+
+    /// From calls and time of blocks of consecutive calls, in time order.
+    pub fn of_blocks(sums: &[(usize, i64)]) -> Self {
+        let calls = sums.iter().map(|(calls, _)| calls).sum();
+        let total: i64 = sums.iter().map(|(_, total)| total).sum();
         let mut series = Self { calls, total, ..Self::default() };
         if calls < 2 {
             return series;
         }
         let mean = total as f64 / calls as f64;
-        let blocks = if calls <= RESAMPLED { calls } else { BLOCKS.min(calls) };
-        let mut residuals = Vec::with_capacity(blocks);
-        for block in 0..blocks {
-            let calls = &durations[block * calls / blocks..(block + 1) * calls / blocks];
-            let expected = mean * calls.len() as f64;
-            residuals.push(calls.iter().map(|&d| d as f64).sum::<f64>() - expected);
-        }
+        let blocks = sums.len();
+        let residuals: Vec<f64> =
+            sums.iter().map(|&(calls, total)| total as f64 - mean * calls as f64).collect();
         series.freedom = (blocks - 1) as f64;
         series.variance = residuals.iter().map(|r| r * r).sum::<f64>() * blocks as f64 / series.freedom;
         if calls <= RESAMPLED {

@@ -68,7 +68,7 @@ impl Clocks {
             let key = (samples.name[row], samples.unit[row]);
             let factor = *factors
                 .entry(key)
-                .or_insert_with(|| mhz_of(trace.strings.get(key.0), trace.strings.get(key.1)));
+                .or_insert_with(|| engine_clock_mhz(trace.strings.get(key.0), trace.strings.get(key.1)));
             let Some(factor) = factor else { continue };
             if let Some(share) = self.possible(samples.value[row] * factor) {
                 self.samples.entry(samples.agent[row]).or_default().push((samples.start[row], share));
@@ -164,8 +164,8 @@ struct ClockNames {
 static NAMES: LazyLock<Result<ClockNames, String>> =
     LazyLock::new(|| formats::tables::built_in(include_str!("../../rules/clocks.toml")));
 
-/// What to multiply a sample's value by; nothing where it is no engine clock.
-fn mhz_of(name: &str, unit: &str) -> Option<f64> {
+/// What to multiply a sample's value by to get MHz; nothing where it is no engine clock.
+pub fn engine_clock_mhz(name: &str, unit: &str) -> Option<f64> {
     let name = name.to_ascii_lowercase();
     let rule = NAMES.as_ref().ok()?.clock.iter().find(|rule| rule.names.contains(&name))?;
     Some(match unit.to_ascii_lowercase().as_str() {
@@ -203,10 +203,10 @@ mod tests {
     #[test]
     fn names_are_known_with_their_units() {
         assert!(NAMES.is_ok(), "the table is read");
-        assert_eq!(mhz_of("GPU clock", "MHz"), Some(1.0));
-        assert_eq!(mhz_of("sclk", "Hz"), Some(1e-6));
-        assert_eq!(mhz_of("rocm_sclk_clock_mhz", ""), Some(1.0));
-        assert_eq!(mhz_of("Memory clock", "MHz"), None);
+        assert_eq!(engine_clock_mhz("GPU clock", "MHz"), Some(1.0));
+        assert_eq!(engine_clock_mhz("sclk", "Hz"), Some(1e-6));
+        assert_eq!(engine_clock_mhz("rocm_sclk_clock_mhz", ""), Some(1.0));
+        assert_eq!(engine_clock_mhz("Memory clock", "MHz"), None);
     }
 
     #[test]

@@ -31,7 +31,7 @@ use crate::idle::{Cause, IdleAccounts, Piece};
 use crate::roofline::{Bound, RooflineOptions, Standings, Unplaced, roofline_needs, scales_with_clock};
 use stats::percent;
 
-pub use clock::ClockEvidence;
+pub use clock::{ClockEvidence, engine_clock_mhz};
 pub use part::{Part, Parts};
 pub use present::{EFFICIENCY, present, waterfall};
 pub use result::{Efficiency, GpuEfficiency, KernelEfficiency, StageEfficiency, StepEfficiency, Unmeasured};

@@ -10,7 +10,7 @@ use super::present::{with_rank, with_rank_column};
 use stats::percent;
 
 /// The domain of kernels.
-const DISPATCHES: &str = "KERNEL_DISPATCH";
+pub(super) const DISPATCHES: &str = "KERNEL_DISPATCH";
 
 /// (prefix of a region's category, domain): rocprofv3's and rocprof-sys's spellings of one domain meet here.
 const DOMAINS: &[(&str, &str)] = &[
@@ -30,7 +30,7 @@ const DOMAINS: &[(&str, &str)] = &[
     ("KFD_", "KFD"),
 ];
 
-fn domain(category: &str) -> &str {
+pub(super) fn domain(category: &str) -> &str {
     let known = DOMAINS.iter().find(|(prefix, _)| category.starts_with(prefix));
     match known {
         Some((_, domain)) => domain,

@@ -51,6 +51,12 @@ pub struct AllocationTime {
 }
 
 impl Moved {
+    /// Of calls that were added up already; those of a known size as calls, bytes, smallest, largest and time.
+    pub(super) fn of_totals(calls: usize, total_ns: i64, sized: (usize, i64, i64, i64, i64)) -> Self {
+        let (sized_calls, bytes, min_bytes, max_bytes, sized_ns) = sized;
+        Self { calls, total_ns, sized_calls, bytes, min_bytes, max_bytes, sized_ns }
+    }
+
     fn add(&mut self, duration: i64, bytes: OptI64) {
         self.calls += 1;
         self.total_ns += duration;

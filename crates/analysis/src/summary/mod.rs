@@ -7,6 +7,7 @@ mod markers;
 mod memory;
 mod present;
 mod regions;
+mod totals;
 
 use report::Report;
 use trace::{ProcessId, StrId, Trace};
@@ -17,6 +18,7 @@ pub use markers::MarkerCount;
 pub use memory::{AllocationTime, CopyTime, Moved};
 pub use present::present;
 pub use regions::RegionTime;
+pub use totals::{MovedTotal, NamedTotal, RegionTotal, Totals, of_totals};
 
 /// What `summary` is asked for.
 #[derive(Clone, Debug, Default)]

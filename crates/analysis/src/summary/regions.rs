@@ -45,7 +45,7 @@ struct Calls {
 }
 
 /// Whether a category is among those that are named by how they begin: `HIP`, `hsa`, `MARKERS`.
-fn is_wanted(category: &str, wanted: Option<&[String]>) -> bool {
+pub(super) fn is_wanted(category: &str, wanted: Option<&[String]>) -> bool {
     let Some(wanted) = wanted else { return true };
     let category = category.to_ascii_lowercase();
     let category = category.strip_prefix("rocm_").unwrap_or(&category);

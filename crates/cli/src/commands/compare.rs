@@ -6,7 +6,7 @@ use app::compare::{By, CompareRequest, Metric};
 use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
-use crate::input::RulesArgs;
+use crate::input::{ClusterArgs, RulesArgs};
 use crate::output::OutputArgs;
 use crate::selection::SelectionArgs;
 use crate::values::percentage;
@@ -79,6 +79,9 @@ pub struct CompareArgs {
     force: bool,
 
     #[command(flatten)]
+    cluster: ClusterArgs,
+
+    #[command(flatten)]
     rules: RulesArgs,
 
     #[command(flatten)]
@@ -127,6 +130,7 @@ impl CompareArgs {
             anyway: self.force,
             assume_comparable: self.assume_comparable,
             rules: self.rules.path(),
+            cluster: self.cluster.url(),
             ..CompareRequest::new(base, candidate)
         };
         output.answer(app::compare(&request, output)?)

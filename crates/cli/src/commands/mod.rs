@@ -10,10 +10,12 @@ pub mod compare;
 pub mod convert;
 pub mod critical_path;
 pub mod demo;
+pub mod digest;
 pub mod doctor;
 pub mod efficiency;
 pub mod explain;
 pub mod info;
+pub mod lake;
 pub mod memory;
 pub mod merge;
 pub mod occupancy;
@@ -26,6 +28,7 @@ pub mod perfetto_fix;
 pub mod presets;
 pub mod profile;
 pub mod query;
+pub mod ranks;
 pub mod report;
 pub mod requests;
 pub mod roofline;
@@ -53,10 +56,13 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Query(args) => args.run(output),
         Command::Convert(args) => args.run(output),
         Command::Merge(args) => args.run(output),
+        Command::Lake(args) => args.run(output),
         Command::Open(args) => args.run(output),
         Command::Triage(args) => args.run(output),
         Command::Breakdown(args) => args.run(output),
         Command::Efficiency(args) => args.run(output),
+        Command::Ranks(args) => args.run(output),
+        Command::Digest(args) => args.run(output),
         Command::Memory(args) => args.run(output),
         Command::Ops(args) => args.run(output),
         Command::Requests(args) => args.run(output),

@@ -4,7 +4,7 @@ use app::timeline::SummaryRequest;
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::input::{InputArgs, TargetArgs};
+use crate::input::{ClusterArgs, InputArgs, TargetArgs};
 use crate::output::OutputArgs;
 
 #[derive(Args, Debug)]
@@ -34,6 +34,9 @@ pub struct SummaryArgs {
     #[arg(long, hide = true)]
     domain_summary: bool,
 
+    #[command(flatten)]
+    cluster: ClusterArgs,
+
     /// Include Python frames (slower, more memory)
     #[arg(long)]
     python: bool,
@@ -47,6 +50,7 @@ impl SummaryArgs {
             by_rank: self.by_rank,
             region_categories: self.region_categories.clone(),
             python: self.python,
+            cluster: self.cluster.url(),
         };
         output.show(app::summary(&request, output)?)
     }

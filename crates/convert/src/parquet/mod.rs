@@ -11,6 +11,8 @@
 #[cfg(feature = "parquet")]
 mod columns;
 #[cfg(feature = "parquet")]
+pub mod dataset;
+#[cfg(feature = "parquet")]
 mod tables;
 #[cfg(feature = "parquet")]
 mod writer;

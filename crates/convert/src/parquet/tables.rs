@@ -54,9 +54,15 @@ fn kernels() -> Vec<Column> {
         time("duration", |t, i| t.kernels.end[i] - t.kernels.start[i]),
         code("agent_id", |t, i| row(t.kernels.agent[i])),
         code("agent_abs_index", |t, i| agent(t, t.kernels.agent[i])),
+        code("agent_log_index", |t, i| agent_number(t, t.kernels.agent[i], |a| a.logical_index)),
+        code("agent_type_index", |t, i| agent_number(t, t.kernels.agent[i], |a| a.type_index)),
+        text("agent_type", |t, i| agent_kind(t, t.kernels.agent[i])),
         code("queue_id", |t, i| queue(t, t.kernels.queue[i])),
+        text("queue", |t, i| queue_name(t, t.kernels.queue[i])),
         code("stream_id", |t, i| stream(t, t.kernels.stream[i])),
+        text("stream", |t, i| stream_name(t, t.kernels.stream[i])),
         code("kernel_id", |t, i| symbol(t, t.kernels.symbol[i])),
+        code("code_object_id", |t, i| symbol_number(t, t.kernels.symbol[i], |s| s.code_object)),
         number("dispatch_id", |t, i| t.kernels.dispatch[i]),
         number("stack_id", |t, i| t.kernels.correlation[i]),
         number("corr_id", |t, i| t.kernels.external[i]),
@@ -69,6 +75,10 @@ fn kernels() -> Vec<Column> {
         code("vgpr_count", |t, i| shape(t, i).vgpr),
         code("accum_vgpr_count", |t, i| shape(t, i).agpr),
         code("sgpr_count", |t, i| shape(t, i).sgpr),
+        code("static_lds_size", |t, i| symbol_number(t, t.kernels.symbol[i], |s| s.group_segment_bytes)),
+        code("static_scratch_size", |t, i| {
+            symbol_number(t, t.kernels.symbol[i], |s| s.private_segment_bytes)
+        }),
     ]);
     for (axis, grid, workgroup) in
         [(0, "grid_x", "workgroup_x"), (1, "grid_y", "workgroup_y"), (2, "grid_z", "workgroup_z")]
@@ -93,13 +103,23 @@ fn memory_copies() -> Vec<Column> {
         time("duration", |t, i| t.memory_copies.end[i] - t.memory_copies.start[i]),
         code("size", |t, i| t.memory_copies.bytes[i]),
         code("src_agent_id", |t, i| row(t.memory_copies.src[i])),
+        text("src_device", |t, i| agent_name(t, t.memory_copies.src[i])),
         code("src_agent_abs_index", |t, i| agent(t, t.memory_copies.src[i])),
+        code("src_agent_log_index", |t, i| agent_number(t, t.memory_copies.src[i], |a| a.logical_index)),
+        code("src_agent_type_index", |t, i| agent_number(t, t.memory_copies.src[i], |a| a.type_index)),
+        text("src_agent_type", |t, i| agent_kind(t, t.memory_copies.src[i])),
         number("src_address", |t, i| t.memory_copies.src_address[i]),
         code("dst_agent_id", |t, i| row(t.memory_copies.dst[i])),
+        text("dst_device", |t, i| agent_name(t, t.memory_copies.dst[i])),
         code("dst_agent_abs_index", |t, i| agent(t, t.memory_copies.dst[i])),
+        code("dst_agent_log_index", |t, i| agent_number(t, t.memory_copies.dst[i], |a| a.logical_index)),
+        code("dst_agent_type_index", |t, i| agent_number(t, t.memory_copies.dst[i], |a| a.type_index)),
+        text("dst_agent_type", |t, i| agent_kind(t, t.memory_copies.dst[i])),
         number("dst_address", |t, i| t.memory_copies.dst_address[i]),
         code("queue_id", |t, i| queue(t, t.memory_copies.queue[i])),
+        text("queue_name", |t, i| queue_name(t, t.memory_copies.queue[i])),
         code("stream_id", |t, i| stream(t, t.memory_copies.stream[i])),
+        text("stream_name", |t, i| stream_name(t, t.memory_copies.stream[i])),
         number("stack_id", |t, i| t.memory_copies.correlation[i]),
         number("corr_id", |t, i| t.memory_copies.external[i]),
         number("launch_id", |t, i| launch(t, RowRef::new(trace::Table::MemoryCopies, i))),
@@ -122,9 +142,15 @@ fn memory_allocations() -> Vec<Column> {
         number("address", |t, i| t.memory_allocations.address[i]),
         code("size", |t, i| t.memory_allocations.bytes[i]),
         code("agent_id", |t, i| row(t.memory_allocations.agent[i])),
+        text("agent_name", |t, i| agent_name(t, t.memory_allocations.agent[i])),
         code("agent_abs_index", |t, i| agent(t, t.memory_allocations.agent[i])),
+        code("agent_log_index", |t, i| agent_number(t, t.memory_allocations.agent[i], |a| a.logical_index)),
+        code("agent_type_index", |t, i| agent_number(t, t.memory_allocations.agent[i], |a| a.type_index)),
+        text("agent_type", |t, i| agent_kind(t, t.memory_allocations.agent[i])),
         code("queue_id", |t, i| queue(t, t.memory_allocations.queue[i])),
+        text("queue_name", |t, i| queue_name(t, t.memory_allocations.queue[i])),
         code("stream_id", |t, i| stream(t, t.memory_allocations.stream[i])),
+        text("stream_name", |t, i| stream_name(t, t.memory_allocations.stream[i])),
         number("stack_id", |t, i| t.memory_allocations.correlation[i]),
     ]);
     columns
@@ -377,7 +403,31 @@ fn row(agent: AgentId) -> Option<usize> {
 }
 
 fn agent(t: &Trace, agent: AgentId) -> Option<i64> {
-    agent.get().and_then(|agent| t.agents[agent].absolute_index.get())
+    agent_number(t, agent, |agent| agent.absolute_index)
+}
+
+fn agent_number(t: &Trace, agent: AgentId, of: fn(&trace::Agent) -> trace::OptI64) -> Option<i64> {
+    agent.get().and_then(|agent| of(&t.agents[agent]).get())
+}
+
+fn agent_kind(t: &Trace, agent: AgentId) -> &'static str {
+    agent.get().map_or("", |agent| t.agents[agent].kind.name())
+}
+
+fn agent_name(t: &Trace, agent: AgentId) -> &str {
+    agent.get().map_or("", |agent| name(t, t.agents[agent].name))
+}
+
+fn queue_name(t: &Trace, queue: QueueId) -> &str {
+    queue.get().map_or("", |queue| name(t, t.queues[queue].name))
+}
+
+fn stream_name(t: &Trace, stream: StreamId) -> &str {
+    stream.get().map_or("", |stream| name(t, t.streams[stream].name))
+}
+
+fn symbol_number(t: &Trace, symbol: SymbolId, of: fn(&trace::KernelSymbol) -> trace::OptI64) -> Option<i64> {
+    symbol.get().and_then(|symbol| of(&t.symbols[symbol]).get())
 }
 
 fn queue(t: &Trace, queue: QueueId) -> Option<i64> {

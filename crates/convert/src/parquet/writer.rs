@@ -20,7 +20,7 @@ use super::tables::Table;
 use files::OutputFile;
 
 /// Rows of a row group: what readers take as one piece of work.
-const GROUP: usize = 1 << 19;
+pub(super) const GROUP: usize = 1 << 19;
 
 /// Rows that are handed over at once.
 const BATCH: usize = 1 << 13;
@@ -31,20 +31,36 @@ const DICTIONARY_BYTES: usize = 4 << 20;
 /// Writes a table beside its target; the caller gives it its name.
 pub(super) fn write(trace: &Trace, table: &Table, target: &Path) -> io::Result<(OutputFile, u64)> {
     let output = OutputFile::create(target)?;
-    let mut output = fill(trace, table, output).map_err(failure)?;
+    let mut output = fill(trace, table.name, (table.rows)(trace), &(table.columns)(), GROUP, output)?;
     let bytes = output.file()?.metadata()?.len();
     Ok((output, bytes))
 }
 
-fn fill(trace: &Trace, table: &Table, output: OutputFile) -> Result<OutputFile, ParquetError> {
-    let columns = (table.columns)();
-    let mut writer =
-        SerializedFileWriter::new(output, schema(table.name, &columns)?, properties(table.name, &columns))?;
-    let rows = (table.rows)(trace);
-    for start in (0..rows).step_by(GROUP) {
-        let rows = start..rows.min(start + GROUP);
+/// Writes rows of a table to any output, in groups of so many rows.
+pub(super) fn fill<W: io::Write + Send>(
+    trace: &Trace,
+    table: &str,
+    rows: usize,
+    columns: &[Column],
+    group: usize,
+    output: W,
+) -> io::Result<W> {
+    fill_groups(trace, table, rows, columns, group, output).map_err(failure)
+}
+
+fn fill_groups<W: io::Write + Send>(
+    trace: &Trace,
+    table: &str,
+    rows: usize,
+    columns: &[Column],
+    group: usize,
+    output: W,
+) -> Result<W, ParquetError> {
+    let mut writer = SerializedFileWriter::new(output, schema(table, columns)?, properties(table, columns))?;
+    for start in (0..rows).step_by(group) {
+        let rows = start..rows.min(start + group);
         let mut group = writer.next_row_group()?;
-        for column in &columns {
+        for column in columns {
             let Some(mut chunk) = group.next_column()? else { break };
             match (&column.values, chunk.untyped()) {
                 (Values::Time(of), ColumnWriter::Int64ColumnWriter(chunk)) => {

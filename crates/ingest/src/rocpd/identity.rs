@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use formats::launchers;
 use formats::rocpd::table;
 use serde_json::Value as Json;
 use trace::{
@@ -113,6 +114,10 @@ impl Identity {
             let node = row.int("nid");
             let (hostname, machine) =
                 nodes.iter().find(|n| Some(n.0) == node).map_or_else(Default::default, |n| (n.1, n.2));
+            let variables = launcher_variables(row.text("environment"));
+            for (name, value) in &variables {
+                trace.add_metadata(self.source, name, value);
+            }
             let process = Process {
                 source: self.source,
                 guid: self.guid,
@@ -124,7 +129,7 @@ impl Identity {
                 start: row.int("start").or(row.int("init")),
                 end: row.int("end").or(row.int("fini")),
                 command: trace.strings.intern(row.text("command")),
-                rank: rank_of(row.text("environment")),
+                rank: rank_of(&variables),
             };
             pairs.push((id, trace.add_process(process).0));
         });
@@ -389,17 +394,31 @@ fn read_strings(group: &Group<'_>, (base, column): (&str, &str), trace: &mut Tra
     ById::new(&pairs)
 }
 
-/// The rank that a process's environment tells. The environment itself is not kept: it holds secrets.
-fn rank_of(environment: &str) -> Option<u32> {
-    if !RANK_VARIABLES.iter().any(|name| environment.contains(name)) {
-        return None;
+/// The variables of the launcher in a process's environment. No others are kept: they may be secrets.
+fn launcher_variables(environment: &str) -> Vec<(&'static str, String)> {
+    let known = || launchers::VARIABLES.iter().chain(RANK_VARIABLES).copied();
+    if !known().any(|name| environment.contains(name)) {
+        return Vec::new();
     }
-    let variables: Json = serde_json::from_str(environment).ok()?;
-    RANK_VARIABLES.iter().find_map(|name| match variables.get(name)? {
-        Json::String(text) => text.trim().parse().ok(),
-        Json::Number(number) => u32::try_from(number.as_u64()?).ok(),
-        _ => None,
-    })
+    let variables: Json = serde_json::from_str(environment).unwrap_or_default();
+    let mut found: Vec<(&'static str, String)> = Vec::new();
+    for name in known() {
+        let value = match variables.get(name) {
+            Some(Json::String(text)) => text.trim().to_string(),
+            Some(Json::Number(number)) => number.to_string(),
+            _ => continue,
+        };
+        if found.iter().all(|(other, _)| *other != name) {
+            found.push((name, value));
+        }
+    }
+    found
+}
+
+/// The rank that a launcher tells.
+fn rank_of(variables: &[(&str, String)]) -> Option<u32> {
+    let told = |name: &str| variables.iter().find(|(known, _)| *known == name);
+    RANK_VARIABLES.iter().find_map(|name| told(name).and_then(|(_, value)| value.parse().ok()))
 }
 
 /// Memory of an agent: the sum of its banks, or what it calls local.
@@ -417,11 +436,14 @@ mod tests {
 
     #[test]
     fn rank_comes_from_the_surest_variable() {
-        assert_eq!(rank_of(r#"{"RANK":"7","OMPI_COMM_WORLD_RANK":"3","SECRET":"x"}"#), Some(3));
-        assert_eq!(rank_of(r#"{"SLURM_PROCID":12}"#), Some(12));
-        assert_eq!(rank_of(r#"{"RANK":"seven"}"#), None);
-        assert_eq!(rank_of(r#"{"LOCAL_RANK":"1"}"#), None);
-        assert_eq!(rank_of("not json with RANK"), None);
+        let rank = |environment: &str| rank_of(&launcher_variables(environment));
+        assert_eq!(rank(r#"{"RANK":"7","OMPI_COMM_WORLD_RANK":"3","SECRET":"x"}"#), Some(3));
+        assert_eq!(rank(r#"{"SLURM_PROCID":12}"#), Some(12));
+        assert_eq!(rank(r#"{"RANK":"seven"}"#), None);
+        assert_eq!(rank(r#"{"LOCAL_RANK":"1"}"#), None);
+        assert_eq!(rank("not json with RANK"), None);
+        let kept = launcher_variables(r#"{"RANK":"7","SLURM_JOB_ID":42,"API_KEY":"x"}"#);
+        assert_eq!(kept, [("RANK", "7".to_string()), ("SLURM_JOB_ID", "42".to_string())]);
     }
 
     #[test]

@@ -75,6 +75,10 @@ fn mark(mark: &Mark) -> (&'static str, Json) {
                 .map(|step| object!({ "label": step.label, "value": step.value, "total": step.total }));
             ("waterfall", object!({ "steps": steps.collect::<Vec<_>>() }))
         }
+        Mark::Heat(heat) => {
+            let (rows, columns) = (&heat.rows, &heat.columns);
+            ("heat", object!({ "rows": rows, "columns": columns, "values": heat.values }))
+        }
         Mark::Drawing(drawing) => {
             let words = drawing.shapes.iter().filter_map(|shape| match shape {
                 super::Shape::Words { text, .. } => Some(Json::from(text.clone())),

@@ -96,6 +96,7 @@ impl Chart {
             Mark::Xy(xy) => xy.series.iter().all(|series| series.points.is_empty()),
             Mark::Waterfall(steps) => steps.is_empty(),
             Mark::Drawing(drawing) => drawing.shapes.is_empty(),
+            Mark::Heat(heat) => heat.values.iter().flatten().all(Option::is_none),
         }
     }
 }
@@ -183,6 +184,25 @@ pub enum Mark {
     Waterfall(Vec<Step>),
     /// Shapes at given places.
     Drawing(Drawing),
+    /// A field of cells whose colours are numbers.
+    Heat(Heat),
+}
+
+/// A field of cells: the darker, the higher its number.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Heat {
+    /// What the rows are, from the top.
+    pub rows: Vec<String>,
+    /// What the columns are, from the left.
+    pub columns: Vec<String>,
+    /// Numbers by row and column; absent cells stay blank.
+    pub values: Vec<Vec<Option<f64>>>,
+    /// Unit of the numbers.
+    pub unit: Unit,
+    /// What counts as nothing.
+    pub low: f64,
+    /// What counts as most.
+    pub high: f64,
 }
 
 /// Bars of one or more parts.

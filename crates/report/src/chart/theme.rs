@@ -25,11 +25,16 @@ pub enum Ink {
     Good,
     /// Worse.
     Bad,
+    /// How much, from 0 (nothing) to [`Ink::HEAT`] - 1 (most).
+    Heat(usize),
 }
 
 impl Ink {
     /// How many kinds have colours of their own.
     pub const SERIES: usize = 8;
+
+    /// Steps from nothing to most.
+    pub const HEAT: usize = 6;
 
     fn place(self) -> usize {
         match self {
@@ -43,6 +48,7 @@ impl Ink {
             Ink::Good => 7,
             Ink::Bad => 8,
             Ink::Series(number) => 9 + number % Ink::SERIES,
+            Ink::Heat(level) => 9 + Ink::SERIES + level.min(Ink::HEAT - 1),
         }
     }
 }
@@ -51,7 +57,7 @@ impl Ink {
 ///
 /// The kinds keep their hue in both themes and differ in lightness too, so that they stay apart in grey and for
 /// people who do not tell red from green.
-const COLORS: [(&str, &str, &str); 17] = [
+const COLORS: [(&str, &str, &str); 23] = [
     ("--text", "#1c2128", "#e4e7eb"),
     ("--muted", "#5c6672", "#9aa5b1"),
     ("--grid", "#e7eaee", "#2a3038"),
@@ -69,6 +75,12 @@ const COLORS: [(&str, &str, &str); 17] = [
     ("--series-6", "#2b9db0", "#5fc3d3"),
     ("--series-7", "#a58a1f", "#cdb650"),
     ("--series-8", "#cf6fa8", "#e298c4"),
+    ("--heat-1", "#eef2f6", "#20262d"),
+    ("--heat-2", "#f6dcb4", "#4a3a22"),
+    ("--heat-3", "#efb56a", "#7d5a24"),
+    ("--heat-4", "#df8137", "#b5722d"),
+    ("--heat-5", "#c04a2c", "#dc6a45"),
+    ("--heat-6", "#861f2b", "#f2a08a"),
 ];
 
 /// For which page a chart is drawn.

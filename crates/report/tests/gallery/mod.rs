@@ -28,10 +28,25 @@ pub fn gallery() -> Vec<Chart> {
         lines(),
         waterfall(),
         drawing(),
+        heat(),
     ]
     .into_iter()
     .map(axes)
     .collect()
+}
+
+fn heat() -> Chart {
+    let value =
+        |rank: usize, step: usize| (rank * step % 7 != 3).then_some((rank * 13 + step * 5) as f64 % 11.0);
+    let heat = Heat {
+        rows: (0..12).map(|rank| format!("rank {rank}")).collect(),
+        columns: (0..30).map(|step| step.to_string()).collect(),
+        values: (0..12).map(|rank| (0..30).map(|step| value(rank, step)).collect()).collect(),
+        unit: Unit::Pct,
+        low: 0.0,
+        high: 10.0,
+    };
+    Chart::new("step_times", "Steps by rank", Mark::Heat(heat)).with_x(Axis::default().labelled("step"))
 }
 
 fn bars() -> Chart {

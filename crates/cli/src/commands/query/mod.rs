@@ -5,12 +5,13 @@ mod prompt;
 use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 
+use app::lake::LakeSource;
 use app::query::Session;
 use clap::Args;
 use report::render;
 
 use crate::failure::Failure;
-use crate::input::InputArgs;
+use crate::input::{ClusterArgs, InputArgs};
 use crate::output::{Format, OutputArgs, print};
 
 #[derive(Args, Debug)]
@@ -18,6 +19,7 @@ use crate::output::{Format, OutputArgs, print};
   rocm-perf query 4711_results.db --sql 'SELECT * FROM top_kernels'
   rocm-perf query rank*.db --sql 'SELECT guid, count(*) FROM kernels GROUP BY guid' --format csv
   rocm-perf query trace.json.gz --file report.sql --format json
+  rocm-perf query LAKE --sql 'SELECT rank, sum(duration) FROM kernels GROUP BY rank'
   rocm-perf query trace.json.gz            # opens a prompt; type .help there
 
 Tables and views have rocpd's names for every input: kernels, regions,
@@ -25,7 +27,8 @@ memory_copies, top_kernels, busy, top, rocpd_kernel_dispatch … (`.tables` at
 the prompt lists them). Besides SQLite's functions you can use median(x),
 percentile(x, p), stddev(x) and the REGEXP operator. If several columns share
 a name, the second is called NAME_2, the third NAME_3. Queries never change
-the inputs.")]
+the inputs. A lake has the same names and the columns run, node and rank; it
+speaks the SQL of DataFusion, one statement at a time.")]
 pub struct QueryArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -38,6 +41,9 @@ pub struct QueryArgs {
     #[arg(long, value_name = "FILE", visible_alias = "script")]
     file: Option<PathBuf>,
 
+    #[command(flatten)]
+    cluster: ClusterArgs,
+
     /// Accepted for rocpd's scripts; views of kernels show both names anyway
     #[arg(long, hide = true)]
     kernel_rename: bool,
@@ -46,7 +52,12 @@ pub struct QueryArgs {
 impl QueryArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         let input = self.input.request()?;
+        let lake = LakeSource::of(&input, self.cluster.url().as_deref())?;
         let sql = self.statements(&input.paths)?;
+        if let Some(lake) = lake {
+            let sql = sql.ok_or_else(|| Failure::input("a lake has no prompt: give the statement"))?;
+            return show_lake(&lake, &sql, output);
+        }
         let session = app::query::open(&input, sql.as_deref(), output)?;
         match sql {
             Some(sql) => show(&session, &input.paths, &sql, output),
@@ -80,6 +91,21 @@ impl QueryArgs {
         read.map(|script| Some(after(script)))
             .map_err(|error| Failure::input(format!("cannot read `{}`: {error}", file.display())))
     }
+}
+
+/// Runs a statement on a lake; CSV is written while its rows come.
+fn show_lake(lake: &LakeSource, sql: &str, output: &OutputArgs) -> Result<(), Failure> {
+    if output.format() != Format::Csv || output.sort.is_some() {
+        let limit = if output.sort.is_some() { 0 } else { output.row_limit() };
+        return output.show(app::lake_query(lake, sql, limit)?);
+    }
+    let mut printed = Ok(());
+    app::lake::lake_query_pieces(lake, sql, output.limit.unwrap_or(0), &mut |rows, first| {
+        let header = if first { render::csv_header(rows) } else { String::new() };
+        printed = print(&(header + &render::csv_rows(rows)));
+        printed.is_ok()
+    })?;
+    printed
 }
 
 /// Runs statements and shows the result of the last; CSV is written while its rows come.

@@ -4,6 +4,7 @@ mod axes;
 mod bars;
 mod columns;
 mod drawing;
+mod heat;
 mod histogram;
 mod labels;
 mod lanes;
@@ -82,6 +83,7 @@ pub fn canvas(chart: &Chart, options: &SvgOptions) -> Canvas {
         Mark::Xy(xy) => xy::draw(&mut canvas, chart, xy, area),
         Mark::Waterfall(steps) => waterfall::draw(&mut canvas, chart, steps, area),
         Mark::Drawing(drawing) => drawing::draw(&mut canvas, drawing, area),
+        Mark::Heat(heat) => heat::draw(&mut canvas, chart, heat, area),
     };
     canvas.width = width;
     canvas.height = bottom + edge;
@@ -108,7 +110,7 @@ fn legend_of(mark: &Mark) -> Vec<&Series> {
         Mark::Lanes(lanes) => return lanes.series.iter().collect(),
         Mark::Histogram(histogram) => histogram.series.iter().collect(),
         Mark::Xy(xy) => xy.series.iter().map(|xy| &xy.series).collect(),
-        Mark::Waterfall(_) | Mark::Drawing(_) => Vec::new(),
+        Mark::Waterfall(_) | Mark::Drawing(_) | Mark::Heat(_) => Vec::new(),
     };
     if series.len() > 1 { series } else { Vec::new() }
 }

@@ -1,0 +1,115 @@
+//! Ends every running query when an executor is lost.
+//!
+//! Ballista 55 would run the lost parts of a query again. Tried here with `kill -9`: a plan that is made once counts rows
+//! twice then, and an adaptive plan never ends. So a query whose executor is lost is cancelled before Ballista hears of
+//! the loss, and the client asks again.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use async_trait::async_trait;
+use ballista_core::JobId;
+use ballista_core::error::Result;
+use ballista_core::serde::protobuf::ExecutorHeartbeat;
+use ballista_core::serde::scheduler::{ExecutorData, ExecutorMetadata};
+use ballista_scheduler::cluster::{
+    BallistaCluster, BoundTask, ClusterState, ClusterStateEventStream, ExecutorSlot,
+};
+use ballista_scheduler::config::TaskDistributionPolicy;
+use ballista_scheduler::scheduler_server::SchedulerServer;
+use ballista_scheduler::state::task_manager::JobInfoCache;
+use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
+
+/// The scheduler that is guarded.
+pub type Scheduler = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
+
+/// A cluster's state that cancels queries before it forgets an executor.
+pub struct Guard {
+    state: Arc<dyn ClusterState>,
+    scheduler: OnceLock<Scheduler>,
+    /// Queries that executors work on.
+    running: Mutex<HashSet<JobId>>,
+}
+
+/// The same cluster under guard; the guard has to be told the scheduler before the first query.
+pub fn guarded(cluster: &BallistaCluster) -> (BallistaCluster, Arc<Guard>) {
+    let (state, scheduler, running) = (cluster.cluster_state(), OnceLock::new(), Mutex::default());
+    let guard = Arc::new(Guard { state, scheduler, running });
+    let cluster = BallistaCluster::new(Arc::clone(&guard) as Arc<dyn ClusterState>, cluster.job_state());
+    (cluster, guard)
+}
+
+impl Guard {
+    /// Tells the scheduler.
+    pub fn watch(&self, scheduler: Scheduler) {
+        // There is one scheduler in a process.
+        let _ = self.scheduler.set(scheduler);
+    }
+}
+
+#[async_trait]
+impl ClusterState for Guard {
+    async fn remove_executor(&self, executor_id: &str) -> Result<()> {
+        let running = {
+            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *running)
+        };
+        if let Some(scheduler) = self.scheduler.get() {
+            for query in running {
+                // The scheduler handles this before the loss, which is announced when we return.
+                scheduler.cancel_job(query).await?;
+            }
+        }
+        self.state.remove_executor(executor_id).await
+    }
+
+    async fn bind_schedulable_tasks(
+        &self,
+        distribution: TaskDistributionPolicy,
+        active_jobs: Arc<HashMap<JobId, JobInfoCache>>,
+        executors: Option<HashSet<String>>,
+    ) -> Result<Vec<BoundTask>> {
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = active_jobs.keys().cloned().collect();
+        self.state.bind_schedulable_tasks(distribution, active_jobs, executors).await
+    }
+
+    async fn init(&self) -> Result<()> {
+        self.state.init().await
+    }
+
+    async fn unbind_tasks(&self, executor_slots: Vec<ExecutorSlot>) -> Result<()> {
+        self.state.unbind_tasks(executor_slots).await
+    }
+
+    async fn register_executor(&self, metadata: ExecutorMetadata, spec: ExecutorData) -> Result<()> {
+        self.state.register_executor(metadata, spec).await
+    }
+
+    async fn save_executor_metadata(&self, metadata: ExecutorMetadata) -> Result<()> {
+        self.state.save_executor_metadata(metadata).await
+    }
+
+    async fn get_executor_metadata(&self, executor_id: &str) -> Result<ExecutorMetadata> {
+        self.state.get_executor_metadata(executor_id).await
+    }
+
+    async fn registered_executor_metadata(&self) -> Vec<ExecutorMetadata> {
+        self.state.registered_executor_metadata().await
+    }
+
+    async fn save_executor_heartbeat(&self, heartbeat: ExecutorHeartbeat) -> Result<()> {
+        self.state.save_executor_heartbeat(heartbeat).await
+    }
+
+    fn executor_heartbeats(&self) -> HashMap<String, ExecutorHeartbeat> {
+        self.state.executor_heartbeats()
+    }
+
+    fn get_executor_heartbeat(&self, executor_id: &str) -> Option<ExecutorHeartbeat> {
+        self.state.get_executor_heartbeat(executor_id)
+    }
+
+    async fn cluster_state_events(&self) -> Result<ClusterStateEventStream> {
+        self.state.cluster_state_events().await
+    }
+}

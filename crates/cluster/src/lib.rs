@@ -1,0 +1,1 @@
+//! SQL on a lake with many machines: a scheduler, executors and a client, on Apache Ballista.

@@ -1,0 +1,128 @@
+//! The tables of a lake as an engine sees them: files, the ranks that are whole, and rocpd's views over those.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use convert::parquet::TABLES;
+use convert::parquet::dataset::{self, Holds};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::catalog::MemorySchemaProvider;
+use datafusion::datasource::ViewTable;
+use datafusion::datasource::file_format::parquet::ParquetFormat;
+use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::prelude::SessionContext;
+
+use crate::{Lake, Part};
+
+/// Columns that the folders tell.
+pub(crate) const WITHOUT: &[&str] = &["rank"];
+
+/// The table and column of what a region took without the regions inside it.
+pub(crate) const SELF_TIME: (&str, &str) = ("regions", "self_duration");
+
+/// What files are divided by.
+const PARTITIONS: [(&str, DataType); 3] =
+    [("run", DataType::Utf8), ("node", DataType::Utf8), ("rank", DataType::Int64)];
+
+/// Where the files are known.
+const FILES: &str = "files";
+
+/// Where the ranks that are whole are known.
+const WHOLE: &str = "whole";
+
+/// rocpd's views, in an order in which each is made of those before it.
+const VIEWS: &[(&str, &str)] = &[
+    ("kernels", include_str!("views/kernels.sql")),
+    ("regions", include_str!("views/regions.sql")),
+    ("memory_copies", include_str!("views/memory_copies.sql")),
+    ("memory_allocations", include_str!("views/memory_allocations.sql")),
+    ("samples", include_str!("views/samples.sql")),
+    ("region_args", include_str!("views/region_args.sql")),
+    ("pmc_events", include_str!("views/pmc_events.sql")),
+    ("hip_events", include_str!("views/hip_events.sql")),
+    ("processes", include_str!("views/processes.sql")),
+    ("markers", include_str!("views/markers.sql")),
+    ("ranks", include_str!("views/ranks.sql")),
+    ("top_kernels", include_str!("views/top_kernels.sql")),
+    ("top", include_str!("views/top.sql")),
+    ("busy", include_str!("views/busy.sql")),
+    ("kernel_summary", include_str!("views/kernel_summary.sql")),
+    ("memory_copy_summary", include_str!("views/memory_copy_summary.sql")),
+    ("memory_allocation_summary", include_str!("views/memory_allocation_summary.sql")),
+];
+
+/// Names that a query can use.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let as_they_are = TABLES.into_iter().filter(|table| VIEWS.iter().all(|(view, _)| view != table));
+    VIEWS.iter().map(|(name, _)| *name).chain(as_they_are)
+}
+
+/// Makes a lake known to a context, without the ranks that are not whole.
+pub async fn register(context: &SessionContext, lake: &Lake, unfinished: &BTreeSet<Part>) -> Result<()> {
+    let catalog = context
+        .catalog("datafusion")
+        .ok_or_else(|| DataFusionError::Plan("the context has no catalog of its own".into()))?;
+    for schema in [FILES, WHOLE] {
+        catalog.register_schema(schema, Arc::new(MemorySchemaProvider::new()))?;
+    }
+    let only_whole = only_whole(unfinished);
+    for table in TABLES {
+        context.register_table(format!("{FILES}.{table}"), files_of(table, &lake.table_url(table))?)?;
+        define(context, &format!("{WHOLE}.{table}"), &format!("SELECT * FROM {FILES}.{table}{only_whole}"))
+            .await?;
+    }
+    for (name, select) in VIEWS {
+        define(context, name, select).await?;
+    }
+    for table in TABLES.into_iter().filter(|table| VIEWS.iter().all(|(view, _)| view != table)) {
+        define(context, table, &format!("SELECT * FROM {WHOLE}.{table}")).await?;
+    }
+    Ok(())
+}
+
+async fn define(context: &SessionContext, name: &str, select: &str) -> Result<()> {
+    // The plan is kept here and becomes a part of the queries over it: a cluster knows files, not views.
+    let plan = context.sql(select).await?.into_unoptimized_plan();
+    context.register_table(name, Arc::new(ViewTable::new(plan, Some(select.to_string()))))?;
+    Ok(())
+}
+
+/// All files of a table. The columns are given, not looked up, so that a table without files is empty and not an error.
+fn files_of(table: &str, url: &str) -> Result<Arc<ListingTable>> {
+    let options = ListingOptions::new(Arc::new(ParquetFormat::default()))
+        .with_file_extension(".parquet")
+        .with_table_partition_cols(
+            PARTITIONS.iter().map(|(name, holds)| ((*name).to_string(), holds.clone())).collect(),
+        );
+    let mut fields: Vec<Field> = dataset::columns(table, WITHOUT)
+        .iter()
+        .map(|column| {
+            let holds = match column.holds {
+                Holds::Number => DataType::Int64,
+                Holds::Real => DataType::Float64,
+                Holds::Text => DataType::Utf8,
+            };
+            Field::new(column.name, holds, !column.required)
+        })
+        .collect();
+    if table == SELF_TIME.0 {
+        fields.push(Field::new(SELF_TIME.1, DataType::Int64, true));
+    }
+    let config = ListingTableConfig::new(ListingTableUrl::parse(url)?)
+        .with_listing_options(options)
+        .with_schema(Arc::new(Schema::new(fields)));
+    Ok(Arc::new(ListingTable::try_new(config)?))
+}
+
+/// Leaves out ranks that are not whole; folders are skipped by it, not read.
+fn only_whole(unfinished: &BTreeSet<Part>) -> String {
+    if unfinished.is_empty() {
+        return String::new();
+    }
+    // Names of parts have no quotes in them.
+    let one =
+        |part: &Part| format!("(run = '{}' AND node = '{}' AND rank = {})", part.run, part.node, part.rank);
+    let all: Vec<String> = unfinished.iter().map(one).collect();
+    format!(" WHERE NOT ({})", all.join(" OR "))
+}

@@ -1,0 +1,267 @@
+//! One clock for all ranks, from the ends of matched collectives.
+//!
+//! A collective that waits for all members ends everywhere at one moment. How much later a rank's clock shows these moments than
+//! the common clock, over time, is a line: its offset and its drift. The line is fitted so that outliers do not count, and its error
+//! comes from how far the ends stay from it. Ranks that share no collective with the reference are reached through ranks that do.
+//!
+//! ```text
+//! reference ─► moments of its collectives ─► lines of their other members ─► moments of those members' collectives ─► …
+//! ```
+
+mod joint;
+mod line;
+
+use trace::Ns;
+
+use crate::fleet::Fleet;
+use crate::matching::Meetings;
+use joint::{Point, System};
+use line::FEWEST_FOR_DRIFT;
+pub use line::Line;
+
+/// Fewer common collectives than this are thin evidence.
+const FEWEST: usize = 4;
+/// Ends that stay further apart than this are not of collectives that end together.
+const WORST_RESIDUAL_NS: f64 = 500_000.0;
+/// Meetings of a group that are enough to place its members.
+const MOST_OF_GROUP: usize = 1024;
+/// What a message counts: it may end earlier where it was sent than where it arrives.
+const MESSAGE_WEIGHT: f64 = 0.01;
+/// Passes after which ranks that are still not reached stay so.
+const MOST_PASSES: usize = 64;
+
+/// The clock of one member.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MemberClock {
+    /// Its line against the common clock.
+    Aligned(Line),
+    /// Not aligned, and why.
+    Refused(String),
+}
+
+/// The clocks of a fleet.
+#[derive(Clone, Debug, Default)]
+pub struct Clocks {
+    /// By member.
+    pub members: Vec<MemberClock>,
+    /// The member whose clock is the common one.
+    pub reference: Option<u32>,
+    /// The first common moment, to which offsets refer.
+    pub origin: Ns,
+}
+
+impl Clocks {
+    /// Aligns the clocks of a fleet.
+    pub fn of(fleet: &Fleet, meetings: &Meetings) -> Self {
+        let mut aligner = Aligner::new(fleet, meetings);
+        let Some(reference) = aligner.reference() else {
+            let why = "no collective with recorded times has a partner on another rank";
+            let members = vec![MemberClock::Refused(why.into()); fleet.members.len()];
+            return Self { members, reference: None, origin: 0 };
+        };
+        aligner.lines[reference as usize] = Some(Line::default());
+        // Collectives first; messages only reach ranks that no collective does.
+        aligner.reach(true);
+        aligner.reach(false);
+        aligner.solve_together(reference);
+        aligner.finish(reference)
+    }
+
+    /// A member's time on the common clock.
+    pub fn common(&self, member: u32, at: Ns) -> Option<f64> {
+        self.line(member).map(|line| line.common(at))
+    }
+
+    /// A member's line.
+    pub fn line(&self, member: u32) -> Option<&Line> {
+        match self.members.get(member as usize) {
+            Some(MemberClock::Aligned(line)) => Some(line),
+            _ => None,
+        }
+    }
+}
+
+struct Aligner<'a> {
+    fleet: &'a Fleet,
+    meetings: &'a Meetings,
+    /// By member: (meeting, end on its own clock).
+    ends: Vec<Vec<(u32, Ns)>>,
+    /// Whether a meeting is a message.
+    is_message: Vec<bool>,
+    lines: Vec<Option<Line>>,
+    why: Vec<Option<String>>,
+}
+
+impl<'a> Aligner<'a> {
+    fn new(fleet: &'a Fleet, meetings: &'a Meetings) -> Self {
+        let mut ends: Vec<Vec<(u32, Ns)>> = vec![Vec::new(); fleet.members.len()];
+        let mut is_message = vec![false; meetings.all.len()];
+        for (number, meeting) in meetings.all.iter().enumerate() {
+            for part in meetings.parts_of(meeting) {
+                let row = &fleet.members[part.member as usize].collectives[part.row as usize];
+                let Some(end) = row.end() else { continue };
+                is_message[number] |= row.operation.is_message();
+                if row.operation.ends_together() || row.operation.is_message() {
+                    ends[part.member as usize].push((number as u32, end));
+                }
+            }
+        }
+        ends.iter_mut().for_each(|ends| ends.sort_unstable_by_key(|end| end.1));
+        let count = fleet.members.len();
+        Self { fleet, meetings, ends, is_message, lines: vec![None; count], why: vec![None; count] }
+    }
+
+    /// The member with most collectives.
+    fn reference(&self) -> Option<u32> {
+        let count = |member: usize| {
+            self.ends[member].iter().filter(|(meeting, _)| !self.is_message[*meeting as usize]).count()
+        };
+        let best = (0..self.ends.len()).max_by_key(|&member| (count(member), std::cmp::Reverse(member)))?;
+        (!self.ends[best].is_empty()).then_some(best as u32)
+    }
+
+    /// The common moment of every meeting that an aligned member took part in.
+    fn moments(&self, with_messages: bool) -> Vec<f64> {
+        let mut moments = vec![f64::NAN; self.meetings.all.len()];
+        let mut common: Vec<f64> = Vec::new();
+        for (number, meeting) in self.meetings.all.iter().enumerate() {
+            if self.is_message[number] && !with_messages {
+                continue;
+            }
+            common.clear();
+            for part in self.meetings.parts_of(meeting) {
+                let row = &self.fleet.members[part.member as usize].collectives[part.row as usize];
+                if let (Some(line), Some(end)) = (&self.lines[part.member as usize], row.end()) {
+                    common.push(line.common(end));
+                }
+            }
+            if !common.is_empty() {
+                let middle = common.len() / 2;
+                moments[number] = *common.select_nth_unstable_by(middle, f64::total_cmp).1;
+            }
+        }
+        moments
+    }
+
+    fn points(&self, member: usize, moments: &[f64]) -> Vec<(f64, f64)> {
+        let point =
+            |&(meeting, end): &(u32, Ns)| (moments[meeting as usize], end as f64 - moments[meeting as usize]);
+        self.ends[member].iter().map(point).filter(|point| point.0.is_finite()).collect()
+    }
+
+    /// Aligns members that share enough meetings with aligned ones, until no more are reached.
+    fn reach(&mut self, only_collectives: bool) {
+        for _ in 0..MOST_PASSES {
+            let moments = self.moments(!only_collectives);
+            let mut reached = false;
+            for member in 0..self.lines.len() {
+                if self.lines[member].is_some() {
+                    continue;
+                }
+                let points = self.points(member, &moments);
+                if points.is_empty() {
+                    continue;
+                }
+                if points.len() < FEWEST {
+                    self.why[member] = Some(format!(
+                        "only {} collectives in common with aligned ranks; {FEWEST} are needed",
+                        points.len()
+                    ));
+                    continue;
+                }
+                let line = Line::fit(&points);
+                if line.residual_ns > WORST_RESIDUAL_NS {
+                    self.why[member] = Some(format!(
+                        "its collectives do not end together with those of other ranks: they stay {:.1} ms apart",
+                        line.residual_ns / 1e6
+                    ));
+                    continue;
+                }
+                self.lines[member] = Some(line);
+                self.why[member] = None;
+                reached = true;
+            }
+            if !reached {
+                return;
+            }
+        }
+    }
+
+    /// Fits the lines of all aligned members at once, so that those reached by few collectives are placed by all of them.
+    fn solve_together(&mut self, reference: u32) {
+        let moments = self.moments(true);
+        let known = || moments.iter().copied().filter(|at| at.is_finite());
+        let (first, last) =
+            (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
+        if first.partial_cmp(&last) != Some(std::cmp::Ordering::Less) {
+            return;
+        }
+        let (middle, half) = ((first + last) / 2.0, (last - first) / 2.0);
+        let count = self.lines.len();
+        let system = self.system(&moments, middle, half);
+        let mut points = vec![0usize; count];
+        system.points.iter().for_each(|point| points[point.member as usize] += 1);
+        let fixed: Vec<bool> = points.iter().map(|&points| points < FEWEST_FOR_DRIFT).collect();
+        let corrections = joint::solve(&system, count, reference as usize, &fixed);
+        for ((line, correction), points) in self.lines.iter_mut().zip(corrections).zip(points) {
+            if let Some(line) = line {
+                (line.points, line.has_drift) = (points, points >= FEWEST_FOR_DRIFT);
+                line.correct(middle, half, &correction);
+            }
+        }
+    }
+
+    /// The meetings of aligned members, not too many of each group.
+    fn system(&self, moments: &[f64], middle: f64, half: f64) -> System {
+        let mut of_group: Vec<usize> = vec![0; self.fleet.groups.len()];
+        self.meetings.all.iter().for_each(|meeting| of_group[meeting.group as usize] += 1);
+        let mut seen = vec![0usize; of_group.len()];
+        let mut system = System::default();
+        for (number, meeting) in self.meetings.all.iter().enumerate() {
+            let group = meeting.group as usize;
+            seen[group] += 1;
+            if seen[group] % of_group[group].div_ceil(MOST_OF_GROUP).max(1) != 0
+                || !moments[number].is_finite()
+            {
+                continue;
+            }
+            let from = system.points.len();
+            for part in self.meetings.parts_of(meeting) {
+                let row = &self.fleet.members[part.member as usize].collectives[part.row as usize];
+                let (Some(line), Some(end)) = (&self.lines[part.member as usize], row.end()) else {
+                    continue;
+                };
+                let weight = match row.operation {
+                    operation if operation.is_message() => MESSAGE_WEIGHT,
+                    operation if operation.ends_together() => 1.0,
+                    _ => continue,
+                };
+                let (x, y) = ((moments[number] - middle) / half, line.common(end) - moments[number]);
+                system.points.push(Point { member: part.member, x, y, weight });
+            }
+            if system.points.len() - from < 2 {
+                system.points.truncate(from);
+            } else {
+                system.ends.push(system.points.len() as u32);
+            }
+        }
+        system
+    }
+
+    fn finish(self, reference: u32) -> Clocks {
+        let moments = self.moments(true);
+        let origin = moments.iter().copied().filter(|at| at.is_finite()).fold(f64::INFINITY, f64::min);
+        let origin = if origin.is_finite() { origin } else { 0.0 };
+        let why = |member: usize| {
+            self.why[member].clone().unwrap_or_else(|| match self.ends[member].is_empty() {
+                true => "it has no collective with a partner and recorded times".into(),
+                false => "no chain of collectives joins it with the reference".into(),
+            })
+        };
+        let members = self.lines.iter().enumerate().map(|(member, line)| match line {
+            Some(line) => MemberClock::Aligned(line.clone()),
+            None => MemberClock::Refused(why(member)),
+        });
+        Clocks { members: members.collect(), reference: Some(reference), origin: origin as Ns }
+    }
+}

@@ -1,0 +1,328 @@
+//! What each matched collective cost: arrival skew, waiting, transfer, bandwidth.
+//!
+//! With aligned clocks, transfer runs from the last arrival to the (middle) end, and a rank waits from its arrival to the last one.
+//! Where clocks are not aligned well enough, durations tell the same for collectives that end together: the shortest is the transfer,
+//! and what others are in it longer is their waiting.
+
+use rayon::prelude::*;
+use trace::{Map, Ns};
+
+use crate::clocks::Clocks;
+use crate::digest::{Collective, NONE};
+use crate::fleet::Fleet;
+use crate::matching::{Meeting, Meetings};
+use crate::operation::Operation;
+
+/// Clocks are good enough where their errors are below this part of a collective.
+const GOOD_CLOCKS: f64 = 0.1;
+/// The part of a collective's time from which it is of one kind.
+const MOSTLY: f64 = 2.0 / 3.0;
+/// A first collective of a group that takes this many times the usual is one of starting up.
+const FIRST_FACTOR: f64 = 10.0;
+/// And takes at least this long.
+const FIRST_NS: f64 = 1_000_000.0;
+
+/// What bounds a collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Bound {
+    /// Moving the data.
+    Transfer,
+    /// Ranks that come late.
+    Waiting,
+    /// Both.
+    Mixed,
+    /// It cannot be told.
+    Inconclusive,
+}
+
+impl Bound {
+    /// Its word in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Bound::Transfer => "transfer",
+            Bound::Waiting => "waiting",
+            Bound::Mixed => "mixed",
+            Bound::Inconclusive => "inconclusive",
+        }
+    }
+
+    /// By mean waiting and transfer.
+    pub fn of(wait_ns: f64, transfer_ns: f64) -> Self {
+        let total = wait_ns + transfer_ns;
+        match wait_ns / total {
+            _ if !total.is_finite() || total <= 0.0 => Bound::Inconclusive,
+            share if share >= MOSTLY => Bound::Waiting,
+            share if share <= 1.0 - MOSTLY => Bound::Transfer,
+            _ => Bound::Mixed,
+        }
+    }
+}
+
+/// How waiting and transfer were told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// By aligned clocks.
+    Clocks,
+    /// By durations alone.
+    Durations,
+    /// Not at all.
+    None,
+}
+
+/// One matched collective.
+#[derive(Clone, Copy, Debug)]
+pub struct Figures {
+    /// What it is.
+    pub operation: Operation,
+    /// Place in the groups.
+    pub group: u32,
+    /// Members that took part.
+    pub count: u32,
+    /// Bytes that a rank sends, where known; the largest of all.
+    pub bytes: Option<u64>,
+    /// Step of its first part, or [`NONE`].
+    pub step: u32,
+    /// From the first to the last arrival.
+    pub skew_ns: f64,
+    /// From the last arrival to the end.
+    pub transfer_ns: f64,
+    /// Mean waiting of the members.
+    pub wait_ns: f64,
+    /// The member that came last.
+    pub last: u32,
+    /// How long after the one before it.
+    pub late_ns: f64,
+    /// How they were told apart.
+    pub method: Method,
+    /// Set apart: a first collective that only shows how recording began.
+    pub is_start: bool,
+    /// When it ended on the common clock.
+    pub end: Option<f64>,
+}
+
+impl Figures {
+    /// What bounds it.
+    pub fn bound(&self) -> Bound {
+        if self.method == Method::None {
+            Bound::Inconclusive
+        } else {
+            Bound::of(self.wait_ns, self.transfer_ns)
+        }
+    }
+
+    /// Ranks that the operation has: those that the group tells, or those that are there.
+    pub fn ranks(&self, fleet: &Fleet) -> u64 {
+        if self.operation.is_message() {
+            return 2;
+        }
+        let size = fleet.groups[self.group as usize].size.filter(|&size| size >= self.count);
+        u64::from(size.unwrap_or(self.count))
+    }
+
+    /// Algorithm bandwidth in GB/s.
+    pub fn algorithm_gbps(&self, fleet: &Fleet) -> Option<f64> {
+        let bytes = self.operation.message_bytes(self.bytes?, self.ranks(fleet));
+        (self.method != Method::None && self.transfer_ns >= 1.0 && bytes > 0)
+            .then(|| bytes as f64 / self.transfer_ns)
+    }
+
+    /// Bus bandwidth in GB/s.
+    pub fn bus_gbps(&self, fleet: &Fleet) -> Option<f64> {
+        Some(self.algorithm_gbps(fleet)? * self.operation.bus_factor(self.ranks(fleet))?)
+    }
+}
+
+/// What a member spent in collectives.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MemberTimes {
+    /// Matched collectives.
+    pub collectives: u64,
+    /// Time in them before the last member came.
+    pub wait_ns: f64,
+    /// Time in them after that.
+    pub transfer_ns: f64,
+    /// How often it came last.
+    pub last: u64,
+    /// How much later than the one before, where it came last.
+    pub late_ns: f64,
+}
+
+/// The figures of all meetings, and the waiting of every part.
+pub struct AllFigures {
+    /// By meeting.
+    pub meetings: Vec<Figures>,
+    /// By part: how long the member waited; NaN where that cannot be told.
+    pub waits: Vec<f32>,
+    /// By member, start-up collectives left out.
+    pub members: Vec<MemberTimes>,
+}
+
+impl AllFigures {
+    /// Computes them all.
+    pub fn of(fleet: &Fleet, meetings: &Meetings, clocks: &Clocks) -> Self {
+        let found: Vec<(Figures, Vec<f32>)> =
+            meetings.all.par_iter().map(|meeting| figures(fleet, meetings, clocks, meeting)).collect();
+        let mut waits = Vec::with_capacity(meetings.parts.len());
+        let mut all = Vec::with_capacity(found.len());
+        for (figures, own) in found {
+            all.push(figures);
+            waits.extend(own);
+        }
+        charge_lost_members(fleet, meetings, &mut all, &mut waits);
+        set_starts_apart(&mut all);
+        let mut members = vec![MemberTimes::default(); fleet.members.len()];
+        for (meeting, figures) in meetings.all.iter().zip(&all) {
+            if figures.is_start || figures.method == Method::None {
+                continue;
+            }
+            let own = &waits[meeting.first as usize..][..meeting.count as usize];
+            for (part, &wait) in meetings.parts_of(meeting).iter().zip(own) {
+                let times = &mut members[part.member as usize];
+                times.collectives += 1;
+                times.wait_ns += f64::from(wait);
+                times.transfer_ns += figures.transfer_ns;
+            }
+            let last = &mut members[figures.last as usize];
+            last.last += 1;
+            last.late_ns += figures.late_ns;
+        }
+        Self { meetings: all, waits, members }
+    }
+}
+
+fn figures(fleet: &Fleet, meetings: &Meetings, clocks: &Clocks, meeting: &Meeting) -> (Figures, Vec<f32>) {
+    let parts = meetings.parts_of(meeting);
+    let row = |at: usize| -> &Collective {
+        &fleet.members[parts[at].member as usize].collectives[parts[at].row as usize]
+    };
+    let operation = (0..parts.len()).map(|at| row(at).operation).min().unwrap_or_default();
+    let mut figures = Figures {
+        operation,
+        group: meeting.group,
+        count: meeting.count,
+        bytes: (0..parts.len()).filter_map(|at| row(at).sent()).max(),
+        step: (0..parts.len()).map(|at| row(at).step).find(|&step| step != NONE).unwrap_or(NONE),
+        skew_ns: f64::NAN,
+        transfer_ns: f64::NAN,
+        wait_ns: f64::NAN,
+        last: parts.first().map_or(0, |part| part.member),
+        late_ns: 0.0,
+        method: Method::None,
+        is_start: false,
+        end: None,
+    };
+    let mean = (0..parts.len()).map(|at| row(at).time_ns as f64).sum::<f64>() / parts.len().max(1) as f64;
+    let aligned: Option<Vec<(f64, f64)>> = (0..parts.len())
+        .map(|at| {
+            let (start, end) = (row(at).start, row(at).end()?);
+            let line = clocks.line(parts[at].member)?;
+            Some((line.common(start), line.common(end)))
+        })
+        .collect();
+    let error = parts.iter().filter_map(|part| clocks.line(part.member)).map(|line| line.error_ns);
+    let error = error.fold(0.0, f64::max);
+    if let Some(times) = &aligned {
+        let mut ends: Vec<f64> = times.iter().map(|time| time.1).collect();
+        ends.sort_by(f64::total_cmp);
+        figures.end = Some(ends[ends.len() / 2]);
+    }
+    // Arrivals on any one clock: the aligned one, or one on which all end at zero.
+    let arrivals: Option<(Vec<f64>, f64)> = match aligned {
+        Some(times) if error <= GOOD_CLOCKS * mean => {
+            figures.method = Method::Clocks;
+            figures.end.map(|end| (times.iter().map(|time| time.0).collect(), end))
+        }
+        _ if operation.ends_together() => {
+            figures.method = Method::Durations;
+            Some(((0..parts.len()).map(|at| -row(at).time_ns as f64).collect(), 0.0))
+        }
+        _ => None,
+    };
+    let Some((arrivals, end)) = arrivals else { return (figures, vec![f32::NAN; parts.len()]) };
+    let (mut first, mut last, mut before) = (f64::INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY);
+    for (part, &at) in parts.iter().zip(&arrivals) {
+        first = first.min(at);
+        if at > last {
+            (before, last, figures.last) = (last, at, part.member);
+        } else {
+            before = before.max(at);
+        }
+    }
+    let waits: Vec<f32> = arrivals.iter().map(|&at| (last - at) as f32).collect();
+    figures.skew_ns = last - first;
+    figures.transfer_ns = (end - last).max(0.0);
+    figures.wait_ns = waits.iter().map(|&wait| f64::from(wait)).sum::<f64>() / waits.len() as f64;
+    figures.late_ns = if before.is_finite() { last - before } else { 0.0 };
+    (figures, waits)
+}
+
+/// Transfers of a collective whose last member lost its record seem to begin with the last one that is recorded. What they take
+/// beyond the usual is waiting for the lost one.
+fn charge_lost_members(fleet: &Fleet, meetings: &Meetings, all: &mut [Figures], waits: &mut [f32]) {
+    let is_whole = |one: &Figures| {
+        let group = &fleet.groups[one.group as usize];
+        one.operation.is_message() || one.count as usize >= group.members.len()
+    };
+    let mut times: Map<(u32, Operation, Option<u64>), Vec<f64>> = Map::default();
+    for one in all.iter().filter(|one| is_whole(one) && one.transfer_ns.is_finite()) {
+        times.entry((one.group, one.operation, one.bytes)).or_default().push(one.transfer_ns);
+    }
+    let usual: Map<_, f64> =
+        times.into_iter().map(|(key, times)| (key, stats::robust::median(&times))).collect();
+    for (meeting, one) in meetings.all.iter().zip(all).filter(|(_, one)| !is_whole(one)) {
+        let Some(&usual) = usual.get(&(one.group, one.operation, one.bytes)) else { continue };
+        let beyond = one.transfer_ns - usual;
+        if beyond.is_nan() || beyond < usual {
+            continue;
+        }
+        one.transfer_ns = usual;
+        one.wait_ns += beyond;
+        one.skew_ns += beyond;
+        one.late_ns = beyond;
+        let parts = meetings.parts_of(meeting);
+        let members = fleet.groups[one.group as usize].members.iter();
+        let mut lost = members.filter(|member| parts.iter().all(|part| part.member != **member));
+        if let (Some(&last), None) = (lost.next(), lost.next()) {
+            one.last = last;
+        }
+        waits[meeting.first as usize..][..meeting.count as usize]
+            .iter_mut()
+            .for_each(|wait| *wait += beyond as f32);
+    }
+}
+
+/// The first collective of a group shows when the profiler began on each rank, not what the program does.
+fn set_starts_apart(all: &mut [Figures]) {
+    let mut from = 0;
+    while from < all.len() {
+        let to = from + all[from..].iter().take_while(|figures| figures.group == all[from].group).count();
+        let cost = |figures: &Figures| figures.skew_ns + figures.transfer_ns;
+        let mut costs: Vec<f64> = all[from..to].iter().map(cost).filter(|cost| cost.is_finite()).collect();
+        costs.sort_by(f64::total_cmp);
+        if costs.len() >= 4 {
+            let usual = costs[costs.len() / 2];
+            let first = &mut all[from];
+            first.is_start = cost(first) > (FIRST_FACTOR * usual).max(FIRST_NS);
+        }
+        from = to;
+    }
+}
+
+/// How long something takes per call as whole ns; none of a number that is not there.
+pub(crate) fn whole_ns(ns: f64) -> Option<Ns> {
+    ns.is_finite().then(|| ns.round() as Ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn collectives_are_bound_by_what_takes_two_thirds() {
+        assert_eq!(Bound::of(90.0, 10.0), Bound::Waiting);
+        assert_eq!(Bound::of(10.0, 90.0), Bound::Transfer);
+        assert_eq!(Bound::of(50.0, 50.0), Bound::Mixed);
+        assert_eq!(Bound::of(0.0, 0.0), Bound::Inconclusive);
+        assert_eq!(Bound::of(f64::NAN, 1.0), Bound::Inconclusive);
+    }
+}

@@ -1,0 +1,115 @@
+//! What names of files and groups tell about a rank's position in its job.
+
+use std::path::Path;
+
+use crate::digest::Place;
+
+/// How the kinds of groups are called, in lower case; the first that is found tells.
+const KINDS: &[(&str, Kind)] = &[
+    ("tensor", Kind::Tensor),
+    ("expert", Kind::Expert),
+    ("pipeline", Kind::Pipeline),
+    ("pipe", Kind::Pipeline),
+    ("data", Kind::Data),
+    ("fsdp", Kind::Data),
+    ("shard", Kind::Data),
+    ("replica", Kind::Data),
+    ("tp", Kind::Tensor),
+    ("ep", Kind::Expert),
+    ("pp", Kind::Pipeline),
+    ("dp", Kind::Data),
+    ("default_pg", Kind::World),
+    ("world", Kind::World),
+];
+
+/// What a process group is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// All ranks.
+    World,
+    /// Ranks that share a layer.
+    Tensor,
+    /// Stages of a pipeline.
+    Pipeline,
+    /// Replicas.
+    Data,
+    /// Ranks that share experts.
+    Expert,
+    /// The name does not tell.
+    Other,
+}
+
+impl Kind {
+    /// The kind that a group's description or name tells.
+    pub fn of_name(text: &str) -> Self {
+        let text = text.to_ascii_lowercase();
+        let is_word = |short: &str| text.split(|c: char| !c.is_ascii_alphabetic()).any(|word| word == short);
+        let found =
+            KINDS.iter().find(|(name, _)| if name.len() == 2 { is_word(name) } else { text.contains(name) });
+        found.map_or(Kind::Other, |entry| entry.1)
+    }
+
+    /// Its word in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::World => "world",
+            Kind::Tensor => "tensor",
+            Kind::Pipeline => "pipeline",
+            Kind::Data => "data",
+            Kind::Expert => "expert",
+            Kind::Other => "",
+        }
+    }
+}
+
+/// The position that a path names: `-TP-0-DP-1-PP-2`.
+pub fn place_of_path(path: &Path) -> Place {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    Place {
+        pipeline: number_after(&name, "pp"),
+        data: number_after(&name, "dp"),
+        tensor: number_after(&name, "tp"),
+        expert: number_after(&name, "ep"),
+    }
+}
+
+fn number_after(name: &str, word: &str) -> Option<u32> {
+    name.match_indices(word).find_map(|(at, _)| {
+        let before = name[..at].chars().next_back();
+        if before.is_some_and(|c| c.is_ascii_alphanumeric()) {
+            return None;
+        }
+        let rest = &name[at + word.len()..];
+        let rest = rest.strip_prefix(['-', '_', '.', '=']).unwrap_or(rest);
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        rest[..digits].parse().ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_groups_tell_what_they_are_for() {
+        for (name, kind) in [
+            ("TENSOR_MODEL_PARALLEL_GROUP", Kind::Tensor),
+            ("tp:0", Kind::Tensor),
+            ("DATA_PARALLEL_GROUP_WITH_CP", Kind::Data),
+            ("mesh_pp", Kind::Pipeline),
+            ("EXPERT_MODEL_PARALLEL_GROUP", Kind::Expert),
+            ("default_pg", Kind::World),
+            ("http", Kind::Other),
+            ("17", Kind::Other),
+        ] {
+            assert_eq!(Kind::of_name(name), kind, "{name}");
+        }
+    }
+
+    #[test]
+    fn places_are_found_in_names_of_files() {
+        let place = place_of_path(Path::new("runs/1700.5-TP-1-DP-0-PP-2-EXTEND.trace.json.gz"));
+        assert_eq!(place, Place { pipeline: Some(2), data: Some(0), tensor: Some(1), expert: None });
+        assert!(place_of_path(Path::new("rank0.json")).is_unknown());
+    }
+}

@@ -1,0 +1,158 @@
+//! Local work of a member against that of its peers: the other members of the same collective.
+
+use trace::Map;
+
+use crate::fleet::Fleet;
+use crate::matching::Meetings;
+use crate::operation::Operation;
+use crate::simulate::{Event, LocalTimes, StepGraph};
+
+/// Local times beyond those of the peers, summed over the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Excess {
+    /// All of it.
+    pub local_ns: f64,
+    /// The part in which kernels computed.
+    pub compute_ns: f64,
+    /// Collectives that tell.
+    pub collectives: usize,
+}
+
+/// The middle of local times.
+#[derive(Clone, Copy, Debug)]
+struct Typical {
+    to_arrival: f64,
+    to_wait: f64,
+    computed: f64,
+}
+
+/// What makes work alike on several ranks: pipeline stage, step, operation, and the how manieth it is there.
+type Turn = (Option<u32>, u32, Operation, u32);
+
+/// Typical local times: of the members of a collective, and of the messages of one turn in a pipeline stage.
+pub(crate) struct Peers {
+    of_meeting: Vec<Option<Typical>>,
+    of_turn: Map<Turn, Typical>,
+}
+
+impl Peers {
+    pub fn of(fleet: &Fleet, meetings: &Meetings, graph: &StepGraph) -> Self {
+        let mut by_meeting: Vec<Vec<(u32, u32)>> = vec![Vec::new(); meetings.all.len()];
+        let mut by_turn: Map<Turn, Vec<(u32, u32)>> = Map::default();
+        for (member, events) in graph.events.iter().enumerate() {
+            for (place, event) in events.iter().enumerate().filter(|(_, event)| event.is_known) {
+                let entry = (member as u32, place as u32);
+                by_turn.entry(turn_of(fleet, member, event)).or_default().push(entry);
+                let meeting = by_meeting.get_mut(event.meeting as usize);
+                if let Some(meeting) = meeting.filter(|_| !event.operation.is_message()) {
+                    meeting.push(entry);
+                }
+            }
+        }
+        let typical = |entries: &[(u32, u32)]| {
+            let event = |&(member, place): &(u32, u32)| &graph.events[member as usize][place as usize];
+            let middle =
+                |value: fn(&Event) -> f64| lower_median(entries.iter().map(event).map(value).collect());
+            (!entries.is_empty()).then(|| Typical {
+                to_arrival: middle(|event| event.to_arrival),
+                to_wait: middle(|event| event.to_wait),
+                computed: middle(|event| event.computed),
+            })
+        };
+        Self {
+            of_meeting: by_meeting.iter().map(|entries| typical(entries)).collect(),
+            of_turn: by_turn.iter().filter_map(|(turn, entries)| Some((*turn, typical(entries)?))).collect(),
+        }
+    }
+
+    fn typical_of(&self, fleet: &Fleet, member: usize, event: &Event) -> Option<&Typical> {
+        // The two ends of a message do different work.
+        let meeting = self.of_meeting.get(event.meeting as usize).filter(|_| !event.operation.is_message());
+        meeting.and_then(Option::as_ref).or_else(|| self.of_turn.get(&turn_of(fleet, member, event)))
+    }
+
+    /// How much more local work a member does than its peers.
+    pub fn excess(&self, fleet: &Fleet, graph: &StepGraph, member: usize) -> Excess {
+        let mut excess = Excess::default();
+        for (_, beyond, computed) in self.told(fleet, graph, member) {
+            excess.local_ns += beyond;
+            excess.compute_ns += computed;
+            excess.collectives += 1;
+        }
+        excess
+    }
+
+    /// Events that end local work and that peers have too, with the local time and the computation beyond theirs.
+    fn told<'a>(
+        &'a self,
+        fleet: &'a Fleet,
+        graph: &'a StepGraph,
+        member: usize,
+    ) -> impl Iterator<Item = (&'a Event, f64, f64)> {
+        let events = &graph.events[member];
+        // Work that is hidden beside collectives ends where the main line waits; without any wait, arrivals must do.
+        let waits = events.iter().any(|event| event.to_wait.is_finite());
+        let ends_work = move |event: &&Event| !waits || (event.to_wait.is_finite() && event.is_counted);
+        let known = events.iter().filter(|event| event.is_known).filter(ends_work);
+        known.filter_map(move |event| {
+            let typical = self.typical_of(fleet, member, event)?;
+            let local = if waits { typical.to_wait } else { typical.to_arrival };
+            local.is_finite().then(|| (event, event.local() - local, event.computed - typical.computed))
+        })
+    }
+
+    /// Local times of a member as if it were like its peers; where it has none, its own times the same share shorter.
+    pub fn typical(&self, fleet: &Fleet, graph: &StepGraph, member: usize, fallback: f64) -> LocalTimes {
+        let (mut own, mut theirs) = (0.0, 0.0);
+        for (event, beyond, _) in self.told(fleet, graph, member) {
+            own += event.local();
+            theirs += event.local() - beyond;
+        }
+        let factor = if own > 0.0 { (theirs / own).min(1.0) } else { fallback };
+        let events = &graph.events[member];
+        let pick = |event: &Event, value: f64, of: fn(&Typical) -> f64| {
+            let typical = self.typical_of(fleet, member, event).map(of).filter(|ns| ns.is_finite());
+            typical.unwrap_or(value * factor)
+        };
+        LocalTimes {
+            to_arrival: events
+                .iter()
+                .map(|event| pick(event, event.to_arrival, |of| of.to_arrival))
+                .collect(),
+            to_wait: events.iter().map(|event| pick(event, event.to_wait, |of| of.to_wait)).collect(),
+            tail: graph.tails[member] * factor,
+        }
+    }
+
+    /// Gives events whose record is lost, or that lie beside a lost one, the local times of their peers.
+    pub fn fill_lost(&self, fleet: &Fleet, graph: &mut StepGraph) {
+        for member in 0..graph.events.len() {
+            for place in 0..graph.events[member].len() {
+                let event = graph.events[member][place];
+                let Some(typical) = self.typical_of(fleet, member, &event).filter(|_| !event.is_known) else {
+                    continue;
+                };
+                let event = &mut graph.events[member][place];
+                event.to_arrival = typical.to_arrival;
+                if event.to_wait.is_finite() {
+                    event.to_wait =
+                        if typical.to_wait.is_finite() { typical.to_wait } else { typical.to_arrival };
+                }
+            }
+        }
+    }
+}
+
+fn turn_of(fleet: &Fleet, member: usize, event: &Event) -> Turn {
+    (fleet.members[member].place.pipeline, event.step, event.operation, event.turn)
+}
+
+/// The lower middle: of two members, the one that is not late.
+fn lower_median(mut values: Vec<f64>) -> f64 {
+    values.retain(|value| value.is_finite());
+    if values.is_empty() {
+        return f64::NAN;
+    }
+    let middle = (values.len() - 1) / 2;
+    *values.select_nth_unstable_by(middle, f64::total_cmp).1
+}

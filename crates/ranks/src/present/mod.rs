@@ -1,0 +1,184 @@
+//! The report on a job: who is late and why, collectives, clocks, balance.
+
+mod charts;
+mod findings;
+mod tables;
+
+use report::{HealthCheck, HealthStatus, InputFact, Report, Unit, Value, show};
+use serde_json::json;
+
+use crate::Ranks;
+use crate::clocks::MemberClock;
+use crate::fleet::ranges;
+
+/// So many ranks, files or reasons are named in a sentence.
+const NAMED: usize = 5;
+
+/// All of it as a report.
+pub fn present(ranks: &Ranks) -> Report {
+    let inputs = ranks.fleet.members.iter().map(|member| InputFact {
+        path: member.source.clone(),
+        format: member.format.clone(),
+        bytes: member.bytes,
+        rank: Some(member.rank),
+    });
+    let mut report = Report {
+        command: "ranks".into(),
+        inputs: inputs.collect(),
+        health: health(ranks),
+        tables: tables::tables(ranks),
+        findings: findings::findings(ranks),
+        findings_first: true,
+        charts: charts::charts(ranks),
+        result: Some(result(ranks)),
+        ..Report::default()
+    };
+    report.notes.insert(0, headline(ranks).into());
+    report.notes.extend(notes(ranks).into_iter().map(Into::into));
+    report
+}
+
+/// The answer in a sentence.
+fn headline(ranks: &Ranks) -> String {
+    let delays = &ranks.delays;
+    let hosts: std::collections::BTreeSet<&str> = ranks
+        .fleet
+        .members
+        .iter()
+        .map(|member| member.host.as_str())
+        .filter(|host| !host.is_empty())
+        .collect();
+    let nodes = match hosts.len() {
+        0 => String::new(),
+        1 => " on 1 node".into(),
+        count => format!(" on {count} nodes"),
+    };
+    let who = format!("{} ranks{nodes}", ranks.fleet.members.len());
+    let has_steps = ranks.fleet.members.iter().any(|member| member.steps.len() > 1);
+    let what = if has_steps { "a step takes" } else { "the run takes" };
+    match (delays.step_ns, delays.step_without_ns) {
+        (Some(with), Some(without)) if !delays.stragglers.is_empty() || !delays.slow_links.is_empty() => {
+            format!("{who}: {what} {}, and would take {} without the delays found", time(with), time(without))
+        }
+        (Some(with), _) => format!("{who}: {what} {}; no rank or link holds the others up", time(with)),
+        (None, _) => format!("{who}; the inputs tell no times of steps"),
+    }
+}
+
+fn notes(ranks: &Ranks) -> Vec<String> {
+    let fleet = &ranks.fleet;
+    let mut notes = Vec::new();
+    if fleet.is_numbered_by_file {
+        notes.push("no input tells its rank: ranks are numbers of the files in order of their names".into());
+    }
+    if fleet.members.iter().all(|member| member.steps.is_empty()) {
+        notes.push(
+            "no input has step annotations, so figures are for the whole run (torch's ProfilerStep, or a roctx range around each step)"
+                .into(),
+        );
+    }
+    let set_apart = ranks.figures.meetings.iter().filter(|one| one.is_start).count();
+    if set_apart > 0 {
+        notes.push(format!(
+            "{set_apart} first collectives are set apart: they show when the profiler began on each rank"
+        ));
+    }
+    notes.extend(ranks.meetings.not_joined.iter().take(NAMED).cloned());
+    notes
+}
+
+fn health(ranks: &Ranks) -> Vec<HealthCheck> {
+    let fleet = &ranks.fleet;
+    let mut checks = Vec::new();
+    let mut add = |id: &str, count: usize, message: String| {
+        if count > 0 {
+            let (id, value) = (id.to_string(), Some(count as f64));
+            checks.push(HealthCheck { id, status: HealthStatus::Warn, value, message });
+        }
+    };
+    let missing = &fleet.missing;
+    add("missing_ranks", missing.len(), format!("{} are missing", some_ranks(missing)));
+    let left = fleet.left_out.len();
+    let named: Vec<String> =
+        fleet.left_out.iter().take(NAMED).map(|left| format!("`{}`: {}", left.path, left.why)).collect();
+    let more = if left > NAMED {
+        format!("; {} more are in the table left_out", left - NAMED)
+    } else {
+        String::new()
+    };
+    add("left_out", left, format!("{left} inputs are left out: {}{more}", named.join("; ")));
+    let refused: Vec<(usize, &str)> = ranks
+        .clocks
+        .members
+        .iter()
+        .enumerate()
+        .filter_map(|(member, clock)| match clock {
+            MemberClock::Refused(why) => Some((member, why.as_str())),
+            MemberClock::Aligned(_) => None,
+        })
+        .collect();
+    if fleet.members.len() > 1 {
+        let of: Vec<u32> = refused.iter().map(|(member, _)| fleet.members[*member].rank).collect();
+        let why = refused.first().map_or("", |first| first.1);
+        add("clocks", refused.len(), format!("the clocks of {} are not aligned: {why}", some_ranks(&of)));
+    }
+    let lost = ranks.meetings.unmatched;
+    add(
+        "unmatched_collectives",
+        lost,
+        format!(
+            "{lost} of {} collectives have no partner on another rank: records are lost, or ranks are missing",
+            ranks.meetings.collectives
+        ),
+    );
+    let problems: Vec<(&str, &str)> = fleet
+        .members
+        .iter()
+        .filter_map(|member| Some((member.label.as_str(), member.problems.first()?.as_str())))
+        .collect();
+    if let Some((label, problem)) = problems.first() {
+        add(
+            "rank_traces",
+            problems.len(),
+            format!("{} ranks have a trace with problems; rank {label}: {problem}", problems.len()),
+        );
+    }
+    checks
+}
+
+/// `rank 3`, `ranks 0-7`, `ranks 1, 5 and 90 more`.
+fn some_ranks(ranks: &[u32]) -> String {
+    match ranks {
+        [] => "no ranks".into(),
+        [one] => format!("rank {one}"),
+        [first, .., last] if (last - first) as usize == ranks.len() - 1 => format!("ranks {}", ranges(ranks)),
+        _ => {
+            let named: Vec<String> = ranks.iter().take(NAMED).map(u32::to_string).collect();
+            let more = ranks.len().saturating_sub(NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("ranks {}{more}", named.join(", "))
+        }
+    }
+}
+
+/// The figures that programs look for.
+fn result(ranks: &Ranks) -> serde_json::Value {
+    let delays = &ranks.delays;
+    let whole = |ns: Option<f64>| ns.map(|ns| ns.round() as i64);
+    let aligned =
+        ranks.clocks.members.iter().filter(|clock| matches!(clock, MemberClock::Aligned(_))).count();
+    json!({
+        "ranks": ranks.fleet.members.len(),
+        "missing_ranks": ranks.fleet.missing,
+        "aligned_ranks": aligned,
+        "collectives": ranks.meetings.all.len(),
+        "unmatched_collectives": ranks.meetings.unmatched,
+        "step_ns": whole(delays.step_ns),
+        "step_without_delays_ns": whole(delays.step_without_ns),
+        "stragglers": delays.stragglers.iter().map(|straggler| ranks.fleet.members[straggler.member as usize].rank).collect::<Vec<_>>(),
+    })
+}
+
+pub(crate) fn time(ns: f64) -> String {
+    show(&Value::Int(ns.round() as i64), Unit::Ns)
+}
