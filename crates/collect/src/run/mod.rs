@@ -217,7 +217,7 @@ fn one_pass(
     let env = &env;
     let timeout = request.timeout;
     let run_words = |words: &[String], log: &str| {
-        application::run(&Job { words, env, folder: None, limit: timeout }, &folder.join(log), &show)
+        application::run(&Job { env, limit: timeout, ..Job::of(words) }, &folder.join(log), &show)
     };
     if !command.before.is_empty() {
         let ended = run_words(&command.before, "rewriting.log")?;
