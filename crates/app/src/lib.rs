@@ -58,6 +58,8 @@ pub use self::explain::explain;
 pub use self::failure::{Failure, FailureKind};
 pub use self::input::Input;
 pub use self::interrupt::{Interrupted, interrupt};
+pub use files::leftovers::take_leftovers;
+pub use files::memory::{Reporting, limit as limit_memory};
 pub use self::memory::memory;
 pub use self::merge::merge;
 pub use self::observer::{Observer, Silent};

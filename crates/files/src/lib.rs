@@ -7,6 +7,7 @@ mod folder;
 pub mod interrupt;
 pub mod leftovers;
 mod lock;
+pub mod memory;
 mod output;
 mod private;
 pub mod process;

@@ -88,6 +88,13 @@ pub fn remove_partial_files() {
     PARTIAL.lock().unwrap_or_else(|e| e.into_inner()).iter().for_each(|path| remove_under_writers(path));
 }
 
+/// The same where memory is short: not if another thread is just adding or removing one.
+pub(crate) fn remove_partial_files_if_free() {
+    if let Ok(partial) = PARTIAL.try_lock() {
+        partial.iter().for_each(|path| remove_under_writers(path));
+    }
+}
+
 /// Removes a partial file or folder while other threads go on writing: under another name first, so that they find no
 /// folder to put more files into.
 fn remove_under_writers(path: &Path) {

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::interrupt::{Registered, is_interrupted, send};
+use crate::memory;
 use crate::sandbox::Sandbox;
 
 /// What is kept of standard output and standard error each: the beginning, and as much of the end.
@@ -232,11 +233,13 @@ impl Running {
         if let Some(folder) = job.folder {
             command.current_dir(folder);
         }
-        // SAFETY: prctl is safe to call between fork and exec; it only makes the child follow us when we are killed.
+        // SAFETY: plain system calls, which are safe between fork and exec: the child follows us when we are killed, and
+        // our memory limit is not its own.
         #[cfg(target_os = "linux")]
         unsafe {
             command.pre_exec(move || {
                 libc::prctl(libc::PR_SET_PDEATHSIG, with_us);
+                memory::unlimit();
                 Ok(())
             });
         }
