@@ -17,7 +17,7 @@ use tune::tuner::{Budget, Progress, TunerOptions};
 use crate::failure::Failure;
 use crate::input::write;
 use crate::occupancy::known_arch;
-use crate::tuning::{found_profiler, gpu};
+use crate::tuning::{found_profiler, gpu, hidden_note, hidden_variables};
 
 pub use tune::search::Choice as Strategy;
 
@@ -77,6 +77,8 @@ pub struct AutotuneRequest {
     pub arch: Option<String>,
     /// Go on in a folder with runs on another device.
     pub other_device: bool,
+    /// Variables with keys that commands get nevertheless.
+    pub pass_env: Vec<String>,
     /// Folder for the journal, the best values and the picture.
     pub out: PathBuf,
 }
@@ -148,6 +150,7 @@ impl AutotuneRequest {
                 report.notes.push(text.into());
             }
         }
+        report.notes.extend(hidden_note(&commands.hidden));
         report.notes.push(format!("written: `{}`", self.out.join(tune::autotune::BEST).display()).into());
         Ok(report)
     }
@@ -235,6 +238,7 @@ impl AutotuneRequest {
             jobs: self.jobs,
             build_timeout: Duration::from_secs_f64(self.build_timeout.clamp(0.001, 1e9)),
             check_timeout: Duration::from_secs_f64(self.timeout(space).clamp(0.001, 1e9)),
+            hidden: hidden_variables(&self.pass_env),
         })
     }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use collect::launcher::holds_secrets;
 use collect::presets::{self, Document, Preset};
 use collect::profiler::Profiler;
 use collect::run::{CollectError, CollectRequest, LauncherChoice, Prepared, Run};
@@ -131,6 +132,7 @@ pub fn collect_plan(request: &RecordRequest, observer: &dyn Observer) -> Result<
     let job = slurm::script(&prepared, &own.preset.slurm, &folder)?;
     let mut text = job.text;
     for (path, content) in job.files {
+        let content = if holds_secrets(&path) { "# secrets, not shown\n" } else { &content };
         text.push_str(&format!("\n# {}\n{content}", path.display()));
     }
     Ok(Plan::Script(text))

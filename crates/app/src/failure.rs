@@ -99,6 +99,9 @@ impl std::error::Error for Failure {}
 
 impl From<ingest::Error> for Failure {
     fn from(error: ingest::Error) -> Self {
+        if matches!(error, ingest::Error::Outside { .. }) {
+            return Failure::input(error.to_string()).with_help(Remedy::FollowLinks);
+        }
         Failure::input(error.to_string()).with_remedy(error.help())
     }
 }

@@ -62,6 +62,8 @@ pub use self::failure::{Failure, FailureKind};
 pub use self::input::Input;
 pub use self::interrupt::{Interrupted, interrupt};
 pub use self::lake::{lake_build, lake_check, lake_info, lake_query};
+pub use files::leftovers::take_leftovers;
+pub use files::memory::{Reporting, limit as limit_memory};
 pub use self::memory::memory;
 pub use self::merge::merge;
 pub use self::observer::{Observer, Silent};

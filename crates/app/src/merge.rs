@@ -136,6 +136,10 @@ impl MergeRequest {
                 Remedy::KeepEnvironment,
             ),
         });
+        if !merged.carried.is_empty() {
+            let names = merged.carried.join("`, `");
+            notes.push(format!("the merged file has views and triggers of the inputs: `{names}`").into());
+        }
         let mut hosts: Vec<&str> = merged.recordings.iter().map(|r| r.host.as_str()).collect();
         hosts.sort_unstable();
         hosts.dedup();

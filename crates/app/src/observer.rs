@@ -69,9 +69,11 @@ pub(crate) fn watched<T, E: Into<Failure>>(
         return Err(Failure::cancelled());
     }
     let progress = Arc::new(Progress::default());
+    files::memory::doing(doing);
     let shown = observer.begin(doing, &progress);
     let result = work(&progress);
     drop(shown);
+    files::memory::doing("");
     result.map_err(Into::into)
 }
 

@@ -17,7 +17,7 @@ use tune::template;
 use crate::Answer;
 use crate::failure::Failure;
 use crate::observer::Observer;
-use crate::tuning::{found_profiler, gpu};
+use crate::tuning::{found_profiler, gpu, hidden_note, hidden_variables};
 
 /// What a run records: kernels, and what else the program does from its first to its last step.
 const TRACES: [&str; 3] = ["kernel", "hip", "memory-copy"];
@@ -113,6 +113,10 @@ pub struct OptimizeRequest {
     pub without_profiler: bool,
     /// Measure a number that the program prints: a regular expression.
     pub metric: Option<String>,
+    /// Variables with keys that commands get nevertheless.
+    pub pass_env: Vec<String>,
+    /// Whether proposals of others are built and run without a sandbox.
+    pub no_sandbox: bool,
     /// Whether to change the source when something was accepted.
     pub apply: bool,
     /// Seed of the order of runs.
@@ -143,7 +147,7 @@ impl OptimizeRequest {
         std::fs::create_dir_all(&self.out)
             .map_err(|error| Failure::input(format!("cannot use `{}`: {error}", self.out.display())))?;
         let out = self.out.canonicalize().map_err(|error| Failure::input(error.to_string()))?;
-        let scratch = out.join("profiles");
+        let scratch = out.join(tune::optimize::PROFILES);
         let profile = profiler.clone().map(|profiler| {
             let mut whole = DispatchTime::new(profiler, &TRACES, None, &scratch);
             whole.keep_traces = true;
@@ -204,14 +208,18 @@ impl OptimizeRequest {
             measure: &measure,
             gpu: gpu(),
             evidence: self.evidence.as_deref().map(read_evidence).transpose()?,
+            hidden: hidden_variables(&self.pass_env),
+            sandbox: !self.no_sandbox
+                && matches!(self.proposer, ProposerChoice::Llm { .. } | ProposerChoice::Command(_)),
         };
         let session =
-            tune::optimize::optimize(&request, &mut |step| observer.progress(step)).map_err(failure)?;
+            tune::optimize::optimize(&request, &mut |step| observer.progress(step)).map_err(|error| failure(error, request.sandbox))?;
         let mut report = tables::optimize_report(&session);
         if self.build.is_none() {
             let built = format!("built with `{}`, since no build command was given", request.build.join(" "));
             report.notes.push(built.into());
         }
+        report.notes.extend(hidden_note(&request.hidden));
         report
             .notes
             .push(format!("the whole session is in `{}`", self.out.join("session.json").display()).into());
@@ -367,10 +375,13 @@ fn gate(session: &Session) -> Option<Failure> {
     }))
 }
 
-fn failure(error: OptimizeError) -> Failure {
+fn failure(error: OptimizeError, sandbox: bool) -> Failure {
     let message = error.to_string();
     match error {
         OptimizeError::Unchecked => Failure::input(message).with_help(Remedy::Checker),
+        OptimizeError::Build(_) | OptimizeError::Run(_) | OptimizeError::Check { .. } if sandbox => {
+            Failure::tool(message).with_help(Remedy::NoSandbox)
+        }
         OptimizeError::Build(_) => Failure::tool(message).with_help(Remedy::BuildInTree),
         OptimizeError::Run(_) => Failure::tool(message),
         OptimizeError::NoSource { .. } => Failure::input(message).with_help(Remedy::KernelSource),

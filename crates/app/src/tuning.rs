@@ -2,7 +2,7 @@
 
 use collect::profiler::{self, Places, Profiler};
 use collect::run::{CollectRequest, Prepared};
-use report::Remedy;
+use report::{Note, Remedy};
 
 use crate::failure::Failure;
 
@@ -16,4 +16,18 @@ pub fn found_profiler() -> Result<Profiler, Failure> {
 pub fn gpu() -> Option<String> {
     let request = CollectRequest::new(Vec::new(), collect::presets::Preset::of("none", &["kernel"], &[]));
     Prepared::with(&request, Profiler::assumed()).ok()?.arch
+}
+
+/// Variables of this process that hold keys: programs that are tuned do not get them.
+pub(crate) fn hidden_variables(allowed: &[String]) -> Vec<String> {
+    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
+    };
+    formats::secrets::secret_variables(std::env::vars_os().filter_map(text), allowed)
+}
+
+/// Says what programs did not get.
+pub(crate) fn hidden_note(hidden: &[String]) -> Option<Note> {
+    let text = || format!("the commands did not get {}, which may hold keys", hidden.join(", "));
+    (!hidden.is_empty()).then(|| Note::new(text(), Remedy::PassEnvironment))
 }

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 pub use app::Failure;
 use app::FailureKind;
 
+use report::visible;
+
 use crate::remedies;
 
 /// Exit code of the contract.
@@ -23,9 +25,9 @@ fn code(kind: FailureKind) -> u8 {
 pub fn show(failure: &Failure) -> ExitCode {
     let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     let label = if color { "\x1b[1;31merror\x1b[0m" } else { "error" };
-    eprintln!("{label}: {}", failure.message());
+    eprintln!("{label}: {}", visible(failure.message()));
     if let Some(remedy) = failure.remedy() {
-        eprintln!(" help: {}", remedies::words(remedy));
+        eprintln!(" help: {}", visible(&remedies::words(remedy)));
     }
     ExitCode::from(code(failure.kind()))
 }

@@ -20,6 +20,10 @@ pub struct PathArgs {
     /// More inputs, as rocpd's tools spell them; may be repeated
     #[arg(short = 'i', long = "input", value_name = "INPUT", num_args = 1..)]
     pub more: Vec<PathBuf>,
+
+    /// Follow symbolic links that lead out of an input folder
+    #[arg(long)]
+    pub follow: bool,
 }
 
 impl PathArgs {
@@ -34,6 +38,9 @@ impl PathArgs {
 
     /// All inputs, perhaps none.
     pub fn given(&self) -> Vec<PathBuf> {
+        if self.follow {
+            app::input::follow_links();
+        }
         self.inputs.iter().chain(&self.more).cloned().collect()
     }
 }

@@ -15,6 +15,9 @@ mod values;
 
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: app::Reporting = app::Reporting;
+
 fn main() -> ExitCode {
     let interrupted = || {
         if app::interrupt() == app::Interrupted::CanEnd {
@@ -27,8 +30,14 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(code) => return code,
     };
-    match commands::run(arguments) {
+    app::limit_memory(arguments.output.memory);
+    let quiet = arguments.output.quiet;
+    let code = match commands::run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure::show(&failure),
+    };
+    for leftover in app::take_leftovers().iter().filter(|_| !quiet) {
+        eprintln!("note: {}", report::visible(&leftover.explain()));
     }
+    code
 }

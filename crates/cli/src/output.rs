@@ -4,10 +4,11 @@ use std::io::{IsTerminal, Write};
 
 use app::Answer;
 use clap::{Args, ValueEnum};
-use report::{Document, HealthStatus, Report, render};
+use report::{Document, HealthStatus, Report, render, visible};
 
 use crate::failure::Failure;
 use crate::remedies;
+use crate::values::bytes;
 
 /// Rows of a table shown to people unless `--limit` says otherwise.
 const DEFAULT_LIMIT: usize = 20;
@@ -79,6 +80,10 @@ pub struct OutputArgs {
     #[arg(long, global = true)]
     pub no_progress: bool,
 
+    /// Memory to use at most, such as 16G [default: 90 % of the machine's]
+    #[arg(long, value_name = "SIZE", global = true, value_parser = bytes)]
+    pub memory: Option<u64>,
+
     /// When to use colours
     #[arg(long, value_enum, default_value_t, value_name = "WHEN", global = true)]
     pub color: Color,
@@ -128,13 +133,13 @@ impl OutputArgs {
         self.choose_rows(&mut report)?;
         if self.verbose {
             for check in &report.health {
-                eprintln!("{} {}: {}", check.status.name(), check.id, check.message);
+                eprintln!("{} {}: {}", check.status.name(), check.id, visible(&check.message));
             }
         }
         let text = match self.format() {
             Format::Table => render::terminal(&report, &self.terminal()),
             Format::Json => render::json(&report, env!("CARGO_PKG_VERSION")),
-            Format::Csv => report.tables.first().map(render::csv).unwrap_or_default(),
+            Format::Csv => shown(report.tables.first().map(render::csv).unwrap_or_default()),
             Format::Md => render::markdown(&report),
             Format::Html => render::html(&document(&report)),
             #[cfg(feature = "pdf")]
@@ -218,6 +223,11 @@ impl OutputArgs {
 /// A report as a page.
 fn document(report: &Report) -> Document {
     Document::of(&format!("rocm-perf {}", report.command), env!("CARGO_PKG_VERSION"), report.clone())
+}
+
+/// Text with names of others as it may go to standard output: to a terminal without what acts on it, to a file as it is.
+pub fn shown(text: String) -> String {
+    if std::io::stdout().is_terminal() { visible(&text).into_owned() } else { text }
 }
 
 /// Writes to standard output. A reader that went away (`| head`) is no failure.

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use app::{Observer, Progress, Remedy};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use report::visible;
+
 use crate::output::OutputArgs;
 use crate::remedies;
 
@@ -28,25 +30,25 @@ impl Observer for OutputArgs {
 
     fn step(&self, message: &str) {
         if !self.quiet {
-            eprintln!("{message}");
+            eprintln!("{}", visible(message));
         }
     }
 
     fn progress(&self, message: &str) {
         if self.draws() {
-            eprintln!("{message}");
+            eprintln!("{}", visible(message));
         }
     }
 
     fn warn(&self, message: &str) {
         if !self.quiet {
-            eprintln!("warning: {message}");
+            eprintln!("warning: {}", visible(message));
         }
     }
 
     fn detail(&self, message: &str) {
         if self.verbose {
-            eprintln!("{message}");
+            eprintln!("{}", visible(message));
         }
     }
 

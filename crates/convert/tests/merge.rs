@@ -551,6 +551,7 @@ fn triggers_and_views_of_ones_own_are_kept_or_told_of() {
     assert_eq!(one::<String>(&db, "SELECT group_concat(name) FROM seen"), "1", "it still does its work");
     assert_eq!(one::<i64>(&db, "SELECT n FROM mine"), 0, "the first of two different ones");
     assert_eq!(one::<i64>(&db, "SELECT n FROM shared"), 42);
+    assert_eq!(told.carried, ["mine", "shared", "on_region0", "on_region1"], "and all of them are named");
     let left_out: Vec<&str> = told.health.checks.iter().map(|check| check.message.as_str()).collect();
     assert_eq!(left_out.len(), 1, "{left_out:?}");
     assert!(left_out[0].contains("`mine`") && left_out[0].contains("1.db"), "{left_out:?}");

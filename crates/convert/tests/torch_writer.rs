@@ -8,7 +8,7 @@ use rocm_perf_convert::torch::{Options, write};
 use serde_json::Value;
 use trace::{
     Agent, AgentKind, Arg, Kernel, MemoryAllocation, Needs, OptI64, Process, Region, RowRef, Sample, Source,
-    Stream, Thread, Trace,
+    Stream, StreamId, Thread, Trace,
 };
 
 fn written(trace: &Trace, options: &Options) -> Value {
@@ -217,4 +217,23 @@ fn ranks_of_equal_numbers_have_lanes_of_their_own() {
         (0..t.kernels.len()).filter(|i| t.links.launch_of(trace::RowRef::kernel(*i)).is_some()).count()
     };
     assert_eq!(linked(&read), linked(&trace));
+}
+
+#[test]
+fn g4_streams_are_named_only_on_gpus_that_use_them() {
+    let mut trace = Trace::default();
+    let source = trace.add_source(Source::named("one", "rocpd"));
+    let process = trace.add_process(Process::new(source, 1));
+    let count = 300;
+    for i in 0..count {
+        let absolute_index = OptI64::some(i);
+        let agent = trace.add_agent(Agent { process, absolute_index, kind: AgentKind::Gpu, ..Default::default() });
+        trace.streams.push(Stream { process, id: i, ..Default::default() });
+        let stream = StreamId::at(i as usize);
+        trace.kernels.push(Kernel { agent, stream, process, start: i, end: i + 1, ..Default::default() });
+    }
+    trace.finish();
+    let json = written(&trace, &Options::default());
+    let names = json["traceEvents"].as_array().unwrap().iter().filter(|event| event["name"] == "thread_name");
+    assert_eq!(names.count(), count as usize);
 }

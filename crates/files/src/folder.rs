@@ -1,11 +1,14 @@
 //! Output folders: filled beside their target, then renamed into place.
 
+use std::ffi::CString;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::output::{OutputFile, remove};
+use crate::private::{create_private_folder, publish};
 
 /// Lists the files of a folder that this program wrote, one relative path a line. A folder is replaced only if this
 /// file is there and lists everything in it.
@@ -33,18 +36,41 @@ impl OutputFolder {
     pub fn commit(self) -> io::Result<()> {
         let (partial, target) = (&self.output.partial, &self.output.target);
         list_as_ours(partial)?;
+        publish(partial, target)?;
         let Some(old) = check_replaceable(target)? else { return fs::rename(partial, target) };
-        // Set aside first: if the new folder cannot take its name, the old one gets it back.
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         let aside = target.with_file_name(format!(".{name}.{}.replaced", std::process::id()));
-        fs::rename(target, &aside)?;
-        if let Err(error) = fs::rename(partial, target) {
-            let _ = fs::rename(&aside, target);
-            return Err(error);
+        if exchange(partial, target).is_ok() {
+            fs::rename(partial, &aside)?;
+        } else {
+            // Some file systems cannot exchange names: set aside first, and put back if the new folder cannot take its name.
+            fs::rename(target, &aside)?;
+            if let Err(error) = fs::rename(partial, target) {
+                let _ = fs::rename(&aside, target);
+                return Err(error);
+            }
         }
         remove_listed(&aside, &old);
         Ok(())
     }
+}
+
+/// Two names change places at once, so that a kill at any moment leaves the old folder or the new one.
+fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    let path = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other);
+    let (one, other) = (path(one)?, path(other)?);
+    // SAFETY: both paths end with zero and outlive the call.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_renameat2,
+            libc::AT_FDCWD,
+            one.as_ptr(),
+            libc::AT_FDCWD,
+            other.as_ptr(),
+            libc::RENAME_EXCHANGE,
+        )
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// A folder of this process alone, made beside `near`; it goes away when dropped, or when the program is interrupted.
@@ -75,7 +101,7 @@ impl TemporaryFolder {
 fn empty_folder(near: &Path) -> io::Result<OutputFile> {
     let output = OutputFile::reserve(near)?;
     remove(output.partial());
-    fs::create_dir(output.partial())?;
+    create_private_folder(output.partial())?;
     Ok(output)
 }
 

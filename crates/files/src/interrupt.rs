@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::output::remove_partial_files;
+use crate::watchdog;
 
 /// Whether a caller handles interrupts itself.
 static GUARDED: AtomicBool = AtomicBool::new(false);
@@ -75,6 +76,7 @@ pub(crate) struct Registered(libc::pid_t);
 impl Registered {
     pub(crate) fn new(group: libc::pid_t) -> Self {
         RUNNING.lock().unwrap_or_else(|e| e.into_inner()).push(group);
+        watchdog::watch(group);
         // An interrupt may have come between the start of the process and this.
         if GUARDED.load(Ordering::SeqCst) && is_interrupted() {
             send(group, libc::SIGINT);
@@ -86,6 +88,7 @@ impl Registered {
 impl Drop for Registered {
     fn drop(&mut self) {
         RUNNING.lock().unwrap_or_else(|e| e.into_inner()).retain(|group| *group != self.0);
+        watchdog::forget(self.0);
     }
 }
 

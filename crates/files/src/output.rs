@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::{Duration, SystemTime};
+
+use crate::leftovers::remove_abandoned;
+use crate::private::{create_private, publish};
 
 /// Partial files of this process, removed when it is interrupted.
 static PARTIAL: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -21,7 +23,7 @@ impl OutputFile {
     /// Opens a partial file beside `target`, creating its folder.
     pub fn create(target: &Path) -> io::Result<Self> {
         let mut output = Self::reserve(target)?;
-        output.file = Some(File::create(&output.partial)?);
+        output.file = Some(create_private(&output.partial)?);
         Ok(output)
     }
 
@@ -54,6 +56,7 @@ impl OutputFile {
             Some(file) => file.sync_all()?,
             None => File::open(&self.partial)?.sync_all()?,
         }
+        publish(&self.partial, &self.target)?;
         std::fs::rename(&self.partial, &self.target)
     }
 }
@@ -85,33 +88,19 @@ pub fn remove_partial_files() {
     PARTIAL.lock().unwrap_or_else(|e| e.into_inner()).iter().for_each(|path| remove_under_writers(path));
 }
 
+/// The same where memory is short: not if another thread is just adding or removing one.
+pub(crate) fn remove_partial_files_if_free() {
+    if let Ok(partial) = PARTIAL.try_lock() {
+        partial.iter().for_each(|path| remove_under_writers(path));
+    }
+}
+
 /// Removes a partial file or folder while other threads go on writing: under another name first, so that they find no
 /// folder to put more files into.
 fn remove_under_writers(path: &Path) {
     let aside = path.with_extension("removed");
     let moved = path.is_dir() && std::fs::rename(path, &aside).is_ok();
     remove(if moved { &aside } else { path });
-}
-
-/// What a killed process wrote to is left alone for this long: it may be one of another machine that still runs.
-const ABANDONED: Duration = Duration::from_secs(3600);
-
-/// Removes partial files for the same target that killed processes left.
-fn remove_abandoned(target: &Path, name: &str) {
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let start = format!(".{name}.");
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let found = entry.file_name();
-        let pid = found.to_str().and_then(|found| found.strip_prefix(&start)?.strip_suffix(".partial"));
-        let Some(pid) = pid.and_then(|pid| pid.parse::<libc::pid_t>().ok()) else { continue };
-        // SAFETY: signal 0 only asks whether the process is there.
-        let runs = unsafe { libc::kill(pid, 0) } == 0
-            || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH);
-        let is_old = |time: SystemTime| time.elapsed().is_ok_and(|age| age > ABANDONED);
-        if !runs && entry.metadata().and_then(|facts| facts.modified()).is_ok_and(is_old) {
-            remove(&entry.path());
-        }
-    }
 }
 
 #[cfg(test)]
@@ -131,26 +120,6 @@ mod tests {
         output.commit().unwrap();
         assert_eq!(std::fs::read(&target).unwrap(), b"whole");
         assert_eq!(std::fs::read_dir(folder.path().join("sub")).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn g8_partial_files_of_a_killed_run_do_not_stay_for_ever() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut child = std::process::Command::new("true").spawn().unwrap();
-        child.wait().unwrap();
-        let left = |name: &str, pid: u32, hours: u64| {
-            let path = folder.path().join(format!(".{name}.{pid}.partial"));
-            let time = SystemTime::now() - Duration::from_secs(3600 * hours);
-            File::create(&path).unwrap().set_modified(time).unwrap();
-            path
-        };
-        let abandoned = left("out.db", child.id(), 2);
-        let fresh = left("out.db", child.id() + (1 << 23), 0);
-        let running = left("out.db", std::os::unix::process::parent_id(), 2);
-        let other = left("other.db", child.id(), 2);
-        drop(OutputFile::create(&folder.path().join("out.db")).unwrap());
-        assert!(!abandoned.exists());
-        assert!(fresh.exists() && running.exists() && other.exists());
     }
 
     #[test]

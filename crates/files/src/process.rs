@@ -12,6 +12,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::interrupt::{Registered, is_interrupted, send};
+use crate::memory;
+use crate::sandbox::Sandbox;
 
 /// What is kept of standard output and standard error each: the beginning, and as much of the end.
 const KEPT: usize = 8 << 20;
@@ -37,6 +39,24 @@ pub struct Job<'a> {
     pub folder: Option<&'a Path>,
     /// Afterwards it is stopped.
     pub limit: Option<Duration>,
+    /// What it is kept from.
+    pub confinement: Confinement<'a>,
+}
+
+impl<'a> Job<'a> {
+    /// A command that runs here, as long as it likes, with all that we have.
+    pub fn of(words: &'a [String]) -> Self {
+        Self { words, env: &[], folder: None, limit: None, confinement: Confinement::default() }
+    }
+}
+
+/// What a program is kept from; nothing by default.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Confinement<'a> {
+    /// Names of variables that it does not get.
+    pub hidden: &'a [String],
+    /// Where it may write, and whom it may reach.
+    pub sandbox: Option<&'a Sandbox>,
 }
 
 /// How a command ended.
@@ -202,6 +222,9 @@ impl Running {
         let (program, arguments) = job.words.split_first().ok_or("no command given")?;
         let mut command = Command::new(program);
         command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        for name in job.confinement.hidden {
+            command.env_remove(name);
+        }
         command.envs(job.env.iter().map(|(name, value)| (name, value)));
         // A process group in the background that reads a terminal would be stopped for ever.
         if without_input {
@@ -210,13 +233,22 @@ impl Running {
         if let Some(folder) = job.folder {
             command.current_dir(folder);
         }
-        // SAFETY: prctl is safe to call between fork and exec; it only makes the child follow us when we are killed.
+        // SAFETY: plain system calls, which are safe between fork and exec: the child follows us when we are killed, and
+        // our memory limit is not its own.
         #[cfg(target_os = "linux")]
         unsafe {
             command.pre_exec(move || {
                 libc::prctl(libc::PR_SET_PDEATHSIG, with_us);
+                memory::unlimit();
                 Ok(())
             });
+        }
+        if let Some(sandbox) = job.confinement.sandbox {
+            let sandbox = sandbox.clone();
+            // SAFETY: `enter` makes two system calls and no allocation.
+            unsafe {
+                command.pre_exec(move || sandbox.enter());
+            }
         }
         let child = command.spawn().map_err(|error| reason(&error))?;
         let group = child.id() as libc::pid_t;
@@ -346,10 +378,9 @@ mod tests {
     fn shell(script: &str, seconds: f64) -> Ended {
         let words = ["sh".to_string(), "-c".to_string(), script.to_string()];
         run(&Job {
-            words: &words,
             env: &[("X".into(), "1".into())],
-            folder: None,
             limit: Some(Duration::from_secs_f64(seconds)),
+            ..Job::of(&words)
         })
     }
 
@@ -360,7 +391,7 @@ mod tests {
         assert_eq!(ended.explain(), "exited with 3: no");
         assert_eq!(shell("kill -SEGV $$", 10.0).how, How::Signal(11));
         let words = ["no-such-program-here".to_string()];
-        let ended = run(&Job { words: &words, env: &[], folder: None, limit: Some(Duration::from_secs(1)) });
+        let ended = run(&Job { limit: Some(Duration::from_secs(1)), ..Job::of(&words) });
         assert!(matches!(ended.how, How::NotStarted(_)));
     }
 
@@ -382,6 +413,17 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(10));
             }
         }
+    }
+
+    #[test]
+    fn g5_a_program_does_not_get_variables_that_are_hidden_from_it() {
+        let words = ["env".to_string()];
+        let hidden = ["PATH".to_string()];
+        let confinement = Confinement { hidden: &hidden, ..Confinement::default() };
+        let names = |ended: Ended| String::from_utf8_lossy(&ended.stdout).into_owned();
+        assert!(names(run(&Job::of(&words))).contains("\nPATH=") || std::env::var_os("PATH").is_none());
+        let confined = names(run(&Job { confinement, ..Job::of(&words) }));
+        assert!(!confined.lines().any(|line| line.starts_with("PATH=")), "{confined}");
     }
 
     fn is_zombie(pid: libc::pid_t) -> bool {
@@ -407,7 +449,7 @@ mod tests {
     fn watched(script: &str, limit: Option<Duration>) -> (Ended, String) {
         let words = ["sh".to_string(), "-c".to_string(), script.to_string()];
         let mut said = Vec::new();
-        let job = Job { words: &words, env: &[("X".into(), "1".into())], folder: None, limit };
+        let job = Job { env: &[("X".into(), "1".into())], limit, ..Job::of(&words) };
         let ended = run_watched(&job, |line| said.extend_from_slice(line));
         (ended, String::from_utf8(said).unwrap())
     }

@@ -33,6 +33,14 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
+    /// A link in a folder leads out of it.
+    #[error("skipped `{path}`: it links to `{target}`, outside the folder")]
+    Outside {
+        /// The link.
+        path: PathBuf,
+        /// Where it leads.
+        target: PathBuf,
+    },
     /// The file asks for more than data.
     #[error(
         "refused `{path}`: at byte {at} it asks for {asks} ({opcode}); a memory snapshot is data only, and nothing was run"

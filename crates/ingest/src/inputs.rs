@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{self, AtomicBool};
 
 use rayon::prelude::*;
 use trace::Map;
@@ -88,7 +89,8 @@ fn single(path: &Path, format: Format) -> Input {
 
 fn folder(root: &Path, unusable: &mut Vec<Error>) -> Result<Vec<Found>, Error> {
     let (mut files, mut found, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
-    list(root, &mut seen, &mut files, unusable)
+    let whole = fs::canonicalize(root).unwrap_or_else(|_| root.into());
+    list(root, &whole, &mut seen, &mut files, unusable)
         .map_err(|error| Error::Unreadable { path: root.into(), why: reason(&error) })?;
     let formats: Vec<_> = files.par_iter().map(|path| detect(path)).collect();
     for (path, format) in files.iter().zip(formats) {
@@ -148,9 +150,28 @@ fn is_hidden_or_partial(name: &str) -> bool {
     name.starts_with('.') || name.starts_with(DERIVED) || PARTIAL.iter().any(|end| name.ends_with(end))
 }
 
+/// Whether links may lead out of the folders that are read.
+static FOLLOWS_LINKS: AtomicBool = AtomicBool::new(false);
+
+/// Lets links lead out of the folders that this process reads. Without it, a folder from a stranger could make it read
+/// anything.
+pub fn follow_links() {
+    FOLLOWS_LINKS.store(true, atomic::Ordering::Relaxed);
+}
+
+/// Where a link leads that leaves its folder and must not be followed.
+fn leads_outside(path: &Path, root: &Path) -> Option<PathBuf> {
+    let is_link = || fs::symlink_metadata(path).is_ok_and(|facts| facts.is_symlink());
+    if FOLLOWS_LINKS.load(atomic::Ordering::Relaxed) || !is_link() {
+        return None;
+    }
+    fs::canonicalize(path).ok().filter(|target| !target.starts_with(root))
+}
+
 /// All files below a folder, by name with numbers in order; each real folder once.
 fn list(
     folder: &Path,
+    root: &Path,
     seen: &mut HashSet<PathBuf>,
     files: &mut Vec<PathBuf>,
     unusable: &mut Vec<Error>,
@@ -159,7 +180,12 @@ fn list(
         return Ok(());
     }
     if let Some(traces) = run_folder::traces(folder) {
-        files.extend(traces);
+        for path in traces {
+            match leads_outside(&path, root) {
+                Some(target) => unusable.push(Error::Outside { path, target }),
+                None => files.push(path),
+            }
+        }
         return Ok(());
     }
     let mut entries: Vec<PathBuf> = Vec::new();
@@ -171,9 +197,13 @@ fn list(
     }
     entries.sort_by(|a, b| natural(&a.to_string_lossy(), &b.to_string_lossy()));
     for path in entries {
+        if let Some(target) = leads_outside(&path, root) {
+            unusable.push(Error::Outside { path, target });
+            continue;
+        }
         match fs::metadata(&path) {
             Ok(meta) if meta.is_dir() => {
-                if let Err(error) = list(&path, seen, files, unusable) {
+                if let Err(error) = list(&path, root, seen, files, unusable) {
                     unusable.push(Error::Unreadable { path, why: reason(&error) });
                 }
             }

@@ -39,7 +39,7 @@ pub mod xplane;
 
 pub use detect::{Format, detect};
 pub use error::Error;
-pub use inputs::{Input, find_inputs, find_usable_inputs};
+pub use inputs::{Input, find_inputs, find_usable_inputs, follow_links};
 pub use progress::Progress;
 pub use rank::{rank_of_path, role_of_path};
 

@@ -1,5 +1,6 @@
 //! Which columns fit a terminal, and how wide each may be.
 
+use crate::visible::one_line;
 use std::collections::BTreeMap;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -34,10 +35,6 @@ pub fn cells(table: &Table) -> Vec<Vec<String>> {
             .collect()
     };
     table.rows.iter().map(show).collect()
-}
-
-fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// Fits a table into `width` characters: text shrinks first, then details go, then normal columns.

@@ -28,6 +28,7 @@ mod number;
 pub mod render;
 mod table;
 mod verdict;
+mod visible;
 
 pub use chart::Chart;
 pub use document::{Document, Figure, Found, Part, Section};
@@ -35,6 +36,7 @@ pub use finding::{Finding, NextStep, Severity};
 pub use note::{Note, Remedy};
 pub use number::show;
 pub use table::{Column, Importance, Table, Unit, Value};
+pub use visible::visible;
 pub use verdict::{ArchMatch, BoundBy, Cost, Verdict};
 
 /// One input as the report names it.

@@ -179,6 +179,14 @@ pub enum Remedy {
     SeeFindings,
     /// See what a preset runs.
     ShowPreset,
+    /// Let programs have variables that hold keys.
+    PassEnvironment,
+    /// Build and run proposals without a sandbox.
+    NoSandbox,
+    /// Follow links out of a folder.
+    FollowLinks,
+    /// Allow more memory.
+    Memory,
     /// Read this folder.
     ReadFolder(String),
 }

@@ -57,7 +57,7 @@ impl<'a> Builds<'a> {
     pub fn plain_words(&self, template: &Template, levels: &[u16]) -> Vec<String> {
         let words = self.words(template, levels);
         match &words[..] {
-            [shell, option, line] if shell == "sh" && option == "-c" => {
+            [shell, option, line, ..] if shell == "sh" && option == "-c" => {
                 template::split(line).unwrap_or_default()
             }
             _ => words,
@@ -84,10 +84,10 @@ impl<'a> Builds<'a> {
         }
         let (words, env) = (self.words(build, levels), self.env(levels));
         let ended = process::run(&Job {
-            words: &words,
             env: &env,
-            folder: None,
             limit: Some(self.commands.build_timeout),
+            confinement: self.commands.confinement(),
+            ..Job::of(&words)
         });
         if ended.is_success() { Ok(()) } else { Err(format!("the build {}", ended.explain())) }
     }

@@ -9,6 +9,7 @@
 
 pub mod autotune;
 pub mod builds;
+mod checked_outputs;
 pub mod importance;
 pub mod journal;
 pub mod launch;

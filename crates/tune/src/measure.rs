@@ -373,7 +373,7 @@ mod tests {
 
     fn printed(expression: &str, script: &str) -> Result<f64, String> {
         let words = shell(script);
-        let job = Job { words: &words, env: &[], folder: None, limit: Some(Duration::from_secs(10)) };
+        let job = Job { limit: Some(Duration::from_secs(10)), ..Job::of(&words) };
         let measured = Printed::new(expression).unwrap().measure(&job);
         measured.map(|reading| reading.value).map_err(|error| error.explain())
     }
@@ -403,7 +403,7 @@ mod tests {
     #[test]
     fn process_time_is_about_what_it_slept() {
         let words = shell("sleep 0.1");
-        let job = Job { words: &words, env: &[], folder: None, limit: Some(Duration::from_secs(10)) };
+        let job = Job { limit: Some(Duration::from_secs(10)), ..Job::of(&words) };
         let value = ProcessTime.measure(&job).unwrap().value;
         assert!((1e8..5e9).contains(&value), "{value}");
     }

@@ -1,13 +1,14 @@
 //! What `autotune` runs: build, run and check commands filled in from a configuration.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use files::process::{self, How, Job};
+use files::process::{self, Confinement, How, Job};
 use hw::arch::Arch;
 
 use crate::builds::Builds;
+use crate::checked_outputs::CheckedOutputs;
 use crate::launch;
 use crate::measure::{Measure, Unmeasured};
 use crate::space::{Resource, Space};
@@ -34,6 +35,14 @@ pub struct Commands {
     pub build_timeout: Duration,
     /// Longest time of a check.
     pub check_timeout: Duration,
+    /// Variables of ours that no command gets.
+    pub hidden: Vec<String>,
+}
+
+impl Commands {
+    pub(crate) fn confinement(&self) -> Confinement<'_> {
+        Confinement { hidden: &self.hidden, sandbox: None }
+    }
 }
 
 /// A program tuned through its commands.
@@ -50,6 +59,8 @@ pub struct CommandTarget<'a> {
     owed: f64,
     /// The GPU, to see in built files what cannot be launched.
     arch: Option<&'static Arch>,
+    /// Files that the check names and runs have written: removed before a run, so that none is checked twice.
+    written: BTreeSet<PathBuf>,
 }
 
 impl<'a> CommandTarget<'a> {
@@ -62,7 +73,7 @@ impl<'a> CommandTarget<'a> {
         builds: &'a Builds<'a>,
         arch: Option<&'static Arch>,
     ) -> Self {
-        Self { space, commands, measure, stdout, builds, built: HashMap::new(), owed: 0.0, arch }
+        Self { space, commands, measure, stdout, builds, built: HashMap::new(), owed: 0.0, arch, written: BTreeSet::new() }
     }
 
     /// Why what was built cannot be launched, where its code object tells.
@@ -72,6 +83,13 @@ impl<'a> CommandTarget<'a> {
         let made = made.or_else(|| self.builds.plain_words(&self.commands.run, levels).first().cloned())?;
         let threads = self.space.resources.amount(Resource::Threads, self.space, levels);
         launch::problem_of_build(made.as_ref(), self.arch?, threads)
+    }
+
+    /// Files that the check of a configuration names.
+    fn checked_files(&self, levels: &[u16]) -> Vec<PathBuf> {
+        let check = self.commands.check.as_ref();
+        let words = check.map(|check| self.builds.plain_words(check, levels)).unwrap_or_default();
+        words.into_iter().map(PathBuf::from).collect()
     }
 
     fn build(&mut self, levels: &[u16]) -> Result<(), String> {
@@ -95,10 +113,10 @@ impl<'a> CommandTarget<'a> {
         env.push((STDOUT_VARIABLE.into(), self.stdout.display().to_string()));
         let words = self.builds.words(check, levels);
         let ended = process::run(&Job {
-            words: &words,
             env: &env,
-            folder: None,
             limit: Some(self.commands.check_timeout),
+            confinement: self.commands.confinement(),
+            ..Job::of(&words)
         });
         if ended.is_success() { Ok(()) } else { Err(format!("the checker {}", ended.explain())) }
     }
@@ -125,7 +143,9 @@ impl Target for CommandTarget<'_> {
             return failed(Status::Skipped, 0.0, reason);
         }
         let (words, env) = (self.builds.words(&self.commands.run, levels), self.builds.env(levels));
-        let job = Job { words: &words, env: &env, folder: None, limit: Some(limit.time) };
+        let confinement = self.commands.confinement();
+        let job = Job { env: &env, limit: Some(limit.time), confinement, ..Job::of(&words) };
+        let outputs = CheckedOutputs::before(self.checked_files(levels), &mut self.written);
         let reading = match self.measure.measure(&job) {
             Ok(reading) => reading,
             Err(unmeasured) => {
@@ -138,6 +158,7 @@ impl Target for CommandTarget<'_> {
                 return failed(status, unmeasured.wall().as_secs_f64(), unmeasured.explain());
             }
         };
+        outputs.after(&mut self.written);
         let seconds = reading.wall.as_secs_f64();
         if number == 0
             && let Err(detail) = self.check(levels, &env, &reading.stdout)

@@ -1,5 +1,7 @@
 //! Command templates: split once into words, with `{NAME}` for parameters. No shell unless it is asked for.
 
+mod shell;
+
 use crate::space::{CommandText, Setting};
 
 /// What is wrong with a template.
@@ -105,14 +107,11 @@ impl Template {
     pub fn words(&self, settings: &[(&str, &Setting)]) -> Vec<String> {
         let fill = |piece: &Piece| match piece {
             Piece::Text(text) => text.clone(),
-            Piece::Parameter(p) if self.shell => quoted(&settings[*p].1.to_string()),
             Piece::Parameter(p) => settings[*p].1.to_string(),
         };
-        let words = self.words.iter().map(|word| word.iter().map(fill).collect::<String>());
-        if self.shell {
-            ["sh".into(), "-c".into()].into_iter().chain(words).collect()
-        } else {
-            words.collect()
+        match self.words.first().filter(|_| self.shell) {
+            Some(line) => shell::words(line, settings),
+            None => self.words.iter().map(|word| word.iter().map(fill).collect::<String>()).collect(),
         }
     }
 
@@ -179,15 +178,6 @@ pub fn split(line: &str) -> Option<Vec<String>> {
     quote.is_none().then_some(words)
 }
 
-/// A value as one word of a shell.
-pub fn quoted(value: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    if !value.is_empty() && value.chars().all(plain) {
-        return value.to_string();
-    }
-    format!("'{}'", value.replace('\'', r"'\''"))
-}
-
 fn pieces(option: &str, word: &str, names: &[&str]) -> Result<Vec<Piece>, TemplateError> {
     let single = |brace| TemplateError::Brace { option: option.into(), brace, text: word.into() };
     let (mut pieces, mut text) = (Vec::new(), String::new());
@@ -245,7 +235,6 @@ mod tests {
     #[test]
     fn a_shell_is_given_quoted_values() {
         assert_eq!(words("./k {M} {mode} | tail", true), ["sh", "-c", "./k 64 'a b; rm' | tail"]);
-        assert_eq!(quoted("it's"), r"'it'\''s'");
     }
 
     #[test]

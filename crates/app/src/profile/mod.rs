@@ -263,7 +263,7 @@ impl ProfileRequest {
             if observer.cancelled() {
                 return Err(Failure::cancelled());
             }
-            let ended = process::run(&Job { words: application, env: &[], folder: None, limit: Some(limit) });
+            let ended = process::run(&Job { limit: Some(limit), ..Job::of(application) });
             if self.debug {
                 observer.output(&ended.stdout);
             }

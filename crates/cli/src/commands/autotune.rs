@@ -112,6 +112,10 @@ pub struct AutotuneArgs {
     #[arg(long, value_name = "NAME")]
     arch: Option<String>,
 
+    /// Variable with a key or token that the commands get; others are hidden; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pass_env: Vec<String>,
+
     /// Continue in a folder with runs from another device, ignoring those runs
     #[arg(long)]
     force: bool,
@@ -170,6 +174,7 @@ impl AutotuneArgs {
             key_files: self.key_file.clone(),
             arch: self.arch.clone(),
             other_device: self.force,
+            pass_env: self.pass_env.clone(),
             out: self.out.clone(),
         }
     }

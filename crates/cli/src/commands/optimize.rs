@@ -183,6 +183,14 @@ pub struct OptimizeArgs {
     #[arg(long, value_name = "REGEX", conflicts_with = "no_rocprof")]
     metric: Option<String>,
 
+    /// Variable with a key or token that builds, runs and checks get; others are hidden; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pass_env: Vec<String>,
+
+    /// Build and run proposals of a model or a command without a sandbox
+    #[arg(long)]
+    no_sandbox: bool,
+
     /// Apply accepted changes to the source
     #[arg(long)]
     apply: bool,
@@ -247,6 +255,8 @@ impl OptimizeArgs {
             build_timeout: self.build_timeout,
             without_profiler: self.no_rocprof,
             metric: self.metric.clone(),
+            pass_env: self.pass_env.clone(),
+            no_sandbox: self.no_sandbox,
             apply: self.apply,
             seed: self.seed,
             out: self.out.clone(),

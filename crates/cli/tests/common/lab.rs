@@ -25,8 +25,9 @@ impl Lab {
             if !stand_in_rocm::can_compile() {
                 return None;
             }
-            let stand_ins = StandIns::install().expect("the stand-ins are installed");
-            let folder = tempfile::tempdir().expect("a folder");
+            let folder = own_folder();
+            let stand_ins = StandIns::install_in(&folder).expect("the stand-ins are installed");
+            let folder = tempfile::tempdir_in(folder).expect("a folder");
             for name in ["vector_add", "crash", "ranks"] {
                 stand_ins.example(name, folder.path()).expect("the example compiles");
             }
@@ -46,7 +47,8 @@ impl Lab {
     /// The binary with the stand-ins on its PATH and nothing of this machine's settings.
     pub fn rocm_perf(&self) -> Command {
         let mut command = rocm_perf();
-        command.env("PATH", self.stand_ins.path());
+        // Programs that a test kills leave their temporary files in a folder that goes with the test binary.
+        command.env("PATH", self.stand_ins.path()).env("TMPDIR", self.folder.path());
         for name in ["ROCM_PATH", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"] {
             command.env_remove(name);
         }
@@ -65,6 +67,19 @@ impl Lab {
         command.envs(env.iter().copied()).args(["collect", "--quiet", "--format", "json", "--out"]).arg(out);
         command.args(options).arg("--").args(application).output().expect("the binary runs")
     }
+}
+
+/// A folder of this test binary. Nothing is dropped at its end, so the next one removes the folders of those that ended.
+fn own_folder() -> PathBuf {
+    let labs = Path::new(env!("CARGO_TARGET_TMPDIR")).join("labs");
+    for entry in std::fs::read_dir(&labs).into_iter().flatten().flatten() {
+        if !Path::new("/proc").join(entry.file_name()).exists() {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+    let own = labs.join(std::process::id().to_string());
+    std::fs::create_dir_all(&own).expect("a folder");
+    own
 }
 
 /// The facts of a run.

@@ -164,5 +164,5 @@ fn recorded(profiler: &Profiler, program: &Path, folder: &Path) -> Result<Vec<St
 }
 
 fn run(words: &[String], limit: Duration) -> Ended {
-    process::run(&Job { words, env: &[], folder: None, limit: Some(limit) })
+    process::run(&Job { limit: Some(limit), ..Job::of(words) })
 }

@@ -2,7 +2,10 @@
 //! driven from outside, so that all ranks are always in the same pass.
 
 mod script;
+mod secrets;
 
+pub(crate) use secrets::Secrets;
+pub use secrets::{SECRETS, holds_secrets};
 pub use script::{RANK, RankScript, Status, quote};
 
 use std::sync::LazyLock;

@@ -1,9 +1,10 @@
 //! The script of each rank: sets its variables, profiles the application under its own name, and records the exit code,
 //! so that a failed rank is reported and its data kept.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Launcher;
+use super::secrets::Secrets;
 
 /// Stands for the rank in words of the profiler.
 pub const RANK: &str = "@RANK@";
@@ -35,8 +36,10 @@ impl RankScript<'_> {
         }
     }
 
-    /// The script's text.
-    pub fn text(&self) -> String {
+    /// The script's text, and the file with the secrets that it reads.
+    pub fn text(&self) -> (String, Option<(PathBuf, String)>) {
+        let mut secrets = Secrets::default();
+        let exports = secrets.exports(self.env);
         let mut text = format!(
             "#!/bin/sh\n# One rank of pass {}: profiles the application and notes how it ended. Written by rocm-perf collect.\n",
             self.pass
@@ -48,9 +51,8 @@ impl RankScript<'_> {
                 "export RANK=\"$rank\" LOCAL_RANK=\"${SLURM_LOCALID:-0}\" WORLD_SIZE=\"${SLURM_NTASKS:-1}\"\n",
             );
         }
-        for (name, value) in self.env {
-            text.push_str(&format!("export {name}={}\n", quote(value)));
-        }
+        text.push_str(&secrets.reading(self.folder));
+        text.push_str(&exports);
         let words: Vec<String> = self.profiler.iter().map(|word| ranked(word)).collect();
         let folder = quote(&self.folder.display().to_string());
         text.push_str(&format!(
@@ -62,7 +64,7 @@ impl RankScript<'_> {
              mv {folder}/.rank_\"$rank\" {folder}/rank_\"$rank\".status\nexit $code\n",
             words.join(" ")
         ));
-        text
+        (text, secrets.file(self.folder))
     }
 }
 
@@ -151,7 +153,7 @@ mod tests {
             torch_names,
         };
         let file = folder.path().join("rank.sh");
-        std::fs::write(&file, script.text()).unwrap();
+        std::fs::write(&file, script.text().0).unwrap();
         let output = Command::new("sh").arg(&file).args(["--", "x y"]).env("MY_RANK", "3").output().unwrap();
         assert_eq!(output.status.code(), Some(5), "{}", String::from_utf8_lossy(&output.stderr));
         assert_eq!(String::from_utf8_lossy(&output.stdout), "rank3_it's a 'b' $c -- x y\n");

@@ -54,7 +54,7 @@ mod tests {
         let log = folder.path().join("log");
         let words: Vec<String> = ["sh", "-c", script].map(String::from).into();
         let env = [("GREETING".to_string(), "hello".to_string())];
-        let ended = run(&Job { words: &words, env: &env, folder: None, limit }, &log, &|_| {}).unwrap();
+        let ended = run(&Job { env: &env, limit, ..Job::of(&words) }, &log, &|_| {}).unwrap();
         (ended, std::fs::read_to_string(log).unwrap())
     }
 

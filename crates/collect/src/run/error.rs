@@ -126,6 +126,12 @@ pub enum CollectError {
         /// What the profiler said that may explain it.
         said: Option<String>,
     },
+    /// Kernels are there, and not one value of the counters that were asked for.
+    #[error("no values of {} were recorded", counters.join(", "))]
+    NoCounters {
+        /// The counters.
+        counters: Vec<String>,
+    },
     /// The profiler was attached, and there is nothing.
     #[error("no kernel of process {pid} was recorded in {seconds} s")]
     AttachedInVain {
@@ -239,6 +245,9 @@ impl CollectError {
             }
             CollectError::NoKernels { .. } => {
                 "does it use the GPU? clearing LD_PRELOAD or exiting with `_exit` also loses the trace; `rocm-perf doctor` checks the machine"
+            }
+            CollectError::NoCounters { .. } => {
+                "another profiler may be using the counters, or the container lacks the permission to; `rocm-perf doctor` checks the machine"
             }
             CollectError::Timeout { .. } => return Some(Remedy::TimeoutOrShorter),
             CollectError::Application { .. } => {

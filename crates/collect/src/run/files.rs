@@ -7,7 +7,9 @@ use std::time::SystemTime;
 use sha2::{Digest, Sha256};
 
 use super::error::CollectError;
+use super::killed::Killed;
 use super::time;
+use crate::launcher::{SECRETS, holds_secrets};
 use crate::profiler::reason;
 
 /// Where runs go unless told otherwise, as madengine has it.
@@ -31,7 +33,10 @@ pub(crate) fn make_folder(asked: Option<&Path>, now: SystemTime) -> Result<PathB
         std::fs::create_dir_all(path).map_err(|error| failed(path, &error))?;
         let mut entries = std::fs::read_dir(path).map_err(|error| failed(path, &error))?;
         if entries.next().is_some() {
-            let why = "the folder is not empty; choose another".to_string();
+            let why = match Killed::of(path) {
+                Some(killed) => format!("{}; choose another folder", killed.explain()),
+                None => "the folder is not empty; choose another".to_string(),
+            };
             return Err(CollectError::Folder { path: path.into(), why });
         }
         return std::path::absolute(path).map_err(|error| failed(path, &error));
@@ -49,6 +54,18 @@ pub(crate) fn make_folder(asked: Option<&Path>, now: SystemTime) -> Result<PathB
         }
     }
     Err(CollectError::Usage("cannot create a folder".into()))
+}
+
+/// Removes the files with secrets that scripts of a run read.
+pub(crate) fn remove_secrets(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            let _ = std::fs::remove_file(path.join(SECRETS));
+        } else if holds_secrets(&path) {
+            let _ = std::fs::remove_file(&path);
+        }
+    }
 }
 
 /// What a folder's trouble is: a full disk has a name of its own.

@@ -1,6 +1,6 @@
 //! The results of the passes: checked one by one, merged at the end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -11,7 +11,7 @@ use trace::{Needs, Trace};
 
 use super::application::Ended;
 use super::error::CollectError;
-use super::files::{self, is_full};
+use super::files::{self, is_full, remove_secrets};
 use super::messages::{Level, Message};
 use super::record::Record;
 use super::recordings::Recordings;
@@ -34,6 +34,8 @@ pub(crate) struct Gatherer<'a> {
     failure: Option<CollectError>,
     /// Samples of the monitors in the first pass, whose time the traces have.
     monitor: Option<Recorded>,
+    /// Counters of which there are values, by pass.
+    recorded: BTreeMap<usize, BTreeSet<String>>,
     /// Traces of each rank, with the pass they are of.
     traces: BTreeMap<Option<u32>, Vec<PassTrace>>,
 }
@@ -68,6 +70,7 @@ impl<'a> Gatherer<'a> {
             notes: prepared.notes.clone(),
             failure: None,
             monitor: None,
+            recorded: BTreeMap::new(),
             traces: BTreeMap::new(),
         }
     }
@@ -130,6 +133,7 @@ impl<'a> Gatherer<'a> {
         };
         let found = Recordings::find(folder, self.prepared.profiler.kind, &needs);
         let recorded = found.counters();
+        self.recorded.entry(pass.number).or_default().extend(recorded.iter().map(ToString::to_string));
         if found.kernels > 0 && self.prepared.profiler.kind == Kind::Rocprofv3 {
             let missing: Vec<&str> = pass
                 .wanted
@@ -218,6 +222,11 @@ impl<'a> Gatherer<'a> {
             agreements.extend(agreed);
         }
         self.describe_timing(&agreements);
+        // Before the files of the run are listed.
+        remove_secrets(self.folder);
+        if let Some(lost) = self.lost_counters(&agreements) {
+            self.fail(lost);
+        }
         let status = match &self.failure {
             None => "done",
             Some(CollectError::Interrupted { .. }) => "interrupted",
@@ -294,6 +303,30 @@ impl<'a> Gatherer<'a> {
                 Ok((originals, merged.agreements))
             }
         }
+    }
+
+    /// The counters that were asked for, when there are no values of any of them.
+    fn lost_counters(&self, agreements: &[Agreement]) -> Option<CollectError> {
+        // Other profilers name counters differently in their files.
+        if self.prepared.profiler.kind != Kind::Rocprofv3 || self.passes.iter().all(|pass| pass.kernels == 0) {
+            return None;
+        }
+        // Values of a pass count only for dispatches that the first pass has too.
+        let joined = |pass: usize| {
+            let of_pass: Vec<_> = agreements.iter().filter(|agreement| agreement.pass == pass).collect();
+            of_pass.is_empty() || of_pass.iter().any(|agreement| agreement.matched > agreement.disagreeing)
+        };
+        let mut counters = Vec::new();
+        for pass in &self.prepared.plan.passes {
+            let there = self.recorded.get(&pass.number).filter(|_| joined(pass.number));
+            for counter in pass.wanted.counters.iter().filter(|counter| !pass.anchors.contains(counter)) {
+                if there.is_some_and(|there| there.contains(counter)) {
+                    return None;
+                }
+                counters.push(counter.clone());
+            }
+        }
+        (!counters.is_empty()).then_some(CollectError::NoCounters { counters })
     }
 
     fn describe_timing(&mut self, agreements: &[Agreement]) {

@@ -10,11 +10,13 @@ mod attach;
 mod error;
 mod files;
 mod gather;
+mod killed;
 mod machine;
 mod messages;
 mod record;
 mod recordings;
 mod request;
+mod safe_values;
 mod time;
 
 pub use self::files::FileFact;
@@ -25,6 +27,8 @@ pub use record::FILE;
 pub use request::{CollectRequest, LauncherChoice, PassCommand, Prepared, Tool};
 
 pub(crate) use self::files::{folder_error, make_folder};
+pub(crate) use killed::{begin, find_beside};
+pub(crate) use safe_values::check_job_folder;
 pub(crate) use gather::{Gatherer, failed_ranks};
 
 use std::path::{Path, PathBuf};
@@ -33,6 +37,7 @@ use std::time::{Duration, SystemTime};
 
 use ::files::interrupt::Guard;
 use ::files::process::Job;
+use ::files::write_private;
 
 use crate::launcher::Status;
 use crate::library_calls::{self, LibraryCalls};
@@ -136,6 +141,8 @@ pub fn run(request: &CollectRequest, events: &dyn Events) -> Result<Run, Collect
     prepared.check_programs()?;
     let started = SystemTime::now();
     let folder = make_folder(request.folder.as_deref(), started)?;
+    find_beside(&folder).iter().for_each(|killed| events.warn(&killed.explain()));
+    let _begun = begin(&folder, &request.application, started)?;
     let _guard = Guard::new();
     if request.attach.is_some() {
         prepared.notes.iter().for_each(|note| events.warn(note));
@@ -217,7 +224,7 @@ fn one_pass(
     let env = &env;
     let timeout = request.timeout;
     let run_words = |words: &[String], log: &str| {
-        application::run(&Job { words, env, folder: None, limit: timeout }, &folder.join(log), &show)
+        application::run(&Job { env, limit: timeout, ..Job::of(words) }, &folder.join(log), &show)
     };
     if !command.before.is_empty() {
         let ended = run_words(&command.before, "rewriting.log")?;
@@ -292,7 +299,8 @@ fn write_calls(mut calls: LibraryCalls, folder: &Path, request: &CollectRequest)
 pub(crate) fn write_files(folder: &Path, command: &PassCommand) -> Result<(), CollectError> {
     std::fs::create_dir_all(folder).map_err(|error| folder_error(folder, &error))?;
     for (path, text) in &command.files {
-        std::fs::write(path, text).map_err(|error| folder_error(path, &error))?;
+        // Scripts hold commands and variables, which are their owner's business.
+        write_private(path, text).map_err(|error| folder_error(path, &error))?;
     }
     Ok(())
 }

@@ -150,6 +150,7 @@ impl Prepared {
     /// The same for a given profiler, without looking for programs.
     pub fn with(request: &CollectRequest, profiler: Profiler) -> Result<Self, CollectError> {
         let preset = &request.preset;
+        super::safe_values::check(preset)?;
         let arch = match &request.arch {
             Some(arch) => Some(arch.clone()),
             None => super::machine::arch(&request.root),
@@ -251,7 +252,9 @@ impl Prepared {
         let path = folder.join(RANK_SCRIPT);
         let mut files: Vec<(PathBuf, String)> =
             built.files.into_iter().map(|(name, text)| (folder.join(name), text)).collect();
-        files.push((path.clone(), script.text()));
+        let (text, secrets) = script.text();
+        files.push((path.clone(), text));
+        files.extend(secrets);
         Ok((path, PassCommand { files, notes: built.notes, ..PassCommand::default() }))
     }
 

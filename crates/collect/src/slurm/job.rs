@@ -1,12 +1,9 @@
 //! The job script.
 
-use std::fs::{OpenOptions, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::options::SlurmOptions;
-use crate::launcher::{RankScript, quote};
+use crate::launcher::{RankScript, Secrets, quote};
 use crate::run::{CollectError, Prepared, write_files};
 
 /// A job that can be submitted.
@@ -24,7 +21,9 @@ pub struct Job {
 
 /// The script of a job that runs all passes, in the run's folder.
 pub fn script(prepared: &Prepared, slurm: &SlurmOptions, run: &Path) -> Result<Job, CollectError> {
+    crate::run::check_job_folder(run)?;
     let array = slurm.array.is_some();
+    let mut secrets = Secrets::default();
     let elements = slurm.array.as_deref().map(elements).transpose()?;
     let ranks = match &elements {
         Some(elements) => elements.len(),
@@ -44,6 +43,7 @@ pub fn script(prepared: &Prepared, slurm: &SlurmOptions, run: &Path) -> Result<J
         "\nexport MASTER_ADDR=${MASTER_ADDR:-$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)}\n\
          export MASTER_PORT=${MASTER_PORT:-29500}\nfailed=0\n",
     );
+    let mut passes = String::new();
     let mut job = Job { text: String::new(), files: Vec::new(), ranks, notes: Vec::new() };
     let inner = prepared.launched.as_ref().filter(|launched| launched.launcher.name != "srun");
     for pass in &prepared.plan.passes {
@@ -59,14 +59,17 @@ pub fn script(prepared: &Prepared, slurm: &SlurmOptions, run: &Path) -> Result<J
         words.extend(inner.into_iter().flat_map(|launched| launched.head.clone()));
         words.extend(["sh".into(), script.display().to_string()]);
         words.extend(prepared.application.iter().cloned());
-        let words: Vec<String> = words.iter().map(|word| quote(word)).collect();
-        text.push_str(&format!(
+        let words = secrets.words(&words);
+        passes.push_str(&format!(
             "\n# Pass {}: all ranks at once; one that fails does not stop the others.\n",
             pass.number
         ));
-        text.push_str(&format!("{} || failed=1\n", words.join(" ")));
+        passes.push_str(&format!("{} || failed=1\n", words.join(" ")));
     }
+    text.push_str(&secrets.reading(run));
+    text.push_str(&passes);
     text.push_str("\nexit $failed\n");
+    job.files.extend(secrets.file(run));
     job.notes.dedup();
     Ok(Job { text, ..job })
 }
@@ -106,21 +109,15 @@ impl Job {
             write_files(path.parent().unwrap_or(run), &command)?;
         }
         let path = run.join("job.sh");
-        write_for_owner(&path, &self.text).map_err(|error| crate::run::folder_error(&path, &error))?;
+        files::write_private(&path, &self.text).map_err(|error| crate::run::folder_error(&path, &error))?;
         Ok(path)
     }
 }
 
-/// Writes a file that only its owner can read, because the command in it may hold secrets.
-fn write_for_owner(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    // It may have been there before.
-    file.set_permissions(Permissions::from_mode(0o600))?;
-    file.write_all(text.as_bytes())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]

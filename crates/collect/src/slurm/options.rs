@@ -52,6 +52,22 @@ impl SlurmOptions {
         self.overcommit |= other.overcommit;
     }
 
+    /// Options whose values are words, by their names.
+    pub(crate) fn texts(&self) -> [(&'static str, Option<&str>); 9] {
+        [
+            ("array", &self.array),
+            ("time", &self.time),
+            ("partition", &self.partition),
+            ("account", &self.account),
+            ("qos", &self.qos),
+            ("constraint", &self.constraint),
+            ("nodelist", &self.nodelist),
+            ("exclude", &self.exclude),
+            ("reservation", &self.reservation),
+        ]
+        .map(|(name, value)| (name, value.as_deref()))
+    }
+
     /// Lines of `#SBATCH` without their beginning.
     pub fn directives(&self) -> Vec<String> {
         let mut lines = Vec::new();
@@ -68,19 +84,8 @@ impl SlurmOptions {
         }
         number("gpus-per-node", self.gpus_per_node);
         number("cpus-per-task", self.cpus_per_task);
-        let texts = [
-            ("array", &self.array),
-            ("time", &self.time),
-            ("partition", &self.partition),
-            ("account", &self.account),
-            ("qos", &self.qos),
-            ("constraint", &self.constraint),
-            ("nodelist", &self.nodelist),
-            ("exclude", &self.exclude),
-            ("reservation", &self.reservation),
-        ];
-        for (name, value) in texts {
-            lines.extend(value.as_ref().map(|value| format!("--{name}={value}")));
+        for (name, value) in self.texts() {
+            lines.extend(value.map(|value| format!("--{name}={value}")));
         }
         for (name, on) in [("exclusive", self.exclusive), ("overcommit", self.overcommit)] {
             lines.extend(on.then(|| format!("--{name}")));

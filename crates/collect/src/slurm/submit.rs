@@ -9,7 +9,7 @@ use files::interrupt::{Guard, is_interrupted};
 use super::job::{Job, script};
 use crate::launcher::Status;
 use crate::profiler::reason;
-use crate::run::{CollectError, CollectRequest, Events, Gatherer, PassRecord, Prepared, Run, make_folder};
+use crate::run::{CollectError, CollectRequest, Events, Gatherer, PassRecord, Prepared, Run, begin, find_beside, make_folder};
 
 /// First and longest time between two looks at a job.
 const FIRST_LOOK: Duration = Duration::from_millis(200);
@@ -23,6 +23,8 @@ pub fn run(request: &CollectRequest, prepared: &Prepared, events: &dyn Events) -
     let started = SystemTime::now();
     let folder = make_folder(request.folder.as_deref(), started)?;
     let job = script(prepared, &request.preset.slurm, &folder)?;
+    find_beside(&folder).iter().for_each(|killed| events.warn(&killed.explain()));
+    let _begun = begin(&folder, &request.application, started)?;
     let path = job.write(&folder)?;
     let _guard = Guard::new();
     let id = submit(&path)?;

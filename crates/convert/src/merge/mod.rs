@@ -83,6 +83,8 @@ pub struct Merged {
     pub files: Vec<(PathBuf, u64)>,
     /// Environment variables and secrets of command lines that were removed.
     pub removed: u64,
+    /// Views and triggers of the inputs' own that the merged file has too.
+    pub carried: Vec<String>,
     /// What is doubtful.
     pub health: Health,
 }
@@ -429,6 +431,7 @@ impl Writer<'_> {
             match own.get(&name) {
                 Some(same) if *same == sql => continue,
                 None if !taken && self.connection.execute(&sql, []).is_ok() => {
+                    self.merged.carried.push(name.clone());
                     own.insert(name, sql);
                 }
                 _ => {

@@ -70,7 +70,12 @@ pub struct TableDef {
 impl TableDef {
     /// The CREATE statement with suffix and guid filled in.
     pub fn create(&self, suffix: &str, guid: &str) -> String {
-        self.sql.replace("{{suffix}}", suffix).replace("{{guid}}", &guid.replace('\'', "''"))
+        // SQL ends at a NUL character, so that a guid with one is written by its bytes.
+        let guid = match guid.contains('\0') {
+            true => format!("(CAST(x'{}' AS TEXT))", guid.bytes().map(|b| format!("{b:02x}")).collect::<String>()),
+            false => format!("'{}'", guid.replace('\'', "''")),
+        };
+        self.sql.replace("{{suffix}}", suffix).replace("'{{guid}}'", &guid)
     }
 }
 
@@ -120,6 +125,20 @@ fn stands(tag: &str, version: SchemaVersion) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn g10_a_guid_with_a_nul_character_or_a_quote_makes_valid_tables() {
+        for guid in ["ab\0cd", "a'b", "plain"] {
+            let connection = rusqlite::Connection::open_in_memory().unwrap();
+            for table in tables(SchemaVersion::NEWEST) {
+                connection.execute_batch(&table.create("_x", guid)).unwrap();
+            }
+            connection.execute_batch("INSERT INTO rocpd_string_x (string) VALUES ('s')").unwrap();
+            let hex: String =
+                connection.query_row("SELECT hex(guid) FROM rocpd_string_x", [], |row| row.get(0)).unwrap();
+            assert_eq!(hex, guid.bytes().map(|b| format!("{b:02X}")).collect::<String>());
+        }
+    }
 
     #[test]
     fn every_revision_is_valid_sql_with_its_own_columns() {

@@ -1,7 +1,9 @@
 //! One function per table: its rows as Chrome events.
 
-use formats::torch::{category, key};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+
+use formats::torch::{category, key};
 
 use formats::secrets::redact_text;
 use trace::{
@@ -235,6 +237,13 @@ fn stream_of(trace: &Trace, stream: StreamId, queue: trace::QueueId) -> i64 {
     }
 }
 
+/// The GPU on whose lane a copy is.
+fn gpu_of_copy(trace: &Trace, copy: usize) -> trace::AgentId {
+    let copies = &trace.memory_copies;
+    let is_gpu = |agent: trace::AgentId| agent.get().is_some_and(|a| trace.agents[a].kind != trace::AgentKind::Cpu);
+    if is_gpu(copies.dst[copy]) { copies.dst[copy] } else { copies.src[copy] }
+}
+
 fn triple(out: &mut Vec<u8>, values: [u32; 3]) {
     out.push(b'[');
     for (i, value) in values.into_iter().enumerate() {
@@ -279,6 +288,7 @@ impl<W: Write> Writer<W> {
             };
             self.meta("thread_name", pid, thread.tid, "name", &name)?;
         }
+        let mut streams = self.streams_by_gpu(trace);
         for (i, agent) in trace.agents.iter().enumerate() {
             if agent.kind != trace::AgentKind::Gpu {
                 continue;
@@ -287,11 +297,46 @@ impl<W: Write> Writer<W> {
             let (pid, device) = (self.lanes.agent(id), device_of(trace, id));
             self.meta("process_name", pid, 0, "name", &format!("python{}", whose(agent.process)))?;
             self.meta("process_labels", pid, 0, "labels", &format!("GPU {device}"))?;
-            for stream in trace.streams.iter().filter(|s| s.process == agent.process) {
-                self.meta("thread_name", pid, stream.id, "name", &format!("stream {} ", stream.id))?;
+            for stream in streams.remove(&pid).unwrap_or_default() {
+                self.meta("thread_name", pid, stream, "name", &format!("stream {stream} "))?;
             }
         }
         Ok(())
+    }
+
+    /// Streams on which a GPU does something, by the GPU's number. A trace may declare any number of GPUs and streams: all
+    /// pairs would be far more.
+    fn streams_by_gpu(&self, trace: &Trace) -> BTreeMap<i64, BTreeSet<i64>> {
+        let mut streams: BTreeMap<i64, BTreeSet<i64>> = BTreeMap::new();
+        let mut add = |agent, stream, queue| {
+            streams.entry(self.lanes.agent(agent)).or_default().insert(stream_of(trace, stream, queue));
+        };
+        let kernels = &trace.kernels;
+        for i in 0..kernels.len() {
+            add(kernels.agent[i], kernels.stream[i], kernels.queue[i]);
+        }
+        let copies = &trace.memory_copies;
+        for i in 0..copies.len() {
+            add(gpu_of_copy(trace, i), copies.stream[i], copies.queue[i]);
+        }
+        if kernels.is_empty() && copies.is_empty() {
+            self.declared_streams(trace, &mut streams);
+        }
+        streams
+    }
+
+    /// Where rows come in blocks after the names: all streams of each GPU's process, unless that is out of proportion.
+    fn declared_streams(&self, trace: &Trace, streams: &mut BTreeMap<i64, BTreeSet<i64>>) {
+        const MOST: usize = 4096;
+        let gpus = trace.agents.iter().filter(|agent| agent.kind == trace::AgentKind::Gpu).count();
+        if gpus.saturating_mul(trace.streams.len()) > MOST {
+            return;
+        }
+        for (i, agent) in trace.agents.iter().enumerate() {
+            let own = trace.streams.iter().filter(|stream| stream.process == agent.process);
+            let gpu = self.lanes.agent(trace::AgentId::at(i));
+            streams.entry(gpu).or_default().extend(own.map(|stream| stream.id));
+        }
     }
 
     fn meta(&mut self, kind: &str, pid: i64, tid: i64, key: &str, value: &str) -> io::Result<()> {
@@ -479,10 +524,7 @@ impl<W: Write> Writer<W> {
         let mut cursor = ArgCursor::new(&trace.args, Table::MemoryCopies);
         for i in 0..copies.len() {
             let name = strings.get(copies.name[i]);
-            let is_gpu = |agent: trace::AgentId| {
-                agent.get().is_some_and(|a| trace.agents[a].kind != trace::AgentKind::Cpu)
-            };
-            let agent = if is_gpu(copies.dst[i]) { copies.dst[i] } else { copies.src[i] };
+            let agent = gpu_of_copy(trace, i);
             let device = device_of(trace, agent);
             let stream = stream_of(trace, copies.stream[i], copies.queue[i]);
             let pid = self.lanes.agent(agent);

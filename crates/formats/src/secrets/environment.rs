@@ -43,9 +43,40 @@ pub fn redact_environment(name: &str, value: &str, readers: Readers, also: &[&st
     Some(if secret { REDACTED.to_string() } else { redact_text(value).into_owned() })
 }
 
+/// Names of variables that hold secrets, but for those in `allowed`.
+pub fn secret_variables(
+    variables: impl IntoIterator<Item = (String, String)>,
+    allowed: &[String],
+) -> Vec<String> {
+    let is_secret = |(name, value): &(String, String)| {
+        let named = table().is_secret_variable(name) && !table().is_harmless(name, value);
+        (named || redact_text(value) != value.as_str()) && !allowed.contains(name)
+    };
+    let mut names: Vec<String> = variables.into_iter().filter(is_secret).map(|(name, _)| name).collect();
+    names.sort_unstable();
+    names
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn g5_variables_with_keys_are_known_by_name_or_by_value() {
+        let variables = || {
+            [
+                ("OPENAI_API_KEY", "sk-abc"),
+                ("HF_TOKEN", "hf_abc1234"),
+                ("PATH", "/bin"),
+                ("TOKENIZERS_PARALLELISM", "false"),
+                ("REPO", "https://me:pw@host/x"),
+                ("PWD", "/home/me"),
+            ]
+            .map(|(name, value)| (name.to_string(), value.to_string()))
+        };
+        assert_eq!(secret_variables(variables(), &[]), ["HF_TOKEN", "OPENAI_API_KEY", "REPO"]);
+        assert_eq!(secret_variables(variables(), &["HF_TOKEN".into()]), ["OPENAI_API_KEY", "REPO"]);
+    }
 
     #[test]
     fn what_changes_results_is_kept_without_secrets() {

@@ -7,7 +7,7 @@ mod json;
 mod table;
 mod text;
 
-pub use environment::{Readers, redact_environment};
+pub use environment::{Readers, redact_environment, secret_variables};
 pub use json::redact_json;
 pub use text::{count_redacted, redact_text, redact_words};
 

@@ -9,6 +9,11 @@ const COMPRESSED: &[u8] = b"CCOB";
 /// A compressed bundle may claim any size; none of this is real beyond here.
 const MAX_UNCOMPRESSED: u64 = 4 << 30;
 
+/// Compilers' output shrinks to a tenth or so. What would grow by more than this was made to fill memory.
+const MAX_RATIO: u64 = 200;
+/// A small bundle may be mostly zeros.
+const ALWAYS_ALLOWED: u64 = 16 << 20;
+
 /// One code object of a bundle.
 pub(super) struct Part<'a> {
     /// The architecture with its features.
@@ -159,7 +164,15 @@ impl Header {
 fn uncompressed(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let header = Header::read(bytes).ok_or("a compressed bundle with an unknown header")?;
     let data = bytes.get(header.data_at..).unwrap_or_default();
-    let most = header.uncompressed.min(MAX_UNCOMPRESSED);
+    let most = (data.len() as u64).saturating_mul(MAX_RATIO).clamp(ALWAYS_ALLOWED, MAX_UNCOMPRESSED);
+    if header.uncompressed > most {
+        return Err(format!(
+            "a compressed bundle of {} bytes that says it holds {}: out of proportion",
+            data.len(),
+            header.uncompressed
+        ));
+    }
+    let most = header.uncompressed;
     let mut whole = Vec::new();
     let read = if header.zstd {
         zstd::stream::read::Decoder::with_buffer(data)

@@ -1,5 +1,6 @@
 //! A report as Markdown. What a trace says (names, paths, messages) is escaped: `f<float>` is shown, not taken for a tag.
 
+use crate::visible::one_line;
 use std::fmt::Write;
 
 use crate::{HealthStatus, Report, Table, layout};
@@ -61,7 +62,7 @@ pub fn markdown_table(text: &mut String, table: &Table) {
 
 /// Text on one line with nothing that Markdown or HTML would take for markup. Code between backticks stays code.
 pub(super) fn escaped(text: &str) -> String {
-    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line = one_line(text);
     // Only backticks that come in pairs are code.
     let pairs = line.matches('`').count().is_multiple_of(2);
     let mut out = String::with_capacity(line.len());
@@ -93,7 +94,7 @@ pub(super) fn escaped(text: &str) -> String {
 
 /// Text as code, whatever backticks it has itself.
 pub(super) fn code(text: &str) -> String {
-    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line = one_line(text);
     let longest = line.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
     let space = if longest > 0 { " " } else { "" };

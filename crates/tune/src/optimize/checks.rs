@@ -1,5 +1,7 @@
 //! Checks the results of a program: runs it with every input, and applies all checkers and golden outputs each time.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use files::process::{self, Job};
@@ -8,6 +10,7 @@ use serde_json::{Value as Json, json};
 use super::experiment::Side;
 use super::golden::Comparison;
 use super::runner::Runner;
+use crate::checked_outputs::FilesOfCopy;
 use crate::target::STDOUT_VARIABLE;
 
 /// A checker finds the arguments of the run in this variable; empty for the run that is measured.
@@ -29,13 +32,16 @@ pub(super) struct Checks<'a> {
     runner: &'a Runner<'a>,
     /// For each input, what each golden output should be.
     expected: Vec<Vec<Vec<u8>>>,
+    /// Files that the unchanged program writes, relative to a side's copy: removed before each run, because a checker would
+    /// take an old one for the result of a program that writes nothing.
+    written: RefCell<BTreeSet<PathBuf>>,
 }
 
 impl<'a> Checks<'a> {
     /// Runs the program as it is twice: a checker that changes its mind, or an output that differs from run to run,
     /// proves nothing about a candidate.
     pub fn learn(runner: &'a Runner<'a>) -> Result<(Self, Json), Refused> {
-        let mut checks = Self { runner, expected: Vec::new() };
+        let mut checks = Self { runner, expected: Vec::new(), written: RefCell::default() };
         for input in 0..=runner.request.inputs.len() {
             let outputs = checks.outputs(Side::Base, input, &mut Vec::new())?;
             let mut expected = Vec::new();
@@ -105,7 +111,13 @@ impl<'a> Checks<'a> {
         // What an earlier run left must not pass for this one's.
         places.iter().flatten().for_each(|path| drop(std::fs::remove_file(path)));
         let limit = Some(request.timeout);
-        let ended = process::run(&Job { words: &words, env: &[], folder: Some(&folder), limit });
+        let root = workspace.root(side);
+        self.written.borrow().iter().for_each(|path| drop(std::fs::remove_file(root.join(path))));
+        let before = (side == Side::Base).then(|| FilesOfCopy::of(&root));
+        let ended = process::run(&Job { folder: Some(&folder), limit, ..self.runner.job(&words) });
+        if let Some(before) = before {
+            self.written.borrow_mut().extend(before.written_since());
+        }
         seen.push(json!({
             "check": "run", "input": self.input(input), "right": ended.is_success(),
             "seconds": ended.wall.as_secs_f64(),
@@ -140,13 +152,15 @@ impl<'a> Checks<'a> {
             let why = format!("printed output that cannot be saved: {error}");
             return Err(Refused { who: "the program".into(), program: true, why });
         }
-        let env = [
+        let mut env = self.runner.env.clone();
+        env.extend([
             (STDOUT_VARIABLE.to_string(), printed.display().to_string()),
             (INPUT_VARIABLE.to_string(), self.input(input)),
-        ];
+        ]);
         for (i, check) in request.checks.iter().enumerate() {
             let words = workspace.words(side, check);
-            let job = Job { words: &words, env: &env, folder: Some(folder), limit: Some(request.timeout) };
+            let limit = Some(request.timeout);
+            let job = Job { env: &env, folder: Some(folder), limit, ..self.runner.job(&words) };
             let ended = process::run(&job);
             let name = format!("checker {}", i + 1);
             seen.push(json!({

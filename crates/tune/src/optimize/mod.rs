@@ -29,6 +29,7 @@ pub mod workspace;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use formats::secrets::redact_words;
 use serde_json::{Value as Json, json};
 
 use crate::measure::Measure;
@@ -105,6 +106,10 @@ pub struct OptimizeRequest<'a> {
     pub measure: &'a dyn Fn(&str) -> Box<dyn Measure>,
     /// The GPU, where known.
     pub gpu: Option<String>,
+    /// Variables of ours that commands do not get; the proposer does.
+    pub hidden: Vec<String>,
+    /// Build and run in a sandbox.
+    pub sandbox: bool,
     /// A report with more about the kernels, for proposers: `profile --json` makes one.
     pub evidence: Option<Json>,
 }
@@ -166,6 +171,9 @@ pub enum OptimizeError {
     Session(#[from] std::io::Error),
 }
 
+/// Where the profiler writes, below the session's folder.
+pub const PROFILES: &str = "profiles";
+
 /// Pairs of the program against itself.
 const FLOOR_PAIRS: usize = 6;
 
@@ -177,8 +185,9 @@ pub fn optimize(request: &OptimizeRequest, watch: &mut dyn FnMut(&str)) -> Resul
     }
     let workspace = Workspace::make(&request.tree, request.out)?;
     workspace::forget(request.out)?;
-    let runner = Runner { request, workspace: &workspace };
+    let (runner, note) = Runner::new(request, &workspace);
     let mut session = Session { request: asked(request), state: "building", ..Session::default() };
+    session.notes.extend(note);
     session.save(request.out)?;
     watch("building the unchanged program");
     runner.build(Side::Base, &[]).map_err(|failed| OptimizeError::Build(failed.why))?;
@@ -263,11 +272,11 @@ pub fn optimize(request: &OptimizeRequest, watch: &mut dyn FnMut(&str)) -> Resul
 /// What was asked for, for the audit.
 fn asked(request: &OptimizeRequest) -> Json {
     json!({
-        "run": request.run,
-        "build": request.build,
-        "checks": request.checks,
+        "run": redact_words(&request.run),
+        "build": redact_words(&request.build),
+        "checks": request.checks.iter().map(|words| redact_words(words)).collect::<Vec<_>>(),
         "golden": request.goldens.iter().map(Golden::name).collect::<Vec<_>>(),
-        "inputs": request.inputs,
+        "inputs": request.inputs.iter().map(|words| redact_words(words)).collect::<Vec<_>>(),
         "code_objects": request.code_objects,
         "limits": {
             "spills": request.limits.spills, "scratch_bytes": request.limits.scratch_bytes,
@@ -284,7 +293,7 @@ fn asked(request: &OptimizeRequest) -> Json {
             Proposer::Llm(endpoint, attempts) => json!({
                 "llm": endpoint.url, "model": endpoint.model, "attempts": attempts,
             }),
-            Proposer::Command(words) => json!({ "command": words }),
+            Proposer::Command(words) => json!({ "command": redact_words(words) }),
             Proposer::Patch(path) => json!({ "patch": path }),
         },
         "min_improvement": request.plan.min_improvement,
@@ -292,6 +301,8 @@ fn asked(request: &OptimizeRequest) -> Json {
         "apply": request.apply,
         "seed": request.seed,
         "gpu": request.gpu,
+        "hidden_environment": request.hidden,
+        "sandbox": request.sandbox,
     })
 }
 

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use ::files::process::{self, Ended, Job};
+use ::files::Sandbox;
+use ::files::process::{self, Confinement, Ended, Job};
 
 use super::OptimizeRequest;
 use super::dispatches::usual_total;
@@ -18,6 +19,10 @@ use crate::measure::Measure;
 pub(super) struct Runner<'a> {
     pub request: &'a OptimizeRequest<'a>,
     pub workspace: &'a Workspace,
+    /// Keeps what nobody has read from writing elsewhere.
+    pub sandbox: Option<Sandbox>,
+    /// Variables for all commands.
+    pub env: Vec<(String, String)>,
 }
 
 /// A build that failed.
@@ -38,14 +43,52 @@ impl BuildFailed {
     }
 }
 
-impl Runner<'_> {
+impl<'a> Runner<'a> {
+    /// For a session; with a sandbox where others propose what is built and run. Also says why there is none.
+    pub fn new(request: &'a OptimizeRequest<'a>, workspace: &'a Workspace) -> (Self, Option<String>) {
+        let mut runner = Self { request, workspace, sandbox: None, env: Vec::new() };
+        if !request.sandbox {
+            return (runner, None);
+        }
+        match runner.enclose() {
+            Err(error) => {
+                let why = process::reason(&error);
+                (runner, Some(format!("proposals were built and run without a sandbox: {why}")))
+            }
+            Ok(()) => {
+                let limits = runner.sandbox.as_ref().and_then(Sandbox::limits);
+                let note = limits.map(|what| format!("the sandbox of proposals does not keep them from {what}"));
+                (runner, note)
+            }
+        }
+    }
+
+    /// Commands may write in the copies, where the profiler writes, and into a temporary folder of their own.
+    fn enclose(&mut self) -> std::io::Result<()> {
+        let temporary = self.workspace.temporary();
+        let profiles = self.request.out.join(super::PROFILES);
+        for folder in [&temporary, &profiles] {
+            std::fs::create_dir_all(folder)?;
+        }
+        self.sandbox = Some(Sandbox::new(&[self.workspace.folder(), &profiles])?);
+        self.env.push(("TMPDIR".into(), temporary.display().to_string()));
+        Ok(())
+    }
+
+    /// A command with what every command of the session is kept from.
+    pub fn job<'j>(&'j self, words: &'j [String]) -> Job<'j> {
+        let confinement = Confinement { hidden: &self.request.hidden, sandbox: self.sandbox.as_ref() };
+        Job { env: &self.env, confinement, ..Job::of(words) }
+    }
+
     /// Builds a side with more compiler options; gives the log.
     pub fn build(&self, side: Side, flags: &[String]) -> Result<Vec<u8>, BuildFailed> {
-        let (words, env) = with_flags(&self.request.build, flags);
+        let (words, mut env) = with_flags(&self.request.build, flags);
+        env.extend(self.env.iter().cloned());
         let words = self.workspace.words(side, &words);
         let folder = self.workspace.here(side);
         let limit = Some(self.request.build_timeout);
-        let ended = process::run(&Job { words: &words, env: &env, folder: Some(&folder), limit });
+        let ended = process::run(&Job { env: &env, folder: Some(&folder), limit, ..self.job(&words) });
         let failed = (!ended.is_success()).then(|| ended.explain());
         let Ended { stdout: mut log, stderr, .. } = ended;
         log.extend(stderr);
@@ -86,7 +129,7 @@ impl Runner<'_> {
     pub fn sample(&self, side: Side, measure: &dyn Measure, kernel: &str) -> Result<Sample, String> {
         let words = self.workspace.words(side, &self.request.run);
         let folder = self.workspace.here(side);
-        let job = Job { words: &words, env: &[], folder: Some(&folder), limit: Some(self.request.timeout) };
+        let job = Job { folder: Some(&folder), limit: Some(self.request.timeout), ..self.job(&words) };
         let reading = measure.measure(&job).map_err(|error| error.explain())?;
         // With a profiler, from the first to the last thing the program did: the profiler's own start-up would drown it.
         let end_to_end = reading.span_ns.map_or(reading.wall.as_nanos() as f64, |span| span as f64);
@@ -99,7 +142,7 @@ impl Runner<'_> {
         let Some(profile) = self.request.profile else { return Ok(Vec::new()) };
         let words = self.workspace.words(Side::Base, &self.request.run);
         let folder = self.workspace.here(Side::Base);
-        let job = Job { words: &words, env: &[], folder: Some(&folder), limit: Some(self.request.timeout) };
+        let job = Job { folder: Some(&folder), limit: Some(self.request.timeout), ..self.job(&words) };
         let reading = profile.measure(&job).map_err(|error| error.explain())?;
         Ok(rank::rank(&reading, self.request.gpu.clone()))
     }

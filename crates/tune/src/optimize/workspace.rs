@@ -122,6 +122,16 @@ impl Workspace {
         })
     }
 
+    /// Both copies, and nothing else.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Where commands may put temporary files.
+    pub fn temporary(&self) -> PathBuf {
+        self.folder.join("tmp")
+    }
+
     /// Where the commands of a side run: where the user is, in the copy.
     pub fn here(&self, side: Side) -> PathBuf {
         self.root(side).join(&self.here)

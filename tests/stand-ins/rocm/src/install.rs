@@ -21,10 +21,18 @@ impl StandIns {
         Self::only(&PROGRAMS)
     }
 
+    /// All of them, in a folder below this one.
+    pub fn install_in(parent: &Path) -> io::Result<Self> {
+        Self::link(&PROGRAMS, tempfile::tempdir_in(parent)?)
+    }
+
     /// Some of them.
     pub fn only(programs: &[&str]) -> io::Result<Self> {
+        Self::link(programs, tempfile::tempdir()?)
+    }
+
+    fn link(programs: &[&str], folder: tempfile::TempDir) -> io::Result<Self> {
         let program = program()?;
-        let folder = tempfile::tempdir()?;
         for name in programs {
             std::os::unix::fs::symlink(&program, folder.path().join(name))?;
         }
@@ -51,7 +59,7 @@ impl StandIns {
     /// A command with `PATH` set.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
-        command.env("PATH", self.path());
+        command.env("PATH", self.path()).env("TMPDIR", self.folder.path());
         command
     }
 

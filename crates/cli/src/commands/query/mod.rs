@@ -12,7 +12,7 @@ use report::render;
 
 use crate::failure::Failure;
 use crate::input::{ClusterArgs, InputArgs};
-use crate::output::{Format, OutputArgs, print};
+use crate::output::{Format, OutputArgs, print, shown};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -117,7 +117,7 @@ fn show(session: &Session, paths: &[PathBuf], sql: &str, output: &OutputArgs) ->
     let mut printed = Ok(());
     app::query::query_pieces(session, sql, output.limit.unwrap_or(0), &mut |rows, first| {
         let header = if first { render::csv_header(rows) } else { String::new() };
-        printed = print(&(header + &render::csv_rows(rows)));
+        printed = print(&shown(header + &render::csv_rows(rows)));
         printed.is_ok()
     })?;
     printed

@@ -27,7 +27,7 @@ pub fn proposals(
     std::fs::write(&file, format!("{context:#}\n"))
         .map_err(|error| NoProposal(format!("cannot write the context: {error}")))?;
     let env = [(CONTEXT_VARIABLE.to_string(), file.display().to_string())];
-    let ended = process::run(&Job { words, env: &env, folder: None, limit: Some(limit) });
+    let ended = process::run(&Job { env: &env, limit: Some(limit), ..Job::of(words) });
     if !ended.is_success() {
         return Err(NoProposal(format!("the proposer {}", ended.explain())));
     }

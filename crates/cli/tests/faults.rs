@@ -1,0 +1,183 @@
+//! What writing commands leave when a call to the system fails: the old output or the new one, never half of one.
+//!
+//! A library that is loaded before the C library fails the n-th write, sync, rename, creation, read or mapping. `n` is
+//! swept; `ROCM_PERF_FAULTS=all` (in `scripts/faults`) tries every `n`.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use common::{files, rocm_perf};
+
+/// The library, compiled once; none without a C compiler, which is said.
+fn interposer() -> Option<&'static PathBuf> {
+    static MADE: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let made = MADE.get_or_init(|| {
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faults/interposer.c");
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("interposer.so");
+        // Two tests may compile it at once: each under its own name.
+        let own = target.with_extension(std::process::id().to_string());
+        let compiled = Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).arg(&own).args([source, "-ldl"]);
+        let compiled = { compiled }.status().is_ok_and(|status| status.success());
+        (compiled && std::fs::rename(&own, &target).is_ok()).then_some(target)
+    });
+    if made.is_none() {
+        testing::skip("no C compiler");
+    }
+    made.as_ref()
+}
+
+/// A command that writes, and where.
+struct Writing {
+    name: &'static str,
+    arguments: Vec<String>,
+    /// The file or folder that it makes.
+    target: &'static str,
+}
+
+fn writing(name: &'static str, line: &str, target: &'static str) -> Writing {
+    Writing { name, arguments: line.split(' ').map(String::from).collect(), target }
+}
+
+/// What is below a folder: paths and bytes.
+type State = BTreeMap<PathBuf, Vec<u8>>;
+
+fn state(folder: &Path) -> State {
+    let read = |path: PathBuf| (path.strip_prefix(folder).unwrap().into(), std::fs::read(&path).unwrap());
+    files(folder, "").into_iter().map(read).collect()
+}
+
+/// Which calls to fail: the first ones, then fewer and fewer.
+fn sweep() -> Vec<usize> {
+    if std::env::var("ROCM_PERF_FAULTS").is_ok_and(|which| which == "all") {
+        return (1..400).collect();
+    }
+    vec![1, 2, 3, 5, 9, 40]
+}
+
+struct Fault<'a> {
+    call: &'static str,
+    at: usize,
+    below: &'a Path,
+    errno: i32,
+}
+
+impl Fault<'_> {
+    /// Runs a command with it; also whether it happened.
+    fn run(&self, command: &mut Command, folder: &Path) -> (Output, bool) {
+        let log = folder.join("fault.log");
+        let _ = std::fs::remove_file(&log);
+        command.env("LD_PRELOAD", interposer().unwrap()).env("FAULT_CALL", self.call);
+        command.env("FAULT_AT", self.at.to_string()).env("FAULT_BELOW", self.below);
+        command.env("FAULT_ERRNO", self.errno.to_string()).env("FAULT_LOG", &log);
+        let output = command.output().expect("the binary runs");
+        (output, log.exists())
+    }
+}
+
+const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
+
+/// Sweeps one kind of fault over one command.
+fn check(writing: &Writing, call: &'static str, errno: i32, of_output: bool) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().canonicalize().unwrap();
+    let (inputs, out) = (folder.join("in"), folder.join("out"));
+    common::synth(&inputs, &["--kernels", "40", "--to", "rocpd,torch", "--ranks", "2"]);
+    std::fs::create_dir(&out).unwrap();
+    let words: Vec<String> = writing
+        .arguments
+        .iter()
+        .map(|word| word.replace("IN", &inputs.display().to_string()).replace("OUT", &out.display().to_string()))
+        .collect();
+    let run = |extra: &[&str]| {
+        let mut command = rocm_perf();
+        command.arg("-q").args(&words).args(extra);
+        command
+    };
+    let made = run(&[]).output().unwrap();
+    assert!(made.status.success(), "{}: {}", writing.name, String::from_utf8_lossy(&made.stderr));
+    let whole = state(&out);
+    assert!(out.join(writing.target).exists(), "{}", writing.name);
+    for at in sweep() {
+        // Once over an old output, once over nothing.
+        for over in [true, false] {
+            let _ = std::fs::remove_dir_all(&out);
+            std::fs::create_dir(&out).unwrap();
+            if over {
+                assert!(run(&[]).output().unwrap().status.success());
+            }
+            let before = state(&out);
+            let below = if of_output { &out } else { &inputs };
+            let (output, happened) = Fault { call, at, below, errno }.run(&mut run(&[]), &folder);
+            if !happened {
+                return;
+            }
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            let what = format!("{} with {call} {at} over {over}: {:?} {said}", writing.name, output.status);
+            let after = state(&out);
+            match output.status.code() {
+                Some(0) => assert_eq!(names(&after), names(&whole), "{what}"),
+                Some(_) => {
+                    assert_eq!(after, before, "{what}");
+                    assert!(said.starts_with("error: ") && !said.contains("panicked"), "{what}");
+                }
+                None => panic!("{what}"),
+            }
+        }
+    }
+}
+
+fn names(state: &State) -> Vec<&PathBuf> {
+    state.keys().collect()
+}
+
+fn commands() -> Vec<Writing> {
+    vec![
+        writing("convert chrome", "convert IN --to chrome --out OUT/t.json --force", "t.json"),
+        writing("convert pftrace", "convert IN --to pftrace --out OUT/t.pftrace --force", "t.pftrace"),
+        writing("convert rocpd", "convert IN --to rocpd --out OUT/t.db --force", "t.db"),
+        writing("convert otf2", "convert IN --to otf2 --out OUT/t.otf2 --force", "t"),
+        writing("report html", "report IN -o OUT/r.html", "r.html"),
+    ]
+}
+
+#[test]
+fn a_failed_write_leaves_the_old_output_or_the_new_one() {
+    if interposer().is_some() {
+        commands().iter().for_each(|writing| check(writing, "write", ENOSPC, true));
+    }
+}
+
+#[test]
+fn a_failed_sync_leaves_the_old_output_or_the_new_one() {
+    if interposer().is_some() {
+        commands().iter().for_each(|writing| check(writing, "sync", EIO, true));
+    }
+}
+
+#[test]
+fn a_failed_rename_leaves_the_old_output_or_the_new_one() {
+    if interposer().is_some() {
+        commands().iter().for_each(|writing| check(writing, "rename", EIO, true));
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_created_leaves_the_old_output_or_the_new_one() {
+    if interposer().is_some() {
+        commands().iter().for_each(|writing| check(writing, "create", ENOSPC, true));
+    }
+}
+
+#[test]
+fn a_failed_read_or_mapping_of_the_input_leaves_the_old_output_or_the_new_one() {
+    if interposer().is_some() {
+        for call in ["read", "map"] {
+            commands().iter().for_each(|writing| check(writing, call, EIO, false));
+        }
+    }
+}
