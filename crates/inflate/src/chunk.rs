@@ -5,11 +5,14 @@ use crate::copy::{MARK, Out};
 use crate::decode::{Decoder, Step};
 use crate::find;
 
+/// Bytes that a chunk should have when it is inflated: small enough for memory, and much more than a block.
+pub(crate) const TARGET: usize = 3 << 20;
+
 /// The most symbols a chunk may hold: what a worker needs at most, however well the data are packed.
 pub(crate) const MOST: usize = 16 << 20;
 
 /// Symbols that a chunk has room for at first.
-const ROOM: usize = 1 << 20;
+const ROOM: usize = 2 * TARGET;
 
 /// Where a chunk ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -40,10 +40,9 @@ impl<T: Symbol> Out<T> {
     /// Starts over behind a window.
     pub fn start(&mut self, window: &[T]) {
         self.begin = window.len();
+        self.end = 0;
+        self.reserve(0);
         self.end = window.len();
-        if self.symbols.len() < window.len() + SLACK {
-            self.symbols.resize(window.len() + SLACK, T::default());
-        }
         self.symbols[..window.len()].copy_from_slice(window);
     }
 
@@ -51,7 +50,10 @@ impl<T: Symbol> Out<T> {
     pub fn reserve(&mut self, symbols: usize) {
         let size = self.begin + symbols + SLACK;
         if self.symbols.len() < size {
-            self.symbols.resize(size, T::default());
+            // Fresh pages are zero and cost nothing until they are used; growing would clear and move them.
+            let mut symbols = vec![T::default(); size];
+            symbols[..self.end].copy_from_slice(&self.symbols[..self.end]);
+            self.symbols = symbols;
         }
     }
 

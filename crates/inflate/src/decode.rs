@@ -63,7 +63,7 @@ impl Decoder {
                 };
                 let mut bits = Bits::at(data, self.bit);
                 let mut to = out.cursor();
-                let ended = coded(&mut bits, literals, distances, &mut to);
+                let ended = coded_here(&mut bits, literals, distances, &mut to);
                 out.set(&to);
                 self.bit = bits.position();
                 ended?
@@ -187,7 +187,34 @@ pub(crate) fn dynamic(
     if valid { Ok(()) } else { Err(Damage::Wrong) }
 }
 
+/// [`coded`] with what the processor offers.
+fn coded_here<T: Symbol>(
+    bits: &mut Bits<'_>,
+    literals: &Table,
+    distances: &Table,
+    to: &mut Cursor<T>,
+) -> Result<bool, Damage> {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
+        // SAFETY: the processor has both.
+        return unsafe { coded_avx2(bits, literals, distances, to) };
+    }
+    coded(bits, literals, distances, to)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi2")]
+fn coded_avx2<T: Symbol>(
+    bits: &mut Bits<'_>,
+    literals: &Table,
+    distances: &Table,
+    to: &mut Cursor<T>,
+) -> Result<bool, Damage> {
+    coded(bits, literals, distances, to)
+}
+
 /// Decodes symbols until the block ends (true) or there is no room (false).
+#[inline(always)]
 fn coded<T: Symbol>(
     bits: &mut Bits<'_>,
     literals: &Table,

@@ -16,42 +16,52 @@ pub(crate) fn may_begin(data: &[u8], bit: usize) -> bool {
 /// The next place from `from` on, before `until` (in bits), where a block may begin.
 pub(crate) fn next(data: &[u8], from: usize, until: usize, tables: &mut (Table, Table)) -> Option<usize> {
     let until = until.min(data.len() * 8);
-    let mut bit = from;
+    let word = |byte: usize| {
+        data.get(byte..byte + 8).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")))
+    };
+    let mut byte = from / 8;
+    let mut skip = from % 8;
     // In the last bytes the head of a block does not fit anyway.
-    while bit < until && bit / 8 + 16 <= data.len() {
-        let byte = bit / 8;
-        let bytes: [u8; 16] = data[byte..byte + 16].try_into().expect("16 bytes are left");
-        let bits = u128::from_le_bytes(bytes);
-        // 8 places a round: a head of 74 bits fits behind each.
-        for place in bit % 8..8 {
-            let head = (bits >> place) as u64;
-            if head & 7 == HEAD && is_plausible(head, (bits >> (place + 64)) as u64) {
-                let at = byte * 8 + place;
-                if at < until && dynamic(&mut Bits::at(data, at + 3), &mut tables.0, &mut tables.1).is_ok() {
-                    return Some(at);
-                }
+    while byte * 8 < until {
+        let mut places = candidates(word(byte)?) >> skip << skip;
+        while places != 0 {
+            let place = places.trailing_zeros() as usize;
+            places &= places - 1;
+            let at = byte * 8 + place;
+            let lengths = word((at + 17) / 8)? >> ((at + 17) % 8);
+            let count = (word((at + 13) / 8)? >> ((at + 13) % 8) & 15) as u32 + 4;
+            if at < until
+                && is_complete(lengths, count)
+                && dynamic(&mut Bits::at(data, at + 3), &mut tables.0, &mut tables.1).is_ok()
+            {
+                return Some(at);
             }
         }
-        bit = (byte + 1) * 8;
+        byte += PLACES / 8;
+        skip = 0;
     }
     None
 }
 
-/// Whether the counts are within bounds and the code for lengths is complete.
+/// Places looked at in a word; the 13 bits behind each are in the word too.
+const PLACES: usize = 48;
+
+/// A bit for each place where the first three bits are right and the counts of codes are not too large.
 #[inline]
-fn is_plausible(head: u64, more: u64) -> bool {
-    if head >> 3 & 31 > 29 || head >> 8 & 31 > 29 {
-        return false;
-    }
-    let count = (head >> 13 & 15) as usize + 4;
-    let lengths = head >> 17 | more << 47;
-    let mut lengths = lengths & ((1 << (3 * count)) - 1);
-    let mut sum = 0u32;
-    while lengths != 0 {
-        sum += u32::from(SHARES[(lengths & 0xfff) as usize]);
-        lengths >>= 12;
-    }
-    sum == 128
+fn candidates(word: u64) -> u64 {
+    let head = !word & !(word >> 1) & (word >> 2);
+    // Counts of 30 and 31 are not allowed: of their five bits all but the lowest are set.
+    let most = word & (word >> 1) & (word >> 2) & (word >> 3);
+    head & !(most >> 4) & !(most >> 9) & ((1 << PLACES) - 1)
+}
+
+/// Whether the lengths, three bits each, make a complete code.
+#[inline]
+fn is_complete(lengths: u64, count: u32) -> bool {
+    let lengths = lengths & ((1 << (3 * count)) - 1);
+    // Always five times four lengths: a loop that ends early is slower, as nobody can foresee when.
+    let share = |at: u32| SHARES[(lengths >> (12 * at) & 0xfff) as usize];
+    share(0) + share(1) + share(2) + share(3) + share(4) == 128
 }
 
 /// What four lengths of three bits each take of a complete code, in 128ths.

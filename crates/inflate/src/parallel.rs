@@ -10,15 +10,12 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use flate2::Crc;
 
-use crate::chunk::{Chunk, End};
+use crate::chunk::{Chunk, End, TARGET};
 use crate::copy::Out;
 use crate::decode::{Decoder, Step};
 use crate::resolve::{Window, window_behind};
 use crate::worker::{Bytes, Done, Marked, Pool, Range, Start, Worker};
 use crate::{Damage, Input, WINDOW, find, header};
-
-/// Bytes that a chunk should have when it is inflated: small enough for memory, and much more than a block.
-const TARGET: usize = 4 << 20;
 
 /// Compressed bytes of a range, at least and at most.
 const RANGE: RangeInclusive<usize> = 64 << 10..=1 << 20;
@@ -209,6 +206,7 @@ impl Parallel {
             Place::Head(byte) => self.head(byte),
             Place::Block(bit) => {
                 self.pass_ranges(bit);
+                self.send_ranges();
                 match self.ahead.front_mut() {
                     Some(ahead) if ahead.found.is_none() => return false,
                     Some(ahead) => {
@@ -316,13 +314,16 @@ impl Parallel {
         };
         let history = self.gap.history();
         self.window = history[history.len().saturating_sub(WINDOW)..].to_vec();
-        let resolved = self.gap.decoded().to_vec();
+        let (mut resolved, mut plain) = self.pool.bytes();
+        plain.start(&[]);
+        resolved.clear();
+        resolved.extend_from_slice(self.gap.decoded());
         let mut sum = Crc::new();
         sum.update(&resolved);
         let length = resolved.len();
         self.queued += length;
         self.passed = (self.decoder.bit / 8, self.passed.1 + length);
-        self.queue.push_back(Item::Ready { bytes: Bytes { resolved, plain: Out::default(), sum }, length });
+        self.queue.push_back(Item::Ready { bytes: Bytes { resolved, plain, sum }, length });
         match step {
             Ok(Step::Boundary) => self.place = Place::Block(self.decoder.bit),
             Ok(Step::Last) => self.trailer(self.decoder.bit.div_ceil(8)),
@@ -410,7 +411,6 @@ impl Read for Parallel {
             if self.place == Place::Head(0) {
                 self.go_on();
             }
-            self.send_ranges();
             // What waits goes to the workers before anything is handed on; gaps are filled only when needed.
             while self.place != Place::Gap && self.go_on() {}
             match self.next() {

@@ -36,22 +36,29 @@ pub(crate) fn resolve(marked: &[u16], before: &Window, table: &mut Vec<u8>, into
     let table: &mut [u8; 1 << 16] = table.as_mut_slice().try_into().expect("one entry for each symbol");
     table[usize::from(MARK)..].copy_from_slice(before);
     into.resize(marked.len(), 0);
-    const STEP: usize = 32;
-    let whole = marked.len() / STEP * STEP;
-    for (from, to) in marked[..whole].chunks_exact(STEP).zip(into[..whole].chunks_exact_mut(STEP)) {
-        let from: &[u16; STEP] = from.try_into().expect("a step");
-        let to: &mut [u8; STEP] = to.try_into().expect("a step");
-        if from.iter().fold(0, |all, symbol| all | symbol) < MARK {
-            for at in 0..STEP {
-                to[at] = from[at] as u8;
-            }
-        } else {
-            for at in 0..STEP {
-                to[at] = table[usize::from(from[at])];
-            }
-        }
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has it.
+        return unsafe { translate_avx2(marked, table, into) };
     }
-    for (from, to) in marked[whole..].iter().zip(&mut into[whole..]) {
-        *to = table[usize::from(*from)];
+    translate(marked, table, into);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn translate_avx2(marked: &[u16], table: &[u8; 1 << 16], into: &mut [u8]) {
+    translate(marked, table, into);
+}
+
+#[inline(always)]
+fn translate(marked: &[u16], table: &[u8; 1 << 16], into: &mut [u8]) {
+    // Long steps, as branches that cannot be foreseen cost more than lookups.
+    const STEP: usize = 512;
+    for (from, to) in marked.chunks(STEP).zip(into.chunks_mut(STEP)) {
+        if from.iter().fold(0, |all, symbol| all | symbol) < MARK {
+            from.iter().zip(to).for_each(|(from, to)| *to = *from as u8);
+        } else {
+            from.iter().zip(to).for_each(|(from, to)| *to = table[usize::from(*from)]);
+        }
     }
 }

@@ -53,6 +53,9 @@ pub(crate) enum Done {
     Resolved { number: usize, bytes: Bytes },
 }
 
+/// Buffers of a kind that are kept for later.
+const MOST_FREE: usize = 64;
+
 /// Buffers that go round between workers and the reader.
 #[derive(Default)]
 pub(crate) struct Pool {
@@ -66,7 +69,9 @@ fn pop<T: Default>(from: &Mutex<Vec<T>>) -> T {
 }
 
 fn push<T>(to: &Mutex<Vec<T>>, buffer: T) {
-    if let Ok(mut free) = to.lock() {
+    if let Ok(mut free) = to.lock()
+        && free.len() < MOST_FREE
+    {
         free.push(buffer);
     }
 }
@@ -79,6 +84,11 @@ impl Pool {
     fn give_room(&self, room: Room) {
         push(&self.marked, room.marked);
         push(&self.plain, room.plain);
+    }
+
+    /// Buffers for bytes that need no worker.
+    pub fn bytes(&self) -> (Vec<u8>, Out<u8>) {
+        (pop(&self.bytes), pop(&self.plain))
     }
 
     /// Takes back the buffers of a chunk that was wrong.
@@ -134,9 +144,10 @@ impl Worker {
     fn resolve(&self, marked: Marked, symbols: &mut Vec<u8>) -> Done {
         let Marked { number, chunk, before } = marked;
         let mut resolved = pop(&self.pool.bytes);
-        resolved.clear();
         if chunk.is_marked() {
             resolve(chunk.marked.decoded(), &before, symbols, &mut resolved);
+        } else {
+            resolved.clear();
         }
         push(&self.pool.marked, chunk.marked);
         let mut sum = Crc::new();
