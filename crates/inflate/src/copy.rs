@@ -1,0 +1,174 @@
+//! Symbols that a decoder writes: bytes, or bytes and marks for bytes that are not known yet.
+
+/// A decoded symbol.
+pub(crate) trait Symbol: Copy + Default + 'static {
+    /// A byte as a symbol.
+    fn of(byte: u8) -> Self;
+}
+
+impl Symbol for u8 {
+    #[inline(always)]
+    fn of(byte: u8) -> Self {
+        byte
+    }
+}
+
+/// Below 256 a byte; from [`MARK`] on the place in the unknown window.
+impl Symbol for u16 {
+    #[inline(always)]
+    fn of(byte: u8) -> Self {
+        u16::from(byte)
+    }
+}
+
+/// The lowest mark.
+pub(crate) const MARK: u16 = 0x8000;
+
+/// Symbols beyond the limit that a step may write.
+pub(crate) const SLACK: usize = 258 + 64;
+
+/// Decoded symbols behind the window they may copy from.
+#[derive(Default)]
+pub(crate) struct Out<T> {
+    symbols: Vec<T>,
+    /// Symbols of the window.
+    begin: usize,
+    end: usize,
+}
+
+impl<T: Symbol> Out<T> {
+    /// Starts over behind a window.
+    pub fn start(&mut self, window: &[T]) {
+        self.begin = window.len();
+        self.end = 0;
+        self.reserve(0);
+        self.end = window.len();
+        self.symbols[..window.len()].copy_from_slice(window);
+    }
+
+    /// Makes room for this many symbols in all; a step stops when they are there.
+    pub fn reserve(&mut self, symbols: usize) {
+        let size = self.begin + symbols + SLACK;
+        if self.symbols.len() < size {
+            // Fresh pages are zero and cost nothing until they are used; growing would clear and move them.
+            let mut symbols = vec![T::default(); size];
+            symbols[..self.end].copy_from_slice(&self.symbols[..self.end]);
+            self.symbols = symbols;
+        }
+    }
+
+    /// What was decoded.
+    pub fn decoded(&self) -> &[T] {
+        &self.symbols[self.begin..self.end]
+    }
+
+    /// Symbols decoded so far.
+    pub fn len(&self) -> usize {
+        self.end - self.begin
+    }
+
+    /// Forgets what was decoded last.
+    pub fn truncate(&mut self, symbols: usize) {
+        self.end = self.end.min(self.begin + symbols);
+    }
+
+    /// The window and what was decoded.
+    pub fn history(&self) -> &[T] {
+        &self.symbols[..self.end]
+    }
+
+    /// Symbols that can still be written before the limit.
+    pub fn room(&self) -> usize {
+        (self.symbols.len() - SLACK).saturating_sub(self.end)
+    }
+
+    /// Adds bytes; there is room for them.
+    pub fn extend(&mut self, bytes: &[u8]) {
+        for (to, &byte) in self.symbols[self.end..].iter_mut().zip(bytes) {
+            *to = T::of(byte);
+        }
+        self.end += bytes.len();
+    }
+
+    /// The place to write at, for the inner loop.
+    pub fn cursor(&mut self) -> Cursor<T> {
+        let base = self.symbols.as_mut_ptr();
+        Cursor { base, at: self.end, limit: self.symbols.len() - SLACK }
+    }
+
+    /// Takes back what the inner loop wrote.
+    pub fn set(&mut self, cursor: &Cursor<T>) {
+        self.end = cursor.at;
+    }
+}
+
+/// Writes symbols without a check for each: whoever uses it asks `fits` first.
+pub(crate) struct Cursor<T> {
+    base: *mut T,
+    at: usize,
+    limit: usize,
+}
+
+impl<T: Symbol> Cursor<T> {
+    /// Whether three literals and a match can be written.
+    #[inline(always)]
+    pub fn fits(&self) -> bool {
+        self.at < self.limit
+    }
+
+    /// Symbols that a match may reach back.
+    #[inline(always)]
+    pub fn reach(&self) -> usize {
+        self.at
+    }
+
+    /// Writes a literal.
+    ///
+    /// # Safety
+    /// `fits` held at most three symbols ago.
+    #[inline(always)]
+    pub unsafe fn push(&mut self, byte: u8) {
+        // SAFETY: the slack behind the limit has room for it.
+        unsafe { self.base.add(self.at).write(T::of(byte)) };
+        self.at += 1;
+    }
+
+    /// Repeats `length` symbols from `distance` back.
+    ///
+    /// # Safety
+    /// `fits` held at most three symbols ago, `1 <= distance <= reach()` and `length <= 258`.
+    #[inline(always)]
+    pub unsafe fn repeat(&mut self, distance: usize, length: usize) {
+        let step = 32 / size_of::<T>();
+        // SAFETY: reads begin at or after `base` and end before what is written; writes end less than a step
+        // behind the match, which is within the slack. With a distance of a step or more, a step does not overlap.
+        unsafe {
+            let mut to = self.base.add(self.at);
+            let mut from = to.sub(distance).cast_const();
+            let end = to.add(length);
+            if distance >= step {
+                loop {
+                    to.copy_from_nonoverlapping(from, step);
+                    to = to.add(step);
+                    from = from.add(step);
+                    if to >= end {
+                        break;
+                    }
+                }
+            } else if distance == 1 {
+                let symbol = *from;
+                while to < end {
+                    to.write(symbol);
+                    to = to.add(1);
+                }
+            } else {
+                while to < end {
+                    to.write(*from);
+                    to = to.add(1);
+                    from = from.add(1);
+                }
+            }
+        }
+        self.at += length;
+    }
+}

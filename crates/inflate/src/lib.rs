@@ -1,0 +1,55 @@
+//! Inflates gzip, on many cores where that pays.
+//!
+//! ```text
+//!            ┌► find a block, decode it with marks for the unknown window ─┐
+//! file ─ranges┤                                                            ├► in order: known window ─► bytes, CRC ─► reader
+//!            └► …                                                          ┘
+//! ```
+//!
+//! A gzip member is one chain: every block may copy from the 32 KiB before it. A worker that starts in the
+//! middle guesses where a block begins and writes a mark for each byte it copies from before its start. The
+//! reader goes through the chunks in order: a chunk that begins exactly where the one before ended is right,
+//! and its marks become bytes; any other chunk is thrown away and its stretch is decoded in order. So a wrong
+//! guess costs time only, and damage shows at the same byte as with one thread.
+
+mod bits;
+mod chunk;
+mod copy;
+mod decode;
+mod find;
+mod header;
+mod huffman;
+mod parallel;
+mod resolve;
+mod sequential;
+mod worker;
+
+pub use parallel::Parallel;
+pub use sequential::Sequential;
+
+use std::io;
+use std::sync::Arc;
+
+/// Compressed bytes that all workers see, usually a mapped file.
+pub type Input = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// Bytes that a match can look back.
+const WINDOW: usize = 32 << 10;
+
+/// Why a stream ends early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Damage {
+    /// The bytes end in the middle.
+    Cut,
+    /// The bytes are no deflate stream or do not match their checksum.
+    Wrong,
+}
+
+impl From<Damage> for io::Error {
+    fn from(damage: Damage) -> Self {
+        match damage {
+            Damage::Cut => io::Error::new(io::ErrorKind::UnexpectedEof, "incomplete gzip stream"),
+            Damage::Wrong => io::Error::new(io::ErrorKind::InvalidInput, "corrupt gzip stream"),
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! What worker threads do: find and decode chunks, and turn their marks into bytes.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crossbeam_channel::{Receiver, Sender, select};
+use flate2::Crc;
+
+use crate::chunk::{Before, Chunk, End, Room, decode};
+use crate::copy::Out;
+use crate::decode::Decoder;
+use crate::huffman::Table;
+use crate::resolve::{Window, resolve};
+use crate::{Input, find, header};
+
+/// Bytes of the file that one worker looks through.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Range {
+    pub number: usize,
+    pub from: usize,
+    pub until: usize,
+    pub start: Start,
+}
+
+/// Where the first chunk of a range begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Start {
+    /// At this bit, the first of a member.
+    Known(usize),
+    /// At a block that must be guessed.
+    Block,
+    /// At a member of BGZF.
+    Bgzf,
+}
+
+/// A chunk whose window is known.
+pub(crate) struct Marked {
+    pub number: usize,
+    pub chunk: Chunk,
+    pub before: Window,
+}
+
+/// Bytes in the order of the file, and their checksum.
+pub(crate) struct Bytes {
+    pub resolved: Vec<u8>,
+    pub plain: Out<u8>,
+    pub sum: Crc,
+}
+
+/// What a worker has done.
+pub(crate) enum Done {
+    Found { number: usize, chunks: Vec<Chunk> },
+    Resolved { number: usize, bytes: Bytes },
+}
+
+/// Buffers of a kind that are kept for later.
+const MOST_FREE: usize = 64;
+
+/// Buffers that go round between workers and the reader.
+#[derive(Default)]
+pub(crate) struct Pool {
+    marked: Mutex<Vec<Out<u16>>>,
+    plain: Mutex<Vec<Out<u8>>>,
+    bytes: Mutex<Vec<Vec<u8>>>,
+}
+
+fn pop<T: Default>(from: &Mutex<Vec<T>>) -> T {
+    from.lock().ok().and_then(|mut free| free.pop()).unwrap_or_default()
+}
+
+fn push<T>(to: &Mutex<Vec<T>>, buffer: T) {
+    if let Ok(mut free) = to.lock()
+        && free.len() < MOST_FREE
+    {
+        free.push(buffer);
+    }
+}
+
+impl Pool {
+    fn room(&self) -> Room {
+        Room { marked: pop(&self.marked), plain: pop(&self.plain) }
+    }
+
+    fn give_room(&self, room: Room) {
+        push(&self.marked, room.marked);
+        push(&self.plain, room.plain);
+    }
+
+    /// Buffers for bytes that need no worker.
+    pub fn bytes(&self) -> (Vec<u8>, Out<u8>) {
+        (pop(&self.bytes), pop(&self.plain))
+    }
+
+    /// Takes back the buffers of a chunk that was wrong.
+    pub fn give_chunk(&self, chunk: Chunk) {
+        self.give_room(Room { marked: chunk.marked, plain: chunk.plain });
+    }
+
+    /// Takes back the buffers of bytes that were read.
+    pub fn give_bytes(&self, bytes: Bytes) {
+        push(&self.bytes, bytes.resolved);
+        push(&self.plain, bytes.plain);
+    }
+}
+
+/// All that a worker shares with the reader.
+pub(crate) struct Worker {
+    pub input: Input,
+    pub ranges: Receiver<Range>,
+    pub marked: Receiver<Marked>,
+    pub done: Sender<Done>,
+    pub pool: Arc<Pool>,
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Worker {
+    /// Works until the reader goes away.
+    pub fn run(self) {
+        let mut decoder = Decoder::new();
+        let mut tables = <(Table, Table)>::default();
+        let mut symbols = Vec::new();
+        loop {
+            // What the reader waits for comes first.
+            let done = if let Ok(marked) = self.marked.try_recv() {
+                self.resolve(marked, &mut symbols)
+            } else {
+                select! {
+                    recv(self.marked) -> marked => match marked {
+                        Ok(marked) => self.resolve(marked, &mut symbols),
+                        Err(_) => return,
+                    },
+                    recv(self.ranges) -> range => match range {
+                        Ok(range) => self.find(range, &mut decoder, &mut tables),
+                        Err(_) => return,
+                    },
+                }
+            };
+            if self.stop.load(Ordering::Relaxed) || self.done.send(done).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn resolve(&self, marked: Marked, symbols: &mut Vec<u8>) -> Done {
+        let Marked { number, chunk, before } = marked;
+        let mut resolved = pop(&self.pool.bytes);
+        if chunk.is_marked() {
+            resolve(chunk.marked.decoded(), &before, symbols, &mut resolved);
+        } else {
+            resolved.clear();
+        }
+        push(&self.pool.marked, chunk.marked);
+        let mut sum = Crc::new();
+        sum.update(&resolved);
+        sum.update(chunk.plain.decoded());
+        Done::Resolved { number, bytes: Bytes { resolved, plain: chunk.plain, sum } }
+    }
+
+    fn find(&self, range: Range, decoder: &mut Decoder, tables: &mut (Table, Table)) -> Done {
+        let data = self.input.as_ref().as_ref();
+        let until = range.until * 8;
+        let mut chunks = Vec::new();
+        let decode_at = |start, before, decoder: &mut Decoder| {
+            decode(data, start, before, until, decoder, self.pool.room())
+                .map_err(|room| self.pool.give_room(room))
+        };
+        match range.start {
+            Start::Known(bit) => chunks.extend(decode_at(bit, Before::Nothing, decoder)),
+            Start::Block => {
+                let mut from = range.from * 8;
+                while let Some(bit) = find::next(data, from, until, tables) {
+                    if let Ok(chunk) = decode_at(bit, Before::Unknown, decoder) {
+                        chunks.push(chunk);
+                        break;
+                    }
+                    if self.stop.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    from = bit + 1;
+                }
+            }
+            Start::Bgzf => {
+                let mut from = range.from;
+                while let Some(at) = header::next_bgzf(data, from, range.until) {
+                    if let Ok((body, _)) = header::body(data, at)
+                        && let Ok(chunk) = decode_at(body * 8, Before::Nothing, decoder)
+                    {
+                        chunks.push(chunk);
+                        break;
+                    }
+                    from = at + 1;
+                }
+            }
+        }
+        // Members that begin in this range, one behind the other.
+        while let Some(End::Member(end)) = chunks.last().map(|chunk| chunk.end) {
+            let next = end + header::TRAILER;
+            if next >= range.until || next >= data.len() {
+                break;
+            }
+            let Ok((body, _)) = header::body(data, next) else { break };
+            let Ok(chunk) = decode_at(body * 8, Before::Nothing, decoder) else { break };
+            chunks.push(chunk);
+        }
+        Done::Found { number: range.number, chunks }
+    }
+}
