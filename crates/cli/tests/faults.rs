@@ -20,7 +20,8 @@ fn interposer() -> Option<&'static PathBuf> {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("interposer.so");
         // Two tests may compile it at once: each under its own name.
         let own = target.with_extension(std::process::id().to_string());
-        let compiled = Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).arg(&own).args([source, "-ldl"]);
+        let compiled =
+            Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).arg(&own).args([source, "-ldl"]);
         let compiled = { compiled }.status().is_ok_and(|status| status.success());
         (compiled && std::fs::rename(&own, &target).is_ok()).then_some(target)
     });
@@ -91,7 +92,9 @@ fn check(writing: &Writing, call: &'static str, errno: i32, of_output: bool) {
     let words: Vec<String> = writing
         .arguments
         .iter()
-        .map(|word| word.replace("IN", &inputs.display().to_string()).replace("OUT", &out.display().to_string()))
+        .map(|word| {
+            word.replace("IN", &inputs.display().to_string()).replace("OUT", &out.display().to_string())
+        })
         .collect();
     let run = |extra: &[&str]| {
         let mut command = rocm_perf();

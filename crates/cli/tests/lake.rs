@@ -120,7 +120,8 @@ mod with_engine {
     fn ranks_of_a_lake_tell_what_their_traces_tell() {
         let folder = tempfile::tempdir().unwrap();
         let traces = folder.path().join("ranks");
-        let made = ["--scenario", "training", "--kernels", "600", "--ranks", "4", "--no-stacks", "--to", "torch"];
+        let made =
+            ["--scenario", "training", "--kernels", "600", "--ranks", "4", "--no-stacks", "--to", "torch"];
         common::synth(&traces, &made);
         let (input, lake) = (traces.display().to_string(), folder.path().join("LAKE").display().to_string());
         stdout(&["lake", "build", &input, "--out", &lake]);

@@ -52,6 +52,11 @@ fn tell(pipe: &mut Option<ChildStdin>, sign: char, group: libc::pid_t) {
 fn start() -> Option<ChildStdin> {
     let mut shell = Command::new("sh");
     // A group of its own: an interrupt from the terminal is for us, not for it.
-    shell.args(["-c", SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    shell
+        .args(["-c", SCRIPT])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0);
     shell.current_dir("/").spawn().ok()?.stdin.take()
 }

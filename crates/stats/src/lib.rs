@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`random`] | the seeded generator: the same seed gives the same numbers everywhere |
 //! | [`bootstrap`] | how sure a ratio or a median is, by drawing runs and calls again |
+//! | [`change`] | where a series of measurements changed its level |
 //! | [`student`], [`gamma`] | Student's t and the functions behind it |
 //! | [`spread`] | how much kernels differ from run to run, steadied by each other |
 //! | [`robust`] | medians, median absolute deviation, ranks |
@@ -19,6 +20,7 @@
 //! ```
 
 pub mod bootstrap;
+pub mod change;
 pub mod columns;
 pub mod durations;
 pub mod gamma;

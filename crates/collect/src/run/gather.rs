@@ -308,7 +308,8 @@ impl<'a> Gatherer<'a> {
     /// The counters that were asked for, when there are no values of any of them.
     fn lost_counters(&self, agreements: &[Agreement]) -> Option<CollectError> {
         // Other profilers name counters differently in their files.
-        if self.prepared.profiler.kind != Kind::Rocprofv3 || self.passes.iter().all(|pass| pass.kernels == 0) {
+        if self.prepared.profiler.kind != Kind::Rocprofv3 || self.passes.iter().all(|pass| pass.kernels == 0)
+        {
             return None;
         }
         // Values of a pass count only for dispatches that the first pass has too.

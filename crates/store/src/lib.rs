@@ -1,0 +1,89 @@
+//! Experiments, their trials and what was attached to them.
+//!
+//! The facts are in a database, SQLite or PostgreSQL, with one SQL text for both. The files are beside it in a folder, each
+//! under the SHA-256 of its bytes. An attach writes and syncs its files first and then adds all rows in one transaction:
+//! whoever is killed in between leaves files that nothing names, which `gc` removes, and never half a trial.
+//!
+//! | module | what for |
+//! |---|---|
+//! | `location`, `database`, `sqlite`, `postgresql` | where the store is, and the two databases behind one trait |
+//! | `schema` | tables, versions, migrations with their backup |
+//! | `blobs` | files by the hash of their content |
+//! | `attach` | adding files, metadata and metrics to a trial, whole or not at all |
+//! | `experiments` | making, listing and showing; tags, notes, links |
+//! | `removal` | removing, restoring, collecting what nothing names any more |
+//! | `bundle` | an experiment as a folder that another store takes |
+//! | `trends` | series by branch, testbed and metric: changes, alerts, limits, the gate |
+
+mod attach;
+mod blobs;
+mod bundle;
+mod database;
+mod error;
+mod experiments;
+mod location;
+mod postgresql;
+mod removal;
+mod schema;
+mod sqlite;
+mod trends;
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+pub use self::attach::{Attached, Attachment, Content, NewArtifact};
+pub use self::blobs::sha256;
+pub use self::bundle::{Bundle, BundleTrial};
+pub use self::error::StoreError;
+pub use self::experiments::{Artifact, ExperimentRow, Link, Metric, Note, Trial, TrialRow};
+pub use self::location::Location;
+pub use self::removal::Collected;
+pub use self::schema::VERSION;
+pub use self::trends::{Alert, AlertState, Change, Judgement, Limit, Point, Series, SeriesKey, Verdict};
+
+use self::blobs::Blobs;
+use self::database::Database;
+
+/// An open store.
+pub struct Store {
+    database: Box<dyn Database>,
+    blobs: Blobs,
+}
+
+impl Store {
+    /// Opens a store, and makes or migrates its tables where that is needed.
+    pub fn open(location: &Location) -> Result<Self, StoreError> {
+        let mut database: Box<dyn Database> = match location {
+            Location::Sqlite { path, .. } => Box::new(sqlite::Sqlite::open(path)?),
+            Location::PostgreSql { url, .. } => Box::new(postgresql::PostgreSql::connect(url)?),
+        };
+        schema::prepare(database.as_mut())?;
+        Ok(Self { database, blobs: Blobs::open(location.artifacts())? })
+    }
+
+    /// The folder of the artifact files.
+    pub fn artifacts(&self) -> &Path {
+        self.blobs.folder()
+    }
+
+    /// Does something whole or not at all.
+    fn whole<T>(
+        &mut self,
+        work: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.database.begin()?;
+        match work(self.database.as_mut()) {
+            Ok(value) => self.database.commit().map(|()| value),
+            Err(error) => {
+                // The first error tells more than that of the clean-up.
+                let _ = self.database.rollback();
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Nanoseconds since 1970.
+fn now_ns() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as i64)
+}

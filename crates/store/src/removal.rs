@@ -1,0 +1,99 @@
+//! Removing, restoring, and collecting for good.
+
+use std::collections::BTreeSet;
+
+use crate::database::{Cell, Database};
+use crate::error::StoreError;
+use crate::{Store, now_ns};
+
+/// What a collection freed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// Experiments that are gone for good.
+    pub experiments: i64,
+    /// Trials that are gone for good, those of these experiments included.
+    pub trials: i64,
+    /// Files that nothing named.
+    pub files: usize,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Store {
+    /// Removes an experiment or a trial; `gc` makes that final.
+    pub fn remove(&mut self, experiment: &str, trial: Option<&str>) -> Result<(), StoreError> {
+        let now = now_ns();
+        self.whole(|database| match trial {
+            None => {
+                let id = crate::experiments::living(database, experiment)?;
+                mark(database, "experiments", id, Some(now))
+            }
+            Some(trial) => {
+                let (_, id) = crate::experiments::living_trial(database, experiment, trial)?;
+                mark(database, "trials", id, Some(now))
+            }
+        })
+    }
+
+    /// Brings a removed experiment or trial back.
+    pub fn restore(&mut self, experiment: &str, trial: Option<&str>) -> Result<(), StoreError> {
+        self.whole(|database| {
+            let found = match trial {
+                None => database
+                    .query("SELECT id, removed_ns FROM experiments WHERE name = $1", &[experiment.into()])?,
+                Some(trial) => {
+                    let id = crate::experiments::living(database, experiment)?;
+                    database.query(
+                        "SELECT id, removed_ns FROM trials WHERE experiment_id = $1 AND name = $2",
+                        &[id.into(), trial.into()],
+                    )?
+                }
+            };
+            match (found.first(), trial) {
+                (None, None) => Err(StoreError::NoExperiment(experiment.to_string())),
+                (None, Some(trial)) => Err(StoreError::NoTrial(experiment.to_string(), trial.to_string())),
+                (Some(row), _) if row[1].is_null() => {
+                    Err(StoreError::NotRemoved(trial.unwrap_or(experiment).to_string()))
+                }
+                (Some(row), Some(_)) => mark(database, "trials", row[0].int(), None),
+                (Some(row), None) => mark(database, "experiments", row[0].int(), None),
+            }
+        })
+    }
+
+    /// Deletes what was removed, and files that nothing names. Those who attach wait meanwhile.
+    pub fn collect(&mut self) -> Result<Collected, StoreError> {
+        let _alone = self.blobs.hold()?;
+        let mut collected = self.whole(|database| {
+            let count = |database: &mut dyn Database, sql: &str| -> Result<i64, StoreError> {
+                Ok(database.query(sql, &[])?.first().map_or(0, |row| row[0].int()))
+            };
+            let trials = count(
+                database,
+                "SELECT count(*) FROM trials WHERE removed_ns IS NOT NULL OR experiment_id IN \
+                 (SELECT id FROM experiments WHERE removed_ns IS NOT NULL)",
+            )?;
+            let experiments =
+                count(database, "SELECT count(*) FROM experiments WHERE removed_ns IS NOT NULL")?;
+            database.query("DELETE FROM trials WHERE removed_ns IS NOT NULL", &[])?;
+            database.query("DELETE FROM experiments WHERE removed_ns IS NOT NULL", &[])?;
+            Ok(Collected { experiments, trials, ..Collected::default() })
+        })?;
+        let named = self.database.query("SELECT DISTINCT sha256 FROM artifacts", &[])?;
+        let named: BTreeSet<String> = named.into_iter().map(|row| row[0].text()).collect();
+        let folder = self.blobs.folder();
+        (collected.files, collected.bytes) = self.blobs.collect(&named).map_err(StoreError::write(folder))?;
+        Ok(collected)
+    }
+}
+
+fn mark(
+    database: &mut dyn Database,
+    table: &str,
+    id: i64,
+    removed_ns: Option<i64>,
+) -> Result<(), StoreError> {
+    let values = [Cell::from(removed_ns), id.into()];
+    database.query(&format!("UPDATE {table} SET removed_ns = $1 WHERE id = $2"), &values)?;
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! The tables, and how those of older versions become those of today.
+
+use crate::database::Database;
+use crate::error::StoreError;
+
+/// The version that this program writes.
+pub const VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// What each version added. `{id}` is the type of a number that the database gives out.
+const MIGRATIONS: [&str; 2] = [
+    "
+CREATE TABLE experiments (
+    id {id}, name TEXT NOT NULL UNIQUE, description TEXT NOT NULL,
+    created_ns BIGINT NOT NULL, changed_ns BIGINT NOT NULL, removed_ns BIGINT
+);
+CREATE TABLE trials (
+    id {id}, experiment_id BIGINT NOT NULL REFERENCES experiments(id) ON DELETE CASCADE,
+    name TEXT NOT NULL, branch TEXT NOT NULL, testbed TEXT NOT NULL,
+    created_ns BIGINT NOT NULL, changed_ns BIGINT NOT NULL, removed_ns BIGINT,
+    UNIQUE (experiment_id, name)
+);
+CREATE TABLE artifacts (
+    trial_id BIGINT NOT NULL REFERENCES trials(id) ON DELETE CASCADE,
+    path TEXT NOT NULL, sha256 TEXT NOT NULL, bytes BIGINT NOT NULL, schema_name TEXT, attached_ns BIGINT NOT NULL,
+    PRIMARY KEY (trial_id, path)
+);
+CREATE INDEX artifacts_by_content ON artifacts (sha256);
+CREATE TABLE metadata (
+    trial_id BIGINT NOT NULL REFERENCES trials(id) ON DELETE CASCADE,
+    field TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (trial_id, field)
+);
+CREATE TABLE metrics (
+    trial_id BIGINT NOT NULL REFERENCES trials(id) ON DELETE CASCADE,
+    name TEXT NOT NULL, unit TEXT NOT NULL, value DOUBLE PRECISION NOT NULL,
+    low DOUBLE PRECISION, high DOUBLE PRECISION, higher_is_better BIGINT NOT NULL,
+    PRIMARY KEY (trial_id, name)
+);
+CREATE TABLE tags (
+    experiment_id BIGINT NOT NULL REFERENCES experiments(id) ON DELETE CASCADE,
+    trial_id BIGINT REFERENCES trials(id) ON DELETE CASCADE, tag TEXT NOT NULL
+);
+CREATE INDEX tags_of_experiment ON tags (experiment_id);
+CREATE TABLE notes (
+    id {id}, experiment_id BIGINT NOT NULL REFERENCES experiments(id) ON DELETE CASCADE,
+    trial_id BIGINT REFERENCES trials(id) ON DELETE CASCADE,
+    created_ns BIGINT NOT NULL, text TEXT NOT NULL
+);
+CREATE INDEX notes_of_experiment ON notes (experiment_id);
+CREATE TABLE links (
+    id {id}, experiment_id BIGINT NOT NULL REFERENCES experiments(id) ON DELETE CASCADE,
+    trial_id BIGINT REFERENCES trials(id) ON DELETE CASCADE,
+    url TEXT NOT NULL, text TEXT NOT NULL
+);
+CREATE INDEX links_of_experiment ON links (experiment_id);
+",
+    "
+CREATE TABLE acknowledged (
+    experiment_id BIGINT NOT NULL REFERENCES experiments(id) ON DELETE CASCADE,
+    branch TEXT NOT NULL, testbed TEXT NOT NULL, metric TEXT NOT NULL,
+    first_trial_id BIGINT NOT NULL REFERENCES trials(id) ON DELETE CASCADE,
+    reason TEXT NOT NULL, acknowledged_ns BIGINT NOT NULL,
+    PRIMARY KEY (experiment_id, branch, testbed, metric, first_trial_id)
+);
+CREATE TABLE suppressed (
+    experiment_id BIGINT NOT NULL REFERENCES experiments(id) ON DELETE CASCADE,
+    branch TEXT NOT NULL, testbed TEXT NOT NULL, metric TEXT NOT NULL,
+    reason TEXT NOT NULL, suppressed_ns BIGINT NOT NULL,
+    PRIMARY KEY (experiment_id, branch, testbed, metric)
+);
+CREATE TABLE limits (
+    experiment_id BIGINT NOT NULL REFERENCES experiments(id) ON DELETE CASCADE,
+    branch TEXT NOT NULL, testbed TEXT NOT NULL, metric TEXT NOT NULL,
+    least DOUBLE PRECISION, most DOUBLE PRECISION,
+    PRIMARY KEY (experiment_id, branch, testbed, metric)
+);
+",
+];
+
+/// Tables of each version, for its backup.
+const TABLES: [&[&str]; 2] = [
+    &["store", "experiments", "trials", "artifacts", "metadata", "metrics", "tags", "notes", "links"],
+    &["acknowledged", "suppressed", "limits"],
+];
+
+/// Makes the tables of today, from nothing or from those of an older version.
+pub fn prepare(database: &mut dyn Database) -> Result<(), StoreError> {
+    // Most of the time there is nothing to do, and nobody has to wait for that.
+    if database.has_table("store")? && version(database)? == VERSION {
+        return Ok(());
+    }
+    migrate_to(database, VERSION)
+}
+
+/// Brings the tables to a version.
+pub(crate) fn migrate_to(database: &mut dyn Database, target: i64) -> Result<(), StoreError> {
+    database.begin()?;
+    match migrate(database, target) {
+        Ok(()) => database.commit(),
+        Err(error) => {
+            let _ = database.rollback();
+            Err(error)
+        }
+    }
+}
+
+fn migrate(database: &mut dyn Database, target: i64) -> Result<(), StoreError> {
+    database.lock_schema()?;
+    let found = match database.has_table("store")? {
+        true => version(database)?,
+        false => {
+            database.batch("CREATE TABLE store (version BIGINT NOT NULL); INSERT INTO store VALUES (0);")?;
+            0
+        }
+    };
+    if found > VERSION {
+        return Err(StoreError::Newer { found, known: VERSION });
+    }
+    if found > 0 && found < target {
+        let tables: Vec<&str> =
+            TABLES[..found as usize].iter().flat_map(|list| list.iter().copied()).collect();
+        database.backup(found, &tables)?;
+    }
+    for step in found..target {
+        let sql = MIGRATIONS[step as usize].replace("{id}", database.identity());
+        database.batch(&sql)?;
+    }
+    database.query("UPDATE store SET version = $1", &[target.max(found).into()])?;
+    Ok(())
+}
+
+fn version(database: &mut dyn Database) -> Result<i64, StoreError> {
+    let rows = database.query("SELECT version FROM store", &[])?;
+    let found = rows.first().map(|row| row[0].int());
+    let found = found.ok_or_else(|| StoreError::Malformed("the store does not tell its version".into()))?;
+    if found > VERSION {
+        return Err(StoreError::Newer { found, known: VERSION });
+    }
+    Ok(found)
+}
