@@ -40,6 +40,8 @@ pub(crate) struct Event {
     pub is_counted: bool,
     /// Whether its local times were recorded from one end to the other.
     pub is_known: bool,
+    /// Whether the member lost its record: it took part, and how its peers did tells when.
+    pub is_lost: bool,
     /// What it is.
     pub operation: Operation,
     /// Its step, or that of the event before it.
@@ -222,6 +224,10 @@ impl StepGraph {
                 operation,
                 peer: part.member,
                 step: found.step,
+                group: {
+                    let group = fleet.members[part.member as usize].groups[usize::from(found.group)];
+                    fleet.members[peer as usize].group_number(group)
+                },
                 ..Collective::default()
             };
             let meeting = counts.len() as u32;
@@ -290,6 +296,7 @@ impl StepGraph {
                 to_wait: if is_waited_for { (until - from).max(0) as f64 } else { f64::NAN },
                 computed: (row.compute_ns + beside - before).max(0) as f64,
                 is_known: !is_lost && !is_after_lost && !is_beside_gap,
+                is_lost,
                 is_counted: waits.is_last(place as u32, until),
                 operation: row.operation,
                 step,
@@ -406,25 +413,26 @@ impl StepGraph {
     }
 }
 
-/// Stretches of a member's time in which messages are missing at both ends: their numbers show it.
+/// Stretches of a member's time in which records are missing on all ranks: their numbers show it.
 fn gaps(recorded: &[Collective], rows: &[Row]) -> Vec<(i64, i64)> {
-    let is_timed = |row: &&Collective| row.operation.is_message() && row.start != i64::MIN;
-    let mut numbered: Vec<(u16, i64, i64)> = recorded
+    let mut numbered: Vec<(u16, bool, i64, i64)> = recorded
         .iter()
-        .filter(is_timed)
-        .filter_map(|row| Some((row.group, row.number()?, row.start)))
+        .filter(|row| row.start != i64::MIN)
+        .filter_map(|row| Some((row.group, row.operation.is_message(), row.number()?, row.start)))
         .collect();
     numbered.sort_unstable();
     let mut gaps = Vec::new();
-    for pair in numbered.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
-        let lost = pair[1].1 - pair[0].1 - 1;
-        let (from, to) = (pair[0].2.min(pair[1].2), pair[0].2.max(pair[1].2));
+    for pair in numbered.windows(2).filter(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1)) {
+        let lost = pair[1].2 - pair[0].2 - 1;
+        let (from, to) = (pair[0].3.min(pair[1].3), pair[0].3.max(pair[1].3));
         let is_between = |other: &&Row| {
             let own = &other.collective;
-            other.is_lost && own.operation.is_message() && own.start > from && own.start < to
+            let is_same = (own.group, own.operation.is_message()) == (pair[0].0, pair[0].1);
+            other.is_lost && is_same && own.start > from && own.start < to
         };
         if lost > 0 && (rows.iter().filter(is_between).count() as i64) < lost {
-            gaps.push((from, to));
+            // A lost message may lie anywhere between; collectives of a group are far apart, and the lost one is near the next.
+            gaps.push(if pair[0].1 { (from, to) } else { (pair[1].3 - 1, pair[1].3) });
         }
     }
     gaps
