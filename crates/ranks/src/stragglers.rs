@@ -20,7 +20,9 @@ pub(crate) use links::is_one_node;
 /// A rank does more than its peers only if it is beyond them by this share of the run.
 const SMALLEST_SHARE: f64 = 0.01;
 /// It must cost this share of a step.
-const SMALLEST_COST: f64 = 0.005;
+const SMALLEST_COST: f64 = 0.01;
+/// And this share of the work beyond its peers' of the worst: smaller ones show once that is fixed.
+const BESIDE_WORST: f64 = 0.15;
 /// And by this many spreads of all ranks.
 const SPREADS: f64 = 6.0;
 /// So many are named.
@@ -132,6 +134,8 @@ pub(crate) fn delays(
         (won, straggler.excess_ns)
     };
     // What costs nothing needs no attention.
+    let worst = delays.stragglers.iter().map(|straggler| straggler.excess_ns).fold(0.0, f64::max);
+    delays.stragglers.retain(|straggler| straggler.excess_ns >= BESIDE_WORST * worst);
     delays.stragglers.retain(|straggler| match straggler.step_ns.zip(straggler.step_without_ns) {
         Some((with, without)) => with - without >= SMALLEST_COST * with,
         None => true,
