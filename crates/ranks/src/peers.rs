@@ -71,9 +71,9 @@ impl Peers {
                 resumed_at: after(|event| event.resumed_at),
                 wait_from: after(|event| event.wait_from),
                 queued_behind: after(|event| event.queued_behind),
-                to_arrival: middle(|event| event.to_arrival),
-                to_wait: middle(|event| event.to_wait),
-                computed: middle(|event| event.computed),
+                to_arrival: middle(|event| f64::from(event.to_arrival)),
+                to_wait: middle(|event| f64::from(event.to_wait)),
+                computed: middle(|event| f64::from(event.computed)),
             })
         };
         Self {
@@ -114,7 +114,9 @@ impl Peers {
         known.filter_map(move |event| {
             let typical = self.typical_of(fleet, member, event)?;
             let local = if waits { typical.to_wait } else { typical.to_arrival };
-            local.is_finite().then(|| (event, event.local() - local, event.computed - typical.computed))
+            local
+                .is_finite()
+                .then(|| (event, event.local() - local, f64::from(event.computed) - typical.computed))
         })
     }
 
@@ -134,9 +136,12 @@ impl Peers {
         LocalTimes {
             to_arrival: events
                 .iter()
-                .map(|event| pick(event, event.to_arrival, |of| of.to_arrival))
+                .map(|event| pick(event, f64::from(event.to_arrival), |of| of.to_arrival))
                 .collect(),
-            to_wait: events.iter().map(|event| pick(event, event.to_wait, |of| of.to_wait)).collect(),
+            to_wait: events
+                .iter()
+                .map(|event| pick(event, f64::from(event.to_wait), |of| of.to_wait))
+                .collect(),
             tail: graph.tails[member] * factor,
         }
     }
@@ -158,10 +163,10 @@ impl Peers {
                 };
                 let typical = *typical;
                 let event = &mut graph.events[member][number];
-                event.to_arrival = typical.to_arrival;
+                event.to_arrival = typical.to_arrival as f32;
                 if event.to_wait.is_finite() {
-                    event.to_wait =
-                        if typical.to_wait.is_finite() { typical.to_wait } else { typical.to_arrival };
+                    let wait = if typical.to_wait.is_finite() { typical.to_wait } else { typical.to_arrival };
+                    event.to_wait = wait as f32;
                 }
                 // A lost one comes after the same event as on its peers; an event cannot come after itself.
                 let after = |place: Option<Place>| {

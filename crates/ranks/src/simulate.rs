@@ -29,11 +29,11 @@ pub(crate) struct Event {
     /// Place of the event before it on its stream, where it was queued behind that; else [`NONE`].
     pub queued_behind: u32,
     /// Local time from the resumption to the arrival.
-    pub to_arrival: f64,
+    pub to_arrival: f32,
     /// Local time from `wait_from` to the moment at which the main line waits for this one; NaN where it does not.
-    pub to_wait: f64,
+    pub to_wait: f32,
     /// Computation up to the wait, or to the arrival where the main line does not wait.
-    pub computed: f64,
+    pub computed: f32,
     /// Place of the event at whose end the main line resumed before it waited for this one; [`NONE`] at the start.
     pub wait_from: u32,
     /// Whether no other event ends the same local work.
@@ -144,14 +144,16 @@ impl Waits {
 impl Event {
     /// Local time that this event ends: to the wait, or to the arrival where the main line does not wait.
     pub fn local(&self) -> f64 {
-        if self.to_wait.is_finite() { self.to_wait } else { self.to_arrival }
+        f64::from(if self.to_wait.is_finite() { self.to_wait } else { self.to_arrival })
     }
 }
 
 impl StepGraph {
     pub fn of(fleet: &Fleet, meetings: &Meetings, figures: &AllFigures, clocks: &Clocks) -> Self {
         let blocks = blocking(fleet, meetings);
-        let mut rows: Vec<Vec<Row>> = vec![Vec::new(); fleet.members.len()];
+        // By member: (row, meeting) of what it recorded, and what it lost.
+        let mut rows: Vec<Vec<(u32, u32)>> = vec![Vec::new(); fleet.members.len()];
+        let mut lost_rows: Map<u32, Vec<Row>> = Map::default();
         let mut counts = vec![0u32; meetings.all.len()];
         for (number, meeting) in meetings.all.iter().enumerate() {
             let one = &figures.meetings[number];
@@ -159,15 +161,12 @@ impl StepGraph {
             if !one.transfer_ns.is_finite() {
                 continue;
             }
-            let mut add = |member: u32, row: Row| {
-                rows[member as usize].push(row);
-                counts[number] += 1;
-            };
             let parts = meetings.parts_of(meeting);
             for part in parts {
                 let found = &fleet.members[part.member as usize].collectives[part.row as usize];
                 if found.end().is_some() {
-                    add(part.member, Row { meeting: number as u32, collective: *found, is_lost: false });
+                    rows[part.member as usize].push((part.row, number as u32));
+                    counts[number] += 1;
                 }
             }
             for member in lost(fleet, parts, one) {
@@ -187,9 +186,12 @@ impl StepGraph {
                         stream,
                         operation,
                         step,
+                        group: own.group_number(one.group),
                         ..Collective::default()
                     };
-                    add(member, Row { meeting: number as u32, collective, is_lost: true });
+                    let row = Row { meeting: number as u32, collective, is_lost: true };
+                    lost_rows.entry(member).or_default().push(row);
+                    counts[number] += 1;
                 }
             }
         }
@@ -231,8 +233,8 @@ impl StepGraph {
                 ..Collective::default()
             };
             let meeting = counts.len() as u32;
-            rows[part.member as usize].push(Row { meeting, collective: found, is_lost: false });
-            rows[peer as usize].push(Row { meeting, collective: peer_row, is_lost: true });
+            rows[part.member as usize].push((part.row, meeting));
+            lost_rows.entry(peer).or_default().push(Row { meeting, collective: peer_row, is_lost: true });
             counts.push(2);
             transfers.push(transfer);
             groups.push(NONE);
@@ -248,7 +250,15 @@ impl StepGraph {
             groups,
             steps,
         };
-        for (member, mut rows) in rows.into_iter().enumerate() {
+        for (member, recorded) in rows.into_iter().enumerate() {
+            let of = &fleet.members[member].collectives;
+            let recorded = recorded.into_iter().map(|(row, meeting)| Row {
+                meeting,
+                collective: of[row as usize],
+                is_lost: false,
+            });
+            let mut rows: Vec<Row> = recorded.collect();
+            rows.extend(lost_rows.remove(&(member as u32)).unwrap_or_default());
             rows.sort_by_key(|row| (row.collective.start, row.meeting));
             graph.add_member(fleet, clocks, member, &rows);
         }
@@ -292,9 +302,9 @@ impl StepGraph {
                 resumed_at,
                 queued_behind: behind.unwrap_or(NONE),
                 wait_from,
-                to_arrival: (row.start - arrival_from) as f64,
-                to_wait: if is_waited_for { (until - from).max(0) as f64 } else { f64::NAN },
-                computed: (row.compute_ns + beside - before).max(0) as f64,
+                to_arrival: (row.start - arrival_from) as f32,
+                to_wait: if is_waited_for { (until - from).max(0) as f32 } else { f32::NAN },
+                computed: (row.compute_ns + beside - before).max(0) as f32,
                 is_known: !is_lost && !is_after_lost && !is_beside_gap,
                 is_lost,
                 is_counted: waits.is_last(place as u32, until),
@@ -339,7 +349,8 @@ impl StepGraph {
                     waiting.entry(unknown.unwrap_or_default()).or_default().push(member);
                     break;
                 };
-                let to_arrival = local.map_or(event.to_arrival, |local| local.to_arrival[next[own]]);
+                let to_arrival =
+                    local.map_or(f64::from(event.to_arrival), |local| local.to_arrival[next[own]]);
                 let mut arrival = from + to_arrival;
                 if let Some(before) = queued {
                     arrival = ends[before as usize];
@@ -405,7 +416,7 @@ impl StepGraph {
                     return Err(event.meeting);
                 }
                 let from = if event.wait_from == NONE { start } else { resumed[event.wait_from as usize] };
-                let to_wait = local.map_or(event.to_wait, |local| local.to_wait[place]);
+                let to_wait = local.map_or(f64::from(event.to_wait), |local| local.to_wait[place]);
                 resumed[place] = (from + to_wait).max(end);
             }
         }

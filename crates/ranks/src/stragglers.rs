@@ -101,12 +101,15 @@ pub(crate) fn delays(
         excess_ns: excess.iter().map(|excess| excess.local_ns).collect(),
         ..Delays::default()
     };
-    for member in guilty(fleet, &excess) {
+    for (number, member) in guilty(fleet, &excess).into_iter().enumerate() {
         let (cause, evidence) = cause::of(fleet, member, &excess[member]);
         let own = peers.typical(fleet, graph, member, evidence.typical_share);
         let change =
             Change { local: [(member as u32, own.clone())].into_iter().collect(), ..Change::default() };
         all.local.insert(member as u32, own);
+        if number >= MOST {
+            continue;
+        }
         let without = predict(&change);
         delays.stragglers.push(Straggler {
             member: member as u32,
@@ -133,13 +136,16 @@ pub(crate) fn delays(
             straggler.step_ns.zip(straggler.step_without_ns).map_or(0.0, |(with, without)| with - without);
         (won, straggler.excess_ns)
     };
-    // What costs nothing needs no attention.
     let worst = delays.stragglers.iter().map(|straggler| straggler.excess_ns).fold(0.0, f64::max);
     delays.stragglers.retain(|straggler| straggler.excess_ns >= BESIDE_WORST * worst);
-    delays.stragglers.retain(|straggler| match straggler.step_ns.zip(straggler.step_without_ns) {
-        Some((with, without)) => with - without >= SMALLEST_COST * with,
-        None => true,
-    });
+    // What costs nothing needs no attention. Of several that are equally late, none costs anything alone.
+    let gain = |without: Option<f64>| step_ns.zip(without).map(|(with, without)| (with - without) / with);
+    let is_costly = |without: Option<f64>| gain(without).is_none_or(|gain| gain >= SMALLEST_COST);
+    let alone = delays.stragglers.iter().filter_map(|straggler| gain(straggler.step_without_ns)).sum::<f64>();
+    let together = gain(delays.step_without_ns).unwrap_or(0.0);
+    if together < SMALLEST_COST || alone > together / 2.0 {
+        delays.stragglers.retain(|straggler| is_costly(straggler.step_without_ns));
+    }
     delays.stragglers.sort_by(|a, b| cost(b).partial_cmp(&cost(a)).unwrap_or(std::cmp::Ordering::Equal));
     delays.propagated = propagated(fleet, meetings, figures, graph, &delays.stragglers);
     delays
@@ -192,7 +198,6 @@ fn guilty(fleet: &Fleet, excess: &[Excess]) -> Vec<usize> {
         })
         .collect();
     found.sort_by(|&a, &b| excess[b].local_ns.total_cmp(&excess[a].local_ns));
-    found.truncate(MOST);
     found
 }
 
