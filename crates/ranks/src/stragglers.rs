@@ -10,7 +10,7 @@ use trace::Ns;
 
 use crate::figures::{AllFigures, Method};
 use crate::fleet::{Fleet, Member};
-use crate::matching::Meetings;
+use crate::matching::{Meetings, Part};
 use crate::peers::{Excess, Peers};
 use crate::simulate::{Change, StepGraph};
 pub use cause::{Cause, Evidence};
@@ -102,15 +102,15 @@ pub(crate) fn delays(
         ..Delays::default()
     };
     for (number, member) in guilty(fleet, &excess).into_iter().enumerate() {
-        let (cause, evidence) = cause::of(fleet, member, &excess[member]);
-        let own = peers.typical(fleet, graph, member, evidence.typical_share);
-        let change =
-            Change { local: [(member as u32, own.clone())].into_iter().collect(), ..Change::default() };
-        all.local.insert(member as u32, own);
         if number >= MOST {
+            all.local.insert(member as u32, peers.typical(fleet, graph, member, 1.0));
             continue;
         }
-        let without = predict(&change);
+        let (cause, evidence) = cause::of(fleet, member, &excess[member]);
+        let own = peers.typical(fleet, graph, member, evidence.typical_share);
+        let local = [(member as u32, own.clone())].into_iter().collect();
+        all.local.insert(member as u32, own);
+        let without = predict(&Change { local, ..Change::default() });
         delays.stragglers.push(Straggler {
             member: member as u32,
             cause,
@@ -216,24 +216,24 @@ fn propagated(
         *count.entry(one.group).or_default() += 1;
     }
     let is_guilty = |member: u32| stragglers.iter().any(|straggler| straggler.member == member);
-    let mut found: Vec<Propagated> = last
+    let mut late: Vec<((u32, u32), u64)> = last
         .into_iter()
         .filter(|((group, member), times)| {
             let (all, members) = (count[group], fleet.groups[*group as usize].members.len() as f64);
             let share = *times as f64 / all as f64;
             all >= FEWEST && !is_guilty(*member) && share > OFTEN_LAST.max(1.5 / members)
         })
-        .map(|((group, member), times)| Propagated {
-            member,
-            group,
-            last_share: times as f64 / count[&group] as f64,
-            from: origin(meetings, figures, graph, member, stragglers),
-        })
-        .filter(|found| found.from.is_some())
         .collect();
-    found.sort_by_key(|found| (found.group, found.member));
-    found.truncate(MOST);
-    found
+    late.sort_unstable_by_key(|(place, _)| *place);
+    late.truncate(MOST);
+    let origin = |member: u32| origin(meetings, figures, graph, member, stragglers);
+    let found = late.into_iter().map(|((group, member), times)| Propagated {
+        member,
+        group,
+        last_share: times as f64 / count[&group] as f64,
+        from: origin(member),
+    });
+    found.filter(|found| found.from.is_some()).collect()
 }
 
 /// Hops after which an origin is not looked for any more.
@@ -258,7 +258,7 @@ fn origin(
                 continue;
             }
             let parts = meetings.parts_of(meeting);
-            if let Some(place) = parts.iter().position(|part| part.member == at) {
+            if let Some(place) = place_of(parts, at) {
                 let wait = figures.waits[meeting.first as usize + place];
                 *waited.entry(one.last).or_default() += f64::from(wait);
             }
@@ -272,4 +272,12 @@ fn origin(
         at = next;
     }
     None
+}
+
+/// The place of a member among parts, which are by member; those of a message are two.
+fn place_of(parts: &[Part], member: u32) -> Option<usize> {
+    if parts.len() <= 2 {
+        return parts.iter().position(|part| part.member == member);
+    }
+    parts.binary_search_by_key(&member, |part| part.member).ok()
 }
