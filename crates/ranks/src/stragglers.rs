@@ -77,6 +77,8 @@ pub struct Delays {
     pub step_without_ns: Option<f64>,
     /// Local work of each member beyond that of its peers.
     pub excess_ns: Vec<f64>,
+    /// Whether the order of matched collectives contradicts itself, so that nobody can be blamed.
+    pub is_contradictory: bool,
 }
 
 /// Finds them.
@@ -101,7 +103,10 @@ pub(crate) fn delays(
         excess_ns: excess.iter().map(|excess| excess.local_ns).collect(),
         ..Delays::default()
     };
-    for (number, member) in guilty(fleet, &excess).into_iter().enumerate() {
+    // Collectives that contradict each other's order were matched wrongly: nobody is blamed by them.
+    let guilty = if base.is_some() { guilty(fleet, &excess) } else { Vec::new() };
+    delays.is_contradictory = base.is_none();
+    for (number, member) in guilty.into_iter().enumerate() {
         if number >= MOST {
             all.local.insert(member as u32, peers.typical(fleet, graph, member, 1.0));
             continue;
