@@ -332,6 +332,9 @@ fn output_on_made_up_runs_is_as_the_schemas_say() {
         &at.join("ranks"),
         &["--scenario", "training", "--kernels", "300", "--ranks", "2", "--to", "rocpd"],
     );
+    let late = ["--straggler", "3:lower-clocks:1.3", "--slow-link", "expert:0:2", "--clock-offset-ms", "5"];
+    let job = ["--scenario", "expert-training", "--steps", "4", "--no-stacks"];
+    synth(&at.join("job"), &[&job[..], &late[..]].concat());
     let shapes = r#""args": {"Input Dims": [[64, 32], [32, 16]], "Input type": ["float", "float"], "#;
     synth(&at.join("servers"), &["--scenario", "disaggregated", "--steps", "4"]);
     synth(&at.join("memory"), &["--to", "snapshot", "--steps", "3"]);
@@ -355,6 +358,11 @@ fn output_on_made_up_runs_is_as_the_schemas_say() {
         "critical-path small.json --what-if gemm=0.5",
         "compare ranks serving --fail-on total>+3%",
         "stability ranks ranks small.json",
+        "ranks ranks",
+        "ranks job",
+        "ranks serving",
+        "digest job --out digests",
+        "ranks digests",
         "memory memory",
         "requests servers",
         "memory memory --compare memory",

@@ -25,6 +25,8 @@ const FEWEST: usize = 4;
 const WORST_RESIDUAL_NS: f64 = 500_000.0;
 /// Meetings of a group that are enough to place its members.
 const MOST_OF_GROUP: usize = 1024;
+/// Points of all members together; of more, only some meetings of each group are used.
+const MOST_POINTS: usize = 1_000_000;
 /// What a message counts: it may end earlier where it was sent than where it arrives.
 const MESSAGE_WEIGHT: f64 = 0.01;
 /// Passes after which ranks that are still not reached stay so.
@@ -216,13 +218,14 @@ impl<'a> Aligner<'a> {
         let mut of_group: Vec<usize> = vec![0; self.fleet.groups.len()];
         self.meetings.all.iter().for_each(|meeting| of_group[meeting.group as usize] += 1);
         let mut seen = vec![0usize; of_group.len()];
+        let most = (of_group.iter().copied().max().unwrap_or(1) * MOST_POINTS
+            / self.meetings.parts.len().max(1))
+        .clamp(FEWEST_FOR_DRIFT, MOST_OF_GROUP);
         let mut system = System::default();
         for (number, meeting) in self.meetings.all.iter().enumerate() {
             let group = meeting.group as usize;
             seen[group] += 1;
-            if seen[group] % of_group[group].div_ceil(MOST_OF_GROUP).max(1) != 0
-                || !moments[number].is_finite()
-            {
+            if seen[group] % of_group[group].div_ceil(most).max(1) != 0 || !moments[number].is_finite() {
                 continue;
             }
             let from = system.points.len();

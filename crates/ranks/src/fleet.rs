@@ -79,6 +79,13 @@ pub struct Member {
     pub problems: Vec<String>,
 }
 
+impl Member {
+    /// The number that the member's own collectives have for a group of the fleet.
+    pub(crate) fn group_number(&self, group: u32) -> u16 {
+        self.groups.iter().position(|&own| own == group).map_or(u16::MAX, |number| number as u16)
+    }
+}
+
 /// The calls of one name on one member.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NameShare {

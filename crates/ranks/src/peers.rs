@@ -2,6 +2,7 @@
 
 use trace::Map;
 
+use crate::digest::NONE;
 use crate::fleet::Fleet;
 use crate::matching::Meetings;
 use crate::operation::Operation;
@@ -18,13 +19,19 @@ pub(crate) struct Excess {
     pub collectives: usize,
 }
 
-/// The middle of local times.
+/// The middle of local times, and after which events they begin.
 #[derive(Clone, Copy, Debug)]
 struct Typical {
     to_arrival: f64,
     to_wait: f64,
     computed: f64,
+    resumed_at: Option<Place>,
+    wait_from: Option<Place>,
+    queued_behind: Option<Place>,
 }
+
+/// An event on any member: step, operation, and the how manieth it is there.
+type Place = (u32, Operation, u32);
 
 /// What makes work alike on several ranks: pipeline stage, step, operation, and the how manieth it is there.
 type Turn = (Option<u32>, u32, Operation, u32);
@@ -49,14 +56,24 @@ impl Peers {
                 }
             }
         }
+        let place_of = |member: u32, place: u32| {
+            let event = graph.events[member as usize].get(place as usize)?;
+            Some((event.step, event.operation, event.turn))
+        };
         let typical = |entries: &[(u32, u32)]| {
             let event = |&(member, place): &(u32, u32)| &graph.events[member as usize][place as usize];
             let middle =
                 |value: fn(&Event) -> f64| lower_median(entries.iter().map(event).map(value).collect());
-            (!entries.is_empty()).then(|| Typical {
-                to_arrival: middle(|event| event.to_arrival),
-                to_wait: middle(|event| event.to_wait),
-                computed: middle(|event| event.computed),
+            // Most do as the first: the order of operations is that of the program.
+            let first = *entries.first()?;
+            let after = |of: fn(&Event) -> u32| place_of(first.0, of(event(&first)));
+            Some(Typical {
+                resumed_at: after(|event| event.resumed_at),
+                wait_from: after(|event| event.wait_from),
+                queued_behind: after(|event| event.queued_behind),
+                to_arrival: middle(|event| f64::from(event.to_arrival)),
+                to_wait: middle(|event| f64::from(event.to_wait)),
+                computed: middle(|event| f64::from(event.computed)),
             })
         };
         Self {
@@ -97,7 +114,9 @@ impl Peers {
         known.filter_map(move |event| {
             let typical = self.typical_of(fleet, member, event)?;
             let local = if waits { typical.to_wait } else { typical.to_arrival };
-            local.is_finite().then(|| (event, event.local() - local, event.computed - typical.computed))
+            local
+                .is_finite()
+                .then(|| (event, event.local() - local, f64::from(event.computed) - typical.computed))
         })
     }
 
@@ -117,9 +136,12 @@ impl Peers {
         LocalTimes {
             to_arrival: events
                 .iter()
-                .map(|event| pick(event, event.to_arrival, |of| of.to_arrival))
+                .map(|event| pick(event, f64::from(event.to_arrival), |of| of.to_arrival))
                 .collect(),
-            to_wait: events.iter().map(|event| pick(event, event.to_wait, |of| of.to_wait)).collect(),
+            to_wait: events
+                .iter()
+                .map(|event| pick(event, f64::from(event.to_wait), |of| of.to_wait))
+                .collect(),
             tail: graph.tails[member] * factor,
         }
     }
@@ -127,16 +149,36 @@ impl Peers {
     /// Gives events whose record is lost, or that lie beside a lost one, the local times of their peers.
     pub fn fill_lost(&self, fleet: &Fleet, graph: &mut StepGraph) {
         for member in 0..graph.events.len() {
-            for place in 0..graph.events[member].len() {
-                let event = graph.events[member][place];
+            if graph.events[member].iter().all(|event| event.is_known) {
+                continue;
+            }
+            let events = graph.events[member].iter().enumerate();
+            let places: Map<Place, u32> = events
+                .map(|(place, event)| ((event.step, event.operation, event.turn), place as u32))
+                .collect();
+            for number in 0..graph.events[member].len() {
+                let event = graph.events[member][number];
                 let Some(typical) = self.typical_of(fleet, member, &event).filter(|_| !event.is_known) else {
                     continue;
                 };
-                let event = &mut graph.events[member][place];
-                event.to_arrival = typical.to_arrival;
+                let typical = *typical;
+                let event = &mut graph.events[member][number];
+                event.to_arrival = typical.to_arrival as f32;
                 if event.to_wait.is_finite() {
-                    event.to_wait =
-                        if typical.to_wait.is_finite() { typical.to_wait } else { typical.to_arrival };
+                    let wait = if typical.to_wait.is_finite() { typical.to_wait } else { typical.to_arrival };
+                    event.to_wait = wait as f32;
+                }
+                // A lost one comes after the same event as on its peers; an event cannot come after itself.
+                let after = |place: Option<Place>| {
+                    place
+                        .and_then(|place| places.get(&place))
+                        .copied()
+                        .filter(|&place| (place as usize) < number)
+                };
+                if event.is_lost {
+                    event.resumed_at = after(typical.resumed_at).unwrap_or(event.resumed_at);
+                    event.wait_from = after(typical.wait_from).unwrap_or(event.wait_from);
+                    event.queued_behind = after(typical.queued_behind).unwrap_or(NONE);
                 }
             }
         }

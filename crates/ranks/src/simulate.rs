@@ -29,17 +29,19 @@ pub(crate) struct Event {
     /// Place of the event before it on its stream, where it was queued behind that; else [`NONE`].
     pub queued_behind: u32,
     /// Local time from the resumption to the arrival.
-    pub to_arrival: f64,
+    pub to_arrival: f32,
     /// Local time from `wait_from` to the moment at which the main line waits for this one; NaN where it does not.
-    pub to_wait: f64,
+    pub to_wait: f32,
     /// Computation up to the wait, or to the arrival where the main line does not wait.
-    pub computed: f64,
+    pub computed: f32,
     /// Place of the event at whose end the main line resumed before it waited for this one; [`NONE`] at the start.
     pub wait_from: u32,
     /// Whether no other event ends the same local work.
     pub is_counted: bool,
     /// Whether its local times were recorded from one end to the other.
     pub is_known: bool,
+    /// Whether the member lost its record: it took part, and how its peers did tells when.
+    pub is_lost: bool,
     /// What it is.
     pub operation: Operation,
     /// Its step, or that of the event before it.
@@ -142,14 +144,16 @@ impl Waits {
 impl Event {
     /// Local time that this event ends: to the wait, or to the arrival where the main line does not wait.
     pub fn local(&self) -> f64 {
-        if self.to_wait.is_finite() { self.to_wait } else { self.to_arrival }
+        f64::from(if self.to_wait.is_finite() { self.to_wait } else { self.to_arrival })
     }
 }
 
 impl StepGraph {
     pub fn of(fleet: &Fleet, meetings: &Meetings, figures: &AllFigures, clocks: &Clocks) -> Self {
         let blocks = blocking(fleet, meetings);
-        let mut rows: Vec<Vec<Row>> = vec![Vec::new(); fleet.members.len()];
+        // By member: (row, meeting) of what it recorded, and what it lost.
+        let mut rows: Vec<Vec<(u32, u32)>> = vec![Vec::new(); fleet.members.len()];
+        let mut lost_rows: Map<u32, Vec<Row>> = Map::default();
         let mut counts = vec![0u32; meetings.all.len()];
         for (number, meeting) in meetings.all.iter().enumerate() {
             let one = &figures.meetings[number];
@@ -157,15 +161,12 @@ impl StepGraph {
             if !one.transfer_ns.is_finite() {
                 continue;
             }
-            let mut add = |member: u32, row: Row| {
-                rows[member as usize].push(row);
-                counts[number] += 1;
-            };
             let parts = meetings.parts_of(meeting);
             for part in parts {
                 let found = &fleet.members[part.member as usize].collectives[part.row as usize];
                 if found.end().is_some() {
-                    add(part.member, Row { meeting: number as u32, collective: *found, is_lost: false });
+                    rows[part.member as usize].push((part.row, number as u32));
+                    counts[number] += 1;
                 }
             }
             for member in lost(fleet, parts, one) {
@@ -185,9 +186,12 @@ impl StepGraph {
                         stream,
                         operation,
                         step,
+                        group: own.group_number(one.group),
                         ..Collective::default()
                     };
-                    add(member, Row { meeting: number as u32, collective, is_lost: true });
+                    let row = Row { meeting: number as u32, collective, is_lost: true };
+                    lost_rows.entry(member).or_default().push(row);
+                    counts[number] += 1;
                 }
             }
         }
@@ -222,11 +226,15 @@ impl StepGraph {
                 operation,
                 peer: part.member,
                 step: found.step,
+                group: {
+                    let group = fleet.members[part.member as usize].groups[usize::from(found.group)];
+                    fleet.members[peer as usize].group_number(group)
+                },
                 ..Collective::default()
             };
             let meeting = counts.len() as u32;
-            rows[part.member as usize].push(Row { meeting, collective: found, is_lost: false });
-            rows[peer as usize].push(Row { meeting, collective: peer_row, is_lost: true });
+            rows[part.member as usize].push((part.row, meeting));
+            lost_rows.entry(peer).or_default().push(Row { meeting, collective: peer_row, is_lost: true });
             counts.push(2);
             transfers.push(transfer);
             groups.push(NONE);
@@ -242,7 +250,15 @@ impl StepGraph {
             groups,
             steps,
         };
-        for (member, mut rows) in rows.into_iter().enumerate() {
+        for (member, recorded) in rows.into_iter().enumerate() {
+            let of = &fleet.members[member].collectives;
+            let recorded = recorded.into_iter().map(|(row, meeting)| Row {
+                meeting,
+                collective: of[row as usize],
+                is_lost: false,
+            });
+            let mut rows: Vec<Row> = recorded.collect();
+            rows.extend(lost_rows.remove(&(member as u32)).unwrap_or_default());
             rows.sort_by_key(|row| (row.collective.start, row.meeting));
             graph.add_member(fleet, clocks, member, &rows);
         }
@@ -286,10 +302,11 @@ impl StepGraph {
                 resumed_at,
                 queued_behind: behind.unwrap_or(NONE),
                 wait_from,
-                to_arrival: (row.start - arrival_from) as f64,
-                to_wait: if is_waited_for { (until - from).max(0) as f64 } else { f64::NAN },
-                computed: (row.compute_ns + beside - before).max(0) as f64,
+                to_arrival: (row.start - arrival_from) as f32,
+                to_wait: if is_waited_for { (until - from).max(0) as f32 } else { f32::NAN },
+                computed: (row.compute_ns + beside - before).max(0) as f32,
                 is_known: !is_lost && !is_after_lost && !is_beside_gap,
+                is_lost,
                 is_counted: waits.is_last(place as u32, until),
                 operation: row.operation,
                 step,
@@ -332,7 +349,8 @@ impl StepGraph {
                     waiting.entry(unknown.unwrap_or_default()).or_default().push(member);
                     break;
                 };
-                let to_arrival = local.map_or(event.to_arrival, |local| local.to_arrival[next[own]]);
+                let to_arrival =
+                    local.map_or(f64::from(event.to_arrival), |local| local.to_arrival[next[own]]);
                 let mut arrival = from + to_arrival;
                 if let Some(before) = queued {
                     arrival = ends[before as usize];
@@ -398,7 +416,7 @@ impl StepGraph {
                     return Err(event.meeting);
                 }
                 let from = if event.wait_from == NONE { start } else { resumed[event.wait_from as usize] };
-                let to_wait = local.map_or(event.to_wait, |local| local.to_wait[place]);
+                let to_wait = local.map_or(f64::from(event.to_wait), |local| local.to_wait[place]);
                 resumed[place] = (from + to_wait).max(end);
             }
         }
@@ -406,25 +424,26 @@ impl StepGraph {
     }
 }
 
-/// Stretches of a member's time in which messages are missing at both ends: their numbers show it.
+/// Stretches of a member's time in which records are missing on all ranks: their numbers show it.
 fn gaps(recorded: &[Collective], rows: &[Row]) -> Vec<(i64, i64)> {
-    let is_timed = |row: &&Collective| row.operation.is_message() && row.start != i64::MIN;
-    let mut numbered: Vec<(u16, i64, i64)> = recorded
+    let mut numbered: Vec<(u16, bool, i64, i64)> = recorded
         .iter()
-        .filter(is_timed)
-        .filter_map(|row| Some((row.group, row.number()?, row.start)))
+        .filter(|row| row.start != i64::MIN)
+        .filter_map(|row| Some((row.group, row.operation.is_message(), row.number()?, row.start)))
         .collect();
     numbered.sort_unstable();
     let mut gaps = Vec::new();
-    for pair in numbered.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
-        let lost = pair[1].1 - pair[0].1 - 1;
-        let (from, to) = (pair[0].2.min(pair[1].2), pair[0].2.max(pair[1].2));
+    for pair in numbered.windows(2).filter(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1)) {
+        let lost = pair[1].2 - pair[0].2 - 1;
+        let (from, to) = (pair[0].3.min(pair[1].3), pair[0].3.max(pair[1].3));
         let is_between = |other: &&Row| {
             let own = &other.collective;
-            other.is_lost && own.operation.is_message() && own.start > from && own.start < to
+            let is_same = (own.group, own.operation.is_message()) == (pair[0].0, pair[0].1);
+            other.is_lost && is_same && own.start > from && own.start < to
         };
         if lost > 0 && (rows.iter().filter(is_between).count() as i64) < lost {
-            gaps.push((from, to));
+            // A lost message may lie anywhere between; collectives of a group are far apart, and the lost one is near the next.
+            gaps.push(if pair[0].1 { (from, to) } else { (pair[1].3 - 1, pair[1].3) });
         }
     }
     gaps

@@ -10,7 +10,7 @@ use trace::Ns;
 
 use crate::figures::{AllFigures, Method};
 use crate::fleet::{Fleet, Member};
-use crate::matching::Meetings;
+use crate::matching::{Meetings, Part};
 use crate::peers::{Excess, Peers};
 use crate::simulate::{Change, StepGraph};
 pub use cause::{Cause, Evidence};
@@ -20,7 +20,9 @@ pub(crate) use links::is_one_node;
 /// A rank does more than its peers only if it is beyond them by this share of the run.
 const SMALLEST_SHARE: f64 = 0.01;
 /// It must cost this share of a step.
-const SMALLEST_COST: f64 = 0.005;
+const SMALLEST_COST: f64 = 0.01;
+/// And this share of the work beyond its peers' of the worst: smaller ones show once that is fixed.
+const BESIDE_WORST: f64 = 0.15;
 /// And by this many spreads of all ranks.
 const SPREADS: f64 = 6.0;
 /// So many are named.
@@ -75,6 +77,8 @@ pub struct Delays {
     pub step_without_ns: Option<f64>,
     /// Local work of each member beyond that of its peers.
     pub excess_ns: Vec<f64>,
+    /// Whether the order of matched collectives contradicts itself, so that nobody can be blamed.
+    pub is_contradictory: bool,
 }
 
 /// Finds them.
@@ -99,13 +103,19 @@ pub(crate) fn delays(
         excess_ns: excess.iter().map(|excess| excess.local_ns).collect(),
         ..Delays::default()
     };
-    for member in guilty(fleet, &excess) {
+    // Collectives that contradict each other's order were matched wrongly: nobody is blamed by them.
+    let guilty = if base.is_some() { guilty(fleet, &excess) } else { Vec::new() };
+    delays.is_contradictory = base.is_none();
+    for (number, member) in guilty.into_iter().enumerate() {
+        if number >= MOST {
+            all.local.insert(member as u32, peers.typical(fleet, graph, member, 1.0));
+            continue;
+        }
         let (cause, evidence) = cause::of(fleet, member, &excess[member]);
         let own = peers.typical(fleet, graph, member, evidence.typical_share);
-        let change =
-            Change { local: [(member as u32, own.clone())].into_iter().collect(), ..Change::default() };
+        let local = [(member as u32, own.clone())].into_iter().collect();
         all.local.insert(member as u32, own);
-        let without = predict(&change);
+        let without = predict(&Change { local, ..Change::default() });
         delays.stragglers.push(Straggler {
             member: member as u32,
             cause,
@@ -131,11 +141,16 @@ pub(crate) fn delays(
             straggler.step_ns.zip(straggler.step_without_ns).map_or(0.0, |(with, without)| with - without);
         (won, straggler.excess_ns)
     };
-    // What costs nothing needs no attention.
-    delays.stragglers.retain(|straggler| match straggler.step_ns.zip(straggler.step_without_ns) {
-        Some((with, without)) => with - without >= SMALLEST_COST * with,
-        None => true,
-    });
+    let worst = delays.stragglers.iter().map(|straggler| straggler.excess_ns).fold(0.0, f64::max);
+    delays.stragglers.retain(|straggler| straggler.excess_ns >= BESIDE_WORST * worst);
+    // What costs nothing needs no attention. Of several that are equally late, none costs anything alone.
+    let gain = |without: Option<f64>| step_ns.zip(without).map(|(with, without)| (with - without) / with);
+    let is_costly = |without: Option<f64>| gain(without).is_none_or(|gain| gain >= SMALLEST_COST);
+    let alone = delays.stragglers.iter().filter_map(|straggler| gain(straggler.step_without_ns)).sum::<f64>();
+    let together = gain(delays.step_without_ns).unwrap_or(0.0);
+    if together < SMALLEST_COST || alone > together / 2.0 {
+        delays.stragglers.retain(|straggler| is_costly(straggler.step_without_ns));
+    }
     delays.stragglers.sort_by(|a, b| cost(b).partial_cmp(&cost(a)).unwrap_or(std::cmp::Ordering::Equal));
     delays.propagated = propagated(fleet, meetings, figures, graph, &delays.stragglers);
     delays
@@ -188,7 +203,6 @@ fn guilty(fleet: &Fleet, excess: &[Excess]) -> Vec<usize> {
         })
         .collect();
     found.sort_by(|&a, &b| excess[b].local_ns.total_cmp(&excess[a].local_ns));
-    found.truncate(MOST);
     found
 }
 
@@ -207,24 +221,24 @@ fn propagated(
         *count.entry(one.group).or_default() += 1;
     }
     let is_guilty = |member: u32| stragglers.iter().any(|straggler| straggler.member == member);
-    let mut found: Vec<Propagated> = last
+    let mut late: Vec<((u32, u32), u64)> = last
         .into_iter()
         .filter(|((group, member), times)| {
             let (all, members) = (count[group], fleet.groups[*group as usize].members.len() as f64);
             let share = *times as f64 / all as f64;
             all >= FEWEST && !is_guilty(*member) && share > OFTEN_LAST.max(1.5 / members)
         })
-        .map(|((group, member), times)| Propagated {
-            member,
-            group,
-            last_share: times as f64 / count[&group] as f64,
-            from: origin(meetings, figures, graph, member, stragglers),
-        })
-        .filter(|found| found.from.is_some())
         .collect();
-    found.sort_by_key(|found| (found.group, found.member));
-    found.truncate(MOST);
-    found
+    late.sort_unstable_by_key(|(place, _)| *place);
+    late.truncate(MOST);
+    let origin = |member: u32| origin(meetings, figures, graph, member, stragglers);
+    let found = late.into_iter().map(|((group, member), times)| Propagated {
+        member,
+        group,
+        last_share: times as f64 / count[&group] as f64,
+        from: origin(member),
+    });
+    found.filter(|found| found.from.is_some()).collect()
 }
 
 /// Hops after which an origin is not looked for any more.
@@ -249,7 +263,7 @@ fn origin(
                 continue;
             }
             let parts = meetings.parts_of(meeting);
-            if let Some(place) = parts.iter().position(|part| part.member == at) {
+            if let Some(place) = place_of(parts, at) {
                 let wait = figures.waits[meeting.first as usize + place];
                 *waited.entry(one.last).or_default() += f64::from(wait);
             }
@@ -263,4 +277,12 @@ fn origin(
         at = next;
     }
     None
+}
+
+/// The place of a member among parts, which are by member; those of a message are two.
+fn place_of(parts: &[Part], member: u32) -> Option<usize> {
+    if parts.len() <= 2 {
+        return parts.iter().position(|part| part.member == member);
+    }
+    parts.binary_search_by_key(&member, |part| part.member).ok()
 }

@@ -26,7 +26,7 @@ fn simulated(seed: u64, faults: Faults) -> Simulation {
         ranks: Some(16),
         stacks: false,
         parallel: Parallelism { tensor: Some(4), pipeline: Some(2), expert: None },
-        lose: vec!["collective=0.02".parse().unwrap()],
+        lose: vec!["collective=0.01".parse().unwrap()],
         faults,
         ..Options::default()
     };

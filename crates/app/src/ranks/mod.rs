@@ -3,6 +3,7 @@
 //! Traces are read a few at a time, digested and dropped; only digests are kept.
 
 mod find;
+mod made;
 mod write;
 
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ use crate::failure::Failure;
 use crate::lake::{self, Address};
 use crate::observer::Observer;
 
+pub use self::made::{MadeDigests, made_digests};
 pub use self::write::{DigestRequest, Part, digest};
 
 /// Traces are read side by side up to this many bytes and files.

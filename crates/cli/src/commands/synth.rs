@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use app::ranks::MadeDigests;
 use app::synth::{
     DisaggregatedOptions, Faults, GenerateOptions, GraphMode, Loss, Options, OutputFormat, Parallelism,
     SlowLink, Straggler, disaggregated, scenario, scenario_names,
@@ -55,6 +56,10 @@ pub struct SynthArgs {
     /// Number of ranks
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
+
+    /// Write N digests for `ranks` instead of traces; ranks of the simulated job are repeated
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "size")]
+    digests: Option<u32>,
 
     /// Size of each rank's file, such as 500MB or 1GB
     #[arg(long, value_name = "SIZE", value_parser = size_of, conflicts_with_all = ["kernels", "steps"])]
@@ -159,6 +164,11 @@ impl SynthArgs {
             mapping: true,
             force: self.force,
         };
+        if let Some(count) = self.digests {
+            let GenerateOptions { scenario, options, out, .. } = options;
+            let options = Options { stacks: false, ..options };
+            return output.show(app::ranks::made_digests(&MadeDigests { scenario, options, count, out })?);
+        }
         output.show(app::synth(&options)?)
     }
 }

@@ -43,7 +43,6 @@ pub(super) struct Correction {
 }
 
 const ROUNDS: usize = 4;
-const MOST_ITERATIONS: usize = 300;
 const PRECISION: f64 = 1e-7;
 /// Points further from the line than this many spreads do not count (Tukey's biweight).
 const BIWEIGHT: f64 = 4.685;
@@ -84,12 +83,17 @@ pub(super) fn solve(system: &System, count: usize, reference: usize, fixed: &[bo
     corrections
 }
 
+/// Steps of the search; large systems are joined by groups of all ranks, so that fewer are enough.
+fn most_iterations(points: usize) -> usize {
+    if points < 200_000 { 300 } else { 40 }
+}
+
 /// How many runs with other noise tell the errors.
 fn runs(points: usize) -> usize {
     match points {
         0..200_000 => 24,
-        200_000..2_000_000 => 8,
-        _ => 4,
+        200_000..500_000 => 8,
+        _ => 2,
     }
 }
 
@@ -231,7 +235,7 @@ fn gradients(system: &System, weights: &[f64], given: &[f64], count: usize, fixe
     let mut direction = scaled(&left);
     let mut size = dot(&left, &direction);
     let enough = size * PRECISION * PRECISION;
-    for _ in 0..MOST_ITERATIONS {
+    for _ in 0..most_iterations(system.points.len()) {
         if size.is_nan() || size <= enough || size <= 0.0 {
             break;
         }

@@ -9,6 +9,8 @@ use crate::stragglers::{Cause, SlowLink, Straggler};
 
 /// From this share of a step a finding is severe.
 const SEVERE: f64 = 0.05;
+/// Below this share, one of several late ranks costs nothing alone.
+const SMALL: f64 = 0.01;
 
 pub(super) fn findings(ranks: &Ranks) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
@@ -28,11 +30,21 @@ fn gain(ranks: &Ranks, with: Option<f64>, without: Option<f64>) -> (Option<i64>,
 
 fn straggler(ranks: &Ranks, found: &Straggler) -> Finding {
     let member = &ranks.fleet.members[found.member as usize];
-    let (run, severity, _) = gain(ranks, found.step_ns, found.step_without_ns);
+    let (run, severity, share) = gain(ranks, found.step_ns, found.step_without_ns);
     let on = if member.host.is_empty() { String::new() } else { format!(" on {}", member.host) };
-    let cost = match found.step_ns.zip(found.step_without_ns) {
-        Some((with, without)) => format!("; without it a step takes {}, not {}", time(without), time(with)),
-        None => String::new(),
+    let together = ranks.delays.step_without_ns;
+    let (run, severity, share) =
+        if share < SMALL { gain(ranks, found.step_ns, together) } else { (run, severity, share) };
+    let cost = match (found.step_ns, found.step_without_ns, together) {
+        (Some(with), Some(without), _) if (with - without) / with >= SMALL => {
+            format!("; without it a step takes {}, not {}", time(without), time(with))
+        }
+        (Some(with), _, Some(together)) if share >= SMALL => format!(
+            "; others are late too, and without all of them a step takes {}, not {}",
+            time(together),
+            time(with)
+        ),
+        _ => String::new(),
     };
     let evidence = &found.evidence;
     let (kernel, ratio) = match &evidence.kernel {

@@ -60,6 +60,7 @@ fn headline(ranks: &Ranks) -> String {
         (Some(with), Some(without)) if !delays.stragglers.is_empty() || !delays.slow_links.is_empty() => {
             format!("{who}: {what} {}, and would take {} without the delays found", time(with), time(without))
         }
+        (Some(with), _) if delays.is_contradictory => format!("{who}: {what} {}", time(with)),
         (Some(with), _) => format!("{who}: {what} {}; no rank or link holds the others up", time(with)),
         (None, _) => format!("{who}; the inputs tell no times of steps"),
     }
@@ -74,6 +75,12 @@ fn notes(ranks: &Ranks) -> Vec<String> {
     if fleet.members.iter().all(|member| member.steps.is_empty()) {
         notes.push(
             "no input has step annotations, so figures are for the whole run (torch's ProfilerStep, or a roctx range around each step)"
+                .into(),
+        );
+    }
+    if ranks.delays.is_contradictory {
+        notes.push(
+            "collectives of the ranks contradict each other's order, so no rank is blamed: the inputs do not tell process groups (torch traces and RCCL's Inspector do)"
                 .into(),
         );
     }

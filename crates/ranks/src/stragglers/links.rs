@@ -2,7 +2,7 @@
 
 use trace::Map;
 
-use crate::figures::{AllFigures, Method};
+use crate::figures::{AllFigures, Figures, Method};
 use crate::fleet::Fleet;
 use crate::operation::Operation;
 
@@ -37,7 +37,9 @@ type Alike = (Operation, Option<u64>, u32, bool);
 pub(super) fn slow(fleet: &Fleet, figures: &AllFigures) -> Vec<SlowLink> {
     let one_node: Vec<bool> = fleet.groups.iter().map(|group| is_one_node(fleet, &group.members)).collect();
     let mut transfers: Map<Alike, Map<u32, Vec<f64>>> = Map::default();
-    for one in figures.meetings.iter().filter(|one| !one.is_start && one.method != Method::None) {
+    let told = |group: u32| fleet.groups[group as usize].is_told;
+    let counts = |one: &&Figures| !one.is_start && one.method != Method::None && told(one.group);
+    for one in figures.meetings.iter().filter(counts) {
         let alike = (one.operation, one.bytes, one.count, one_node[one.group as usize]);
         transfers.entry(alike).or_default().entry(one.group).or_default().push(one.transfer_ns);
     }

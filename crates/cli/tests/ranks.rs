@@ -1,0 +1,96 @@
+//! `digest` and `ranks` on a simulated job: what people see, bad input among many files, and that digests tell the same as traces.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use common::{files, rocm_perf, synth};
+use serde_json::Value;
+
+const JOB: [&str; 12] = [
+    "--scenario",
+    "parallel-training",
+    "--steps",
+    "4",
+    "--no-stacks",
+    "--clock-offset-ms",
+    "5",
+    "--drift-ppm",
+    "20",
+    "--straggler",
+    "3:lower-clocks:1.4",
+    "--seed=7",
+];
+
+fn run(folder: &Path, line: &str) -> Output {
+    let output = rocm_perf().current_dir(folder).args(line.split(' ')).env("COLUMNS", "120").output();
+    output.expect("it runs")
+}
+
+fn report(folder: &Path, line: &str) -> Value {
+    let output = run(folder, &format!("{line} --format json"));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn check<'a>(report: &'a Value, id: &str) -> &'a str {
+    let checks = report["health"]["checks"].as_array().or(report["health"].as_array()).expect("checks");
+    let found = checks.iter().find(|check| check["id"] == id);
+    found.map_or("", |check| check["message"].as_str().expect("a message"))
+}
+
+#[test]
+fn the_straggler_is_named_and_digests_tell_the_same_as_traces() {
+    let folder = tempfile::tempdir().expect("a folder");
+    synth(&folder.path().join("job"), &JOB);
+    let traces = report(folder.path(), "ranks job");
+    let straggler = &traces["tables"]["stragglers"][0];
+    assert_eq!((&straggler["rank"], &straggler["cause"]), (&"3".into(), &"lower-clocks".into()));
+    assert_eq!(traces["findings"][0]["key"], "straggler:3");
+    let next = traces["findings"][0]["next"].as_str().expect("a command");
+    assert!(next.starts_with("rocm-perf explain ") && next.contains("rank3"), "{next}");
+    assert!(run(folder.path(), "digest job --out digests").status.success());
+    let digests = report(folder.path(), "ranks digests");
+    assert_eq!(digests["tables"], traces["tables"]);
+    let kept = report(folder.path(), "digest job --out digests");
+    let kept = kept["tables"]["digests"].as_array().expect("rows");
+    assert_eq!(kept.len(), 8);
+    assert!(kept.iter().all(|row| row["state"] == "kept"));
+}
+
+#[test]
+fn bad_files_among_many_are_named_and_the_rest_is_analysed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    synth(&folder.path().join("job"), &JOB);
+    assert!(run(folder.path(), "digest job --out digests").status.success());
+    let mut digests: Vec<PathBuf> = files(&folder.path().join("digests"), ".digest");
+    digests.sort();
+    // Rank 7 is missing, rank 6 is damaged, rank 5 is of a newer version, and rank 0 is there twice.
+    std::fs::remove_file(&digests[7]).expect("a file");
+    let bytes = std::fs::read(&digests[6]).expect("a file");
+    std::fs::write(&digests[6], &bytes[..bytes.len() / 2]).expect("a file");
+    let mut bytes = std::fs::read(&digests[5]).expect("a file");
+    bytes[8] = 99;
+    std::fs::write(&digests[5], bytes).expect("a file");
+    std::fs::copy(&digests[0], folder.path().join("digests/again.digest")).expect("a copy");
+    let report = report(folder.path(), "ranks digests");
+    assert_eq!(report["tables"]["ranks"].as_array().map(Vec::len), Some(5));
+    assert_eq!(report["tables"]["stragglers"][0]["rank"], "3");
+    let left = report["tables"]["left_out"].to_string();
+    assert!(left.contains("its checksum is wrong") && left.contains("version 99"), "{left}");
+    assert!(left.contains("it is a copy of"), "{left}");
+    assert_eq!(check(&report, "missing_ranks"), "ranks 5-7 are missing");
+    let output = run(folder.path(), "ranks digests/no-such-folder");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn people_see_the_straggler_first() {
+    let folder = tempfile::tempdir().expect("a folder");
+    synth(&folder.path().join("job"), &JOB);
+    let output = run(folder.path(), "ranks job --limit 4");
+    insta::assert_snapshot!("ranks", String::from_utf8_lossy(&output.stdout));
+    let output = run(folder.path(), "digest job --out digests --limit 2");
+    insta::assert_snapshot!("digest", String::from_utf8_lossy(&output.stdout));
+}
