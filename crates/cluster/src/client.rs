@@ -71,8 +71,8 @@ impl QueryArgs {
             .await
             .map_err(|error| Failure::of_cluster(format!("does not answer: {error}")))?;
         let lake = Lake::open(&Address::parse(&self.lake)).await?;
-        let unfinished = lake.unfinished().await?;
-        tables::register(&context, &lake, &unfinished).await.map_err(lake::explain)?;
+        let whole = lake.whole().await?;
+        tables::register(&context, &lake, &whole).await.map_err(lake::explain)?;
         let mut out = Lines::new();
         for attempt in 1.. {
             let rows = lake::checked(&context, &self.sql).await?;
