@@ -1,6 +1,7 @@
 //! `lake`, and what reads lakes: with the engine what a person sees, without it what to do.
 
 mod common;
+#[cfg(feature = "lake")]
 mod schema;
 
 use std::path::{Path, PathBuf};
