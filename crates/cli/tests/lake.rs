@@ -1,6 +1,7 @@
 //! `lake`, and what reads lakes: with the engine what a person sees, without it what to do.
 
 mod common;
+#[cfg(feature = "lake")]
 mod schema;
 
 use std::path::{Path, PathBuf};
@@ -114,6 +115,40 @@ mod with_engine {
             let problems = schema::problems(&contract, &report);
             assert!(problems.is_empty(), "{arguments:?}: {problems:?}");
         }
+    }
+
+    #[test]
+    fn a_build_that_is_killed_is_finished_by_the_next_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let traces = folder.path().join("ranks");
+        let made =
+            ["--scenario", "training", "--kernels", "600", "--ranks", "8", "--no-stacks", "--to", "torch"];
+        common::synth(&traces, &made);
+        let input = traces.display().to_string();
+        let (whole, killed) = (folder.path().join("WHOLE"), folder.path().join("KILLED"));
+        let (whole, killed) = (whole.display().to_string(), killed.display().to_string());
+        stdout(&["lake", "build", &input, "--out", &whole]);
+        let sql =
+            "SELECT rank, count(*) AS kernels, sum(duration) AS ns FROM kernels GROUP BY rank ORDER BY rank";
+        let rows = |lake: &str| stdout(&["query", lake, "--sql", sql, "--format", "csv"]);
+        let wanted = rows(&whole);
+        for delay in [200, 600, 1200] {
+            let mut build = rocm_perf().args(["lake", "build", &input, "--out", &killed]).spawn().unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(delay));
+            build.kill().unwrap();
+            build.wait().unwrap();
+            // What can be seen of it is right.
+            if Path::new(&killed).join("lake.json").is_file() {
+                let seen = rows(&killed);
+                assert!(
+                    seen.lines().all(|line| wanted.lines().any(|row| row == line)),
+                    "{seen}\nof\n{wanted}"
+                );
+            }
+        }
+        stdout(&["lake", "build", &input, "--out", &killed]);
+        assert_eq!(rows(&killed), wanted);
+        stdout(&["lake", "check", &killed, "--every-byte"]);
     }
 
     #[test]

@@ -22,6 +22,9 @@ const PORT: u16 = 50050;
 /// How often a query is tried when executors are lost.
 const ATTEMPTS: u32 = 3;
 
+/// Time between attempts, in which a cluster may come to rest.
+const PAUSE: Duration = Duration::from_secs(2);
+
 #[derive(Args, Debug)]
 pub struct QueryArgs {
     /// The lake: a folder that all machines see under this path, or `s3://BUCKET/FOLDER`
@@ -71,8 +74,8 @@ impl QueryArgs {
             .await
             .map_err(|error| Failure::of_cluster(format!("does not answer: {error}")))?;
         let lake = Lake::open(&Address::parse(&self.lake)).await?;
-        let unfinished = lake.unfinished().await?;
-        tables::register(&context, &lake, &unfinished).await.map_err(lake::explain)?;
+        let whole = lake.whole().await?;
+        tables::register(&context, &lake, &whole).await.map_err(lake::explain)?;
         let mut out = Lines::new();
         for attempt in 1.. {
             let rows = lake::checked(&context, &self.sql).await?;
@@ -90,6 +93,7 @@ impl QueryArgs {
                 // What was written cannot be taken back.
                 Err(error) if attempt < ATTEMPTS && out.rows == 0 && is_loss(&error) => {
                     eprintln!("warning: an executor was lost; the query runs again");
+                    tokio::time::sleep(PAUSE).await;
                 }
                 Err(error) => {
                     let error = error.strip_backtrace();

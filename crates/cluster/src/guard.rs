@@ -5,7 +5,7 @@
 //! the loss, and the client asks again.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 use ballista_core::JobId;
@@ -29,12 +29,18 @@ pub struct Guard {
     scheduler: OnceLock<Scheduler>,
     /// Queries that executors work on.
     running: Mutex<HashSet<JobId>>,
+    /// Executors that are gone: Ballista may say so more than once, and later queries do not use them.
+    gone: Mutex<HashSet<String>>,
 }
 
 /// The same cluster under guard; the guard has to be told the scheduler before the first query.
 pub fn guarded(cluster: &BallistaCluster) -> (BallistaCluster, Arc<Guard>) {
-    let (state, scheduler, running) = (cluster.cluster_state(), OnceLock::new(), Mutex::default());
-    let guard = Arc::new(Guard { state, scheduler, running });
+    let guard = Arc::new(Guard {
+        state: cluster.cluster_state(),
+        scheduler: OnceLock::new(),
+        running: Mutex::default(),
+        gone: Mutex::default(),
+    });
     let cluster = BallistaCluster::new(Arc::clone(&guard) as Arc<dyn ClusterState>, cluster.job_state());
     (cluster, guard)
 }
@@ -47,13 +53,16 @@ impl Guard {
     }
 }
 
+/// What a lock guards; a thread that failed while it held the lock left it whole.
+fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[async_trait]
 impl ClusterState for Guard {
     async fn remove_executor(&self, executor_id: &str) -> Result<()> {
-        let running = {
-            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *running)
-        };
+        let is_news = held(&self.gone).insert(executor_id.to_string());
+        let running = if is_news { std::mem::take(&mut *held(&self.running)) } else { HashSet::new() };
         if let Some(scheduler) = self.scheduler.get() {
             for query in running {
                 // The scheduler handles this before the loss, which is announced when we return.
@@ -69,7 +78,7 @@ impl ClusterState for Guard {
         active_jobs: Arc<HashMap<JobId, JobInfoCache>>,
         executors: Option<HashSet<String>>,
     ) -> Result<Vec<BoundTask>> {
-        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = active_jobs.keys().cloned().collect();
+        *held(&self.running) = active_jobs.keys().cloned().collect();
         self.state.bind_schedulable_tasks(distribution, active_jobs, executors).await
     }
 
@@ -82,10 +91,12 @@ impl ClusterState for Guard {
     }
 
     async fn register_executor(&self, metadata: ExecutorMetadata, spec: ExecutorData) -> Result<()> {
+        held(&self.gone).remove(&metadata.id);
         self.state.register_executor(metadata, spec).await
     }
 
     async fn save_executor_metadata(&self, metadata: ExecutorMetadata) -> Result<()> {
+        held(&self.gone).remove(&metadata.id);
         self.state.save_executor_metadata(metadata).await
     }
 

@@ -129,9 +129,10 @@ fn rows_of(output: &Output) -> Result<Vec<String>, String> {
     assert!(lines[0].starts_with("{\"columns\":"), "{text}");
     assert_eq!(last, format!("{{\"rows\":{}}}", lines.len() - 1), "{text}");
     // Cells of our tests have no blanks, commas or quotes that JSON would write otherwise.
-    let cell = |text: &str| match text {
-        "null" => "NULL".to_string(),
-        text => text.trim_matches('"').to_string(),
+    let cell = |text: &str| match text.strip_prefix("{\"real\":\"") {
+        Some(real) => format!("{:?}", real.trim_end_matches("\"}").parse::<f64>().unwrap()),
+        None if text == "null" => "NULL".to_string(),
+        None => text.trim_matches('"').to_string(),
     };
     let row = |line: &&str| line[1..line.len() - 1].split(',').map(cell).collect::<Vec<_>>().join(" ");
     Ok(lines[1..].iter().map(row).collect())

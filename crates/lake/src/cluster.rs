@@ -53,7 +53,10 @@ impl Engine for Cluster {
         }
         let status = child.wait().map_err(|error| failed(error.to_string()))?;
         let complaint = complaint.join().unwrap_or_default();
-        let complaint = complaint.trim().trim_start_matches("error: ").to_string();
+        // Warnings may come before the error.
+        let complaint: Vec<&str> =
+            complaint.trim().lines().skip_while(|line| !line.starts_with("error: ")).collect();
+        let complaint = complaint.join("\n").trim_start_matches("error: ").to_string();
         let of_cluster = |why: String| Error::Cluster { url: self.url.clone(), why };
         match (status.success(), read) {
             (true, Ok(_)) => Ok(()),

@@ -174,17 +174,22 @@ impl Lake {
         self.parse(&name, &bytes).map(Some)
     }
 
+    /// Which ranks are there, whole.
+    pub async fn whole(&self) -> Result<BTreeSet<Part>, Error> {
+        let names = self.list(MANIFESTS).await?;
+        Ok(names.iter().filter_map(|(name, _)| Part::of_path(name)).collect())
+    }
+
     /// Ranks that somebody began to write and did not finish, or is writing now.
     pub async fn unfinished(&self) -> Result<BTreeSet<Part>, Error> {
-        let mut parts = BTreeSet::new();
-        for (name, _) in self.list(PENDING).await? {
-            let Some(part) = Part::of_path(&name) else { continue };
-            // It was finished, and only the announcement is left.
-            if self.get(&Self::manifest_file(&part)).await?.is_none() {
-                parts.insert(part);
-            }
+        let announced: BTreeSet<Part> =
+            self.list(PENDING).await?.iter().filter_map(|(name, _)| Part::of_path(name)).collect();
+        if announced.is_empty() {
+            return Ok(announced);
         }
-        Ok(parts)
+        // Of a rank that is whole only the announcement was left.
+        let whole = self.whole().await?;
+        Ok(announced.difference(&whole).cloned().collect())
     }
 
     /// Announces that a rank is about to be written; whatever was there of it does not count any more.

@@ -50,9 +50,8 @@ impl Session {
         let unfinished = runtime.block_on(async {
             let lake = Lake::open(address).await?;
             let unfinished = lake.unfinished().await?;
-            tables::register(&context, &lake, &unfinished)
-                .await
-                .map_err(|error| failed(error.to_string()))?;
+            let whole = lake.whole().await?;
+            tables::register(&context, &lake, &whole).await.map_err(|error| failed(error.to_string()))?;
             Ok::<_, Error>(unfinished)
         })?;
         Ok(Self { runtime, context, unfinished })

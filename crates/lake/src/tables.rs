@@ -58,15 +58,15 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     VIEWS.iter().map(|(name, _)| *name).chain(as_they_are)
 }
 
-/// Makes a lake known to a context, without the ranks that are not whole.
-pub async fn register(context: &SessionContext, lake: &Lake, unfinished: &BTreeSet<Part>) -> Result<()> {
+/// Makes a lake known to a context: the ranks of it that are whole.
+pub async fn register(context: &SessionContext, lake: &Lake, whole: &BTreeSet<Part>) -> Result<()> {
     let catalog = context
         .catalog("datafusion")
         .ok_or_else(|| DataFusionError::Plan("the context has no catalog of its own".into()))?;
     for schema in [FILES, WHOLE] {
         catalog.register_schema(schema, Arc::new(MemorySchemaProvider::new()))?;
     }
-    let only_whole = only_whole(unfinished);
+    let only_whole = only_whole(whole);
     for table in TABLES {
         context.register_table(format!("{FILES}.{table}"), files_of(table, &lake.table_url(table))?)?;
         define(context, &format!("{WHOLE}.{table}"), &format!("SELECT * FROM {FILES}.{table}{only_whole}"))
@@ -115,14 +115,49 @@ fn files_of(table: &str, url: &str) -> Result<Arc<ListingTable>> {
     Ok(Arc::new(ListingTable::try_new(config)?))
 }
 
-/// Leaves out ranks that are not whole; folders are skipped by it, not read.
-fn only_whole(unfinished: &BTreeSet<Part>) -> String {
-    if unfinished.is_empty() {
-        return String::new();
+/// Keeps the ranks that are whole; the folders of others are skipped, not read. Somebody may write while we read, so that
+/// what is whole is said rank by rank, not what is not.
+fn only_whole(whole: &BTreeSet<Part>) -> String {
+    if whole.is_empty() {
+        return " WHERE 1 = 0".into();
+    }
+    // Parts are sorted, so that consecutive ranks of a node are one condition.
+    let mut ranges: Vec<(&Part, i64)> = Vec::new();
+    for part in whole {
+        match ranges.last_mut() {
+            Some((first, last))
+                if first.run == part.run && first.node == part.node && *last + 1 == part.rank =>
+            {
+                *last = part.rank;
+            }
+            _ => ranges.push((part, part.rank)),
+        }
     }
     // Names of parts have no quotes in them.
-    let one =
-        |part: &Part| format!("(run = '{}' AND node = '{}' AND rank = {})", part.run, part.node, part.rank);
-    let all: Vec<String> = unfinished.iter().map(one).collect();
-    format!(" WHERE NOT ({})", all.join(" OR "))
+    let one = |(first, last): &(&Part, i64)| {
+        let (run, node, rank) = (&first.run, &first.node, first.rank);
+        format!("(run = '{run}' AND node = '{node}' AND rank BETWEEN {rank} AND {last})")
+    };
+    let all: Vec<String> = ranges.iter().map(one).collect();
+    format!(" WHERE {}", all.join(" OR "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consecutive_ranks_are_one_condition() {
+        let ranks = |node: &str, ranks: &[i64]| -> Vec<Part> {
+            ranks.iter().map(|&rank| Part::new("job", node, rank)).collect()
+        };
+        let whole: BTreeSet<Part> =
+            ranks("a", &[0, 1, 2, 9, 10]).into_iter().chain(ranks("b", &[11])).collect();
+        assert_eq!(
+            only_whole(&whole),
+            " WHERE (run = 'job' AND node = 'a' AND rank BETWEEN 0 AND 2) \
+             OR (run = 'job' AND node = 'a' AND rank BETWEEN 9 AND 10) \
+             OR (run = 'job' AND node = 'b' AND rank BETWEEN 11 AND 11)"
+        );
+    }
 }

@@ -39,10 +39,9 @@ fn trace(rank: i64) -> String {
         )
         .unwrap();
         if i % 12 == 0 {
-            write!(
+            writeln!(
                 events,
-                r#"{{"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD (Host -> Device)","pid":0,"tid":9,"ts":{start},"dur":{},"args":{{"device":0,"stream":9,"correlation":{},"bytes":{}}}}},
-"#,
+                r#"{{"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD (Host -> Device)","pid":0,"tid":9,"ts":{start},"dur":{},"args":{{"device":0,"stream":9,"correlation":{},"bytes":{}}}}},"#,
                 3 + rank,
                 1000 + i,
                 4096 * (rank + 1),
