@@ -1,5 +1,6 @@
 //! Output folders: filled beside their target, then renamed into place.
 
+use std::collections::HashSet;
 use std::ffi::CString;
 use std::fs;
 use std::io;
@@ -130,7 +131,7 @@ pub fn check_replaceable(target: &Path) -> io::Result<Option<Vec<PathBuf>>> {
             target.display()
         ));
     };
-    let ours: Vec<&Path> = marker.lines().map(Path::new).chain([Path::new(MARKER)]).collect();
+    let ours: HashSet<&Path> = marker.lines().map(Path::new).chain([Path::new(MARKER)]).collect();
     match found.iter().find(|path| !ours.contains(&path.as_path())) {
         Some(other) => refuse(format!(
             "will not replace a folder with `{}`, which is not from rocm-perf; move it away or choose another name",

@@ -10,7 +10,7 @@ use crate::output::remove_partial_files_if_free;
 /// The share of the machine's memory, or of the container's, that we use at most.
 const SHARE: f64 = 0.9;
 /// Nothing useful can be read with less.
-const LEAST: u64 = 256 << 20;
+const LEAST: u64 = 64 << 20;
 
 /// The budget in bytes; 0 before [`limit`].
 static BUDGET: AtomicU64 = AtomicU64::new(0);

@@ -90,13 +90,13 @@ fn part_columns(efficiency: &Efficiency) -> Vec<Column> {
     columns
 }
 
-fn part_cells(efficiency: &Efficiency, parts: &Parts) -> impl Iterator<Item = Value> {
-    let reached = match efficiency.not_known(Part::AtPeak) {
+fn part_cells(efficiency: &Efficiency, all: &Parts, parts: &Parts) -> impl Iterator<Item = Value> {
+    let reached = match efficiency.not_known_of(all, Part::AtPeak) {
         Some(why) => Value::absent(why),
         None if parts.total() == 0 => Value::absent("it takes no time"),
         None => Value::Float(reached_pct(parts)),
     };
-    let cell = |part: Part| match efficiency.not_known(part) {
+    let cell = |part: Part| match efficiency.not_known_of(all, part) {
         Some(why) => Value::absent(why),
         None => Value::Int(parts.get(part)),
     };
@@ -107,9 +107,10 @@ fn gpus(trace: &Trace, efficiency: &Efficiency) -> Table {
     let mut columns = vec![Column::int("rank", Unit::Exact).key(), Column::int("agent", Unit::Exact).key()];
     columns.extend(part_columns(efficiency));
     let mut table = Table::new("efficiency_gpus", "Efficiency by GPU", columns);
+    let all = efficiency.total();
     for gpu in &efficiency.gpus {
         let mut cells = vec![base::rank_of(gpu.rank), base::agent_of(trace, gpu.agent)];
-        cells.extend(part_cells(efficiency, &gpu.parts));
+        cells.extend(part_cells(efficiency, &all, &gpu.parts));
         table.push(cells);
     }
     table
@@ -119,9 +120,10 @@ fn stages(efficiency: &Efficiency) -> Table {
     let mut columns = vec![Column::text("stage").key()];
     columns.extend(part_columns(efficiency));
     let mut table = Table::new("efficiency_stages", "Efficiency by stage", columns);
+    let all = efficiency.total();
     for stage in &efficiency.stages {
         table.push(
-            std::iter::once(Value::from(stage.stage)).chain(part_cells(efficiency, &stage.parts)).collect(),
+            std::iter::once(Value::from(stage.stage)).chain(part_cells(efficiency, &all, &stage.parts)).collect(),
         );
     }
     table
@@ -134,9 +136,10 @@ fn steps(efficiency: &Efficiency) -> Table {
     if efficiency.steps.iter().all(|step| step.number.is_none()) {
         return table;
     }
+    let all = efficiency.total();
     for step in &efficiency.steps {
         let number = Value::int_or(step.number.map(i64::from), "work outside steps");
-        table.push(std::iter::once(number).chain(part_cells(efficiency, &step.parts)).collect());
+        table.push(std::iter::once(number).chain(part_cells(efficiency, &all, &step.parts)).collect());
     }
     table
 }
@@ -146,9 +149,10 @@ fn kernels(efficiency: &Efficiency) -> Table {
     columns.extend(part_columns(efficiency));
     let mut table =
         Table::new("efficiency_kernels", "Efficiency by kernel, with the gaps before it", columns);
+    let all = efficiency.total();
     for kernel in &efficiency.kernels {
         let mut cells = vec![Value::from(kernel.name.as_str()), Value::from(kernel.calls)];
-        cells.extend(part_cells(efficiency, &kernel.parts));
+        cells.extend(part_cells(efficiency, &all, &kernel.parts));
         table.push(cells);
     }
     table

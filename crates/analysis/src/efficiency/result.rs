@@ -39,7 +39,11 @@ impl Efficiency {
 
     /// Why a part is not known, where it is not; its time is then in other parts.
     pub fn not_known(&self, part: Part) -> Option<&'static str> {
-        let all = self.total();
+        self.not_known_of(&self.total(), part)
+    }
+
+    /// The same, where the total of all GPUs is at hand.
+    pub(super) fn not_known_of(&self, all: &Parts, part: Part) -> Option<&'static str> {
         let under_roofs = [Part::AtPeak, Part::Compute, Part::Memory];
         let nothing_placed =
             all.get(Part::NotMeasured) > 0 && under_roofs.iter().all(|&part| all.get(part) == 0);

@@ -18,18 +18,24 @@ const QUEUED_NS: Ns = 1_000_000;
 
 /// What the other GPUs of the run were busy with.
 pub(super) struct Elsewhere<'a> {
-    busy: Vec<&'a [(Ns, Ns)]>,
+    /// GPUs of the same span, this one among them.
+    same: &'a [usize],
+    busy: &'a [Vec<(Ns, Ns)>],
+    own: usize,
 }
 
+/// A run has no more GPUs than this; a file that claims more must not cost their square.
+const MOST_OTHERS: usize = 4096;
+
 impl<'a> Elsewhere<'a> {
-    pub fn new(gpus: &[GpuAccount], busy: &'a [Vec<(Ns, Ns)>], own: usize) -> Self {
-        let others = (0..gpus.len()).filter(|&other| other != own && gpus[other].span == gpus[own].span);
-        Self { busy: others.map(|other| busy[other].as_slice()).collect() }
+    pub fn new(same: &'a [usize], busy: &'a [Vec<(Ns, Ns)>], own: usize) -> Self {
+        Self { same, busy, own }
     }
 
     /// Whether another GPU works for most of a stretch.
     fn is_busy(&self, from: Ns, to: Ns) -> bool {
-        self.busy.iter().any(|busy| {
+        self.same.iter().filter(|other| **other != self.own).take(MOST_OTHERS).any(|&other| {
+            let busy = &self.busy[other];
             let first = busy.partition_point(|one| one.1 <= from);
             let covered: Ns = busy[first..]
                 .iter()

@@ -18,7 +18,7 @@ mod present;
 use model::classify::Classes;
 use model::lanes::{GpuRow, Lane, lanes};
 use model::recordings::Recordings;
-use trace::{Ns, RowRef, StrId, Table, Trace};
+use trace::{Map, Ns, RowRef, StrId, Table, Trace};
 
 use self::host::HostThreads;
 pub use present::{IDLE_CAUSES, table};
@@ -151,9 +151,11 @@ pub fn compute(trace: &Trace, classes: &Classes) -> IdleAccounts {
     common_spans(trace, &mut gpus);
     let host = HostThreads::of(trace, &gpus);
     let busy: Vec<Vec<(Ns, Ns)>> = gpus.iter().map(|gpu| merged(gpu.rows.iter())).collect();
+    let mut of_span: Map<(Ns, Ns), Vec<usize>> = Map::default();
+    gpus.iter().enumerate().for_each(|(number, gpu)| of_span.entry(gpu.span).or_default().push(number));
     let mut stretches = Vec::new();
     for number in 0..gpus.len() {
-        let elsewhere = gap::Elsewhere::new(&gpus, &busy, number);
+        let elsewhere = gap::Elsewhere::new(&of_span[&gpus[number].span], &busy, number);
         let pieces = gap::pieces(trace, &host, &gpus[number], &elsewhere, &mut |piece, thread| {
             stretches.push(owner::Stretch::new(number, piece, thread));
         });
@@ -209,9 +211,13 @@ fn common_spans(trace: &Trace, gpus: &mut [GpuAccount]) {
     };
     let clocks: Vec<Option<usize>> = gpus.iter().map(clock).collect();
     let own: Vec<(Ns, Ns)> = gpus.iter().map(|gpu| gpu.span).collect();
-    for (number, gpu) in gpus.iter_mut().enumerate() {
-        let same = (0..own.len()).filter(|&other| clocks[other] == clocks[number]).map(|other| own[other]);
-        gpu.span = same.fold(gpu.span, |all, one| (all.0.min(one.0), all.1.max(one.1)));
+    let mut common: Map<Option<usize>, (Ns, Ns)> = Map::default();
+    for (clock, own) in clocks.iter().zip(&own) {
+        let all = common.entry(*clock).or_insert(*own);
+        *all = (all.0.min(own.0), all.1.max(own.1));
+    }
+    for (gpu, clock) in gpus.iter_mut().zip(&clocks) {
+        gpu.span = common[clock];
     }
 }
 

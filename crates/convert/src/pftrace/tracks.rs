@@ -228,9 +228,8 @@ fn describe(out: &mut Vec<u8>, uuid: u64, parent: u64, fill: impl FnOnce(&mut Ve
 fn unique_pids(trace: &Trace) -> Vec<i64> {
     const MADE_UP: i64 = 1 << 30;
     let pids: Vec<i64> = trace.processes.iter().map(|process| process.pid).collect();
-    let usable = |i: usize| {
-        i32::try_from(pids[i]).is_ok_and(|pid| pid > 0)
-            && pids.iter().position(|pid| *pid == pids[i]) == Some(i)
-    };
+    let mut first: Map<i64, usize> = Map::default();
+    pids.iter().enumerate().for_each(|(i, pid)| _ = first.entry(*pid).or_insert(i));
+    let usable = |i: usize| i32::try_from(pids[i]).is_ok_and(|pid| pid > 0) && first[&pids[i]] == i;
     (0..pids.len()).map(|i| if usable(i) { pids[i] } else { MADE_UP + i as i64 }).collect()
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use formats::perfetto::process_name;
-use trace::{AgentId, AgentKind, ProcessId, ThreadId, Trace};
+use trace::{AgentId, AgentKind, Map, ProcessId, Thread, ThreadId, Trace};
 
 use super::{Lane, Place};
 
@@ -12,12 +12,21 @@ pub(crate) struct Names<'a> {
     trace: &'a Trace,
     /// What tells each process from those of other recordings.
     labels: Vec<String>,
+    /// The number of each thread among those of its process.
+    thread_numbers: Vec<usize>,
 }
 
 impl<'a> Names<'a> {
     /// Names of things of this trace.
     pub fn of(trace: &'a Trace) -> Self {
-        Self { trace, labels: trace.process_labels() }
+        let mut counts: Map<ProcessId, usize> = Map::default();
+        let number = |thread: &Thread| {
+            let count = counts.entry(thread.process).or_default();
+            *count += 1;
+            *count - 1
+        };
+        let thread_numbers = trace.threads.iter().map(number).collect();
+        Self { trace, labels: trace.process_labels(), thread_numbers }
     }
 
     /// The program's file name, `python` of `/usr/bin/python train.py`.
@@ -51,8 +60,7 @@ impl<'a> Names<'a> {
         } else if pid == Some(about.tid) && !self.program(process).is_empty() {
             self.program(process).to_string()
         } else {
-            let before = self.trace.threads[..row].iter().filter(|other| other.process == about.process);
-            format!("THREAD {}", before.count())
+            format!("THREAD {}", self.thread_numbers[row])
         }
     }
 

@@ -62,15 +62,17 @@ impl Numbering {
             return;
         }
         let mut groups: Vec<(StrId, usize)> = Vec::new();
+        let mut known: Map<StrId, usize> = Map::default();
         let mut highest: Vec<i64> = Vec::new();
         let group_of: Vec<usize> = trace
             .processes
             .iter()
             .enumerate()
             .map(|(i, process)| {
-                let known = groups.iter().find(|(guid, _)| *guid == process.guid && !guid.is_empty());
-                known.map(|(_, first)| *first).unwrap_or_else(|| {
+                let found = known.get(&process.guid).copied().filter(|_| !process.guid.is_empty());
+                found.unwrap_or_else(|| {
                     groups.push((process.guid, i));
+                    known.insert(process.guid, i);
                     i
                 })
             })

@@ -334,10 +334,11 @@ impl Groups {
             }
             let group = groups.add(&lane.prefix);
             if let Some(pid) = host_pid(lane) {
-                *rows.entry((group, pid)).or_default() += lane.rows;
-                if !groups.pids[group].contains(&pid) {
+                let of_pid = rows.entry((group, pid)).or_insert_with(|| {
                     groups.pids[group].push(pid);
-                }
+                    0
+                });
+                *of_pid += lane.rows;
             }
         }
         if groups.prefixes.is_empty() {
