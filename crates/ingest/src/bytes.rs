@@ -47,6 +47,13 @@ pub(crate) fn open<'p>(path: &Path, progress: &'p Progress) -> Result<Opened<'p>
     match Compression::of(&magic) {
         Compression::None => Ok(Opened::Mapped(map()?)),
         Compression::Gzip if pays(meta.len()) => Ok(Opened::Stream(Stream::of_gzip(map()?, progress))),
+        Compression::Zstd => {
+            let map = map()?;
+            if inflate::has_many_frames(&map) {
+                return Ok(Opened::Stream(Stream::of_frames(map, progress)));
+            }
+            Ok(Opened::Stream(Stream::new(path, io::Cursor::new(magic).chain(file), progress)?))
+        }
         _ => Ok(Opened::Stream(Stream::new(path, io::Cursor::new(magic).chain(file), progress)?)),
     }
 }
@@ -155,7 +162,16 @@ impl<'p> Stream<'p> {
 
     fn of_gzip(map: memmap2::Mmap, progress: &'p Progress) -> Self {
         let reader = inflate::Parallel::new(Arc::new(map), rayon::current_num_threads());
-        Self { reader: Box::new(CountedGzip { reader, counted: 0, progress }), damage: None }
+        Self::of_place(reader, inflate::Parallel::position, progress)
+    }
+
+    fn of_frames(map: memmap2::Mmap, progress: &'p Progress) -> Self {
+        let reader = inflate::Frames::new(Arc::new(map), rayon::current_num_threads());
+        Self::of_place(reader, inflate::Frames::position, progress)
+    }
+
+    fn of_place<R: Read + Send + 'p>(reader: R, place: fn(&R) -> usize, progress: &'p Progress) -> Self {
+        Self { reader: Box::new(CountedPlace { reader, place, counted: 0, progress }), damage: None }
     }
 
     /// Adds up to `more` bytes; false when there are no more.
@@ -205,19 +221,20 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
-/// Reports how far a gzip file was gone through.
-struct CountedGzip<'p> {
-    reader: inflate::Parallel,
+/// Reports how far a file was gone through, from a reader that knows its place.
+struct CountedPlace<'p, R> {
+    reader: R,
+    place: fn(&R) -> usize,
     counted: usize,
     progress: &'p Progress,
 }
 
-impl Read for CountedGzip<'_> {
+impl<R: Read> Read for CountedPlace<'_, R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(buf);
-        let position = self.reader.position();
-        self.progress.advance((position - self.counted) as u64);
-        self.counted = position;
+        let place = (self.place)(&self.reader);
+        self.progress.advance(place.saturating_sub(self.counted) as u64);
+        self.counted = place;
         count
     }
 }
