@@ -280,6 +280,45 @@ mod tests {
         }
     }
 
+    /// Bytes that cannot be packed, so that a small file is large enough for several threads.
+    fn noise(bytes: usize) -> Vec<u8> {
+        (0..bytes as u32 / 4).flat_map(|i| (i ^ i >> 7).wrapping_mul(2654435761).to_le_bytes()).collect()
+    }
+
+    fn with_threads<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> R {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(work)
+    }
+
+    #[test]
+    fn bytes_before_a_flipped_bit_were_lost_and_how_many_depended_on_the_block() {
+        let text = noise(6 << 20);
+        let mut packed = gzip(&text);
+        assert!(packed.len() as u64 > LEAST_PARALLEL);
+        let at = packed.len() / 2;
+        packed[at..at + 8].fill(0xff);
+        let one = with_threads(1, || whole(&packed).unwrap());
+        assert!(one.1.is_some() && one.0.len() > text.len() / 3);
+        for threads in [3, 4, 7] {
+            assert!(with_threads(threads, || whole(&packed).unwrap()) == one, "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn progress_reaches_the_end_of_files_that_several_threads_read() {
+        let text = noise(6 << 20);
+        let frames: Vec<u8> =
+            text.chunks(1 << 20).flat_map(|piece| zstd::bulk::compress(piece, 1).unwrap()).collect();
+        for packed in [gzip(&text), frames] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("file");
+            std::fs::write(&path, &packed).unwrap();
+            let progress = Progress::default();
+            let read = with_threads(4, || read_whole(&path, &progress).map(|whole| whole.to_vec()).unwrap());
+            assert!(read == text);
+            assert_eq!(progress.get().0, packed.len() as u64);
+        }
+    }
+
     #[test]
     fn empty_and_absent_files_are_errors() {
         assert!(matches!(whole(b""), Err(Error::Empty { .. })));
