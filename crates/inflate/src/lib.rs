@@ -1,4 +1,4 @@
-//! Inflates gzip, on many cores where that pays.
+//! Unpacks gzip and zstd, on many cores where that pays.
 //!
 //! ```text
 //!            ┌► find a block, decode it with marks for the unknown window ─┐
@@ -17,6 +17,7 @@ mod chunk;
 mod copy;
 mod decode;
 mod find;
+mod frames;
 mod header;
 mod huffman;
 mod parallel;
@@ -24,6 +25,7 @@ mod resolve;
 mod sequential;
 mod worker;
 
+pub use frames::{Frames, has_many_frames};
 pub use parallel::Parallel;
 pub use sequential::Sequential;
 

@@ -47,6 +47,13 @@ pub(crate) fn open<'p>(path: &Path, progress: &'p Progress) -> Result<Opened<'p>
     match Compression::of(&magic) {
         Compression::None => Ok(Opened::Mapped(map()?)),
         Compression::Gzip if pays(meta.len()) => Ok(Opened::Stream(Stream::of_gzip(map()?, progress))),
+        Compression::Zstd => {
+            let map = map()?;
+            if inflate::has_many_frames(&map) {
+                return Ok(Opened::Stream(Stream::of_frames(map, progress)));
+            }
+            Ok(Opened::Stream(Stream::new(path, io::Cursor::new(magic).chain(file), progress)?))
+        }
         _ => Ok(Opened::Stream(Stream::new(path, io::Cursor::new(magic).chain(file), progress)?)),
     }
 }
@@ -166,7 +173,16 @@ impl<'p> Stream<'p> {
 
     fn of_gzip(map: memmap2::Mmap, progress: &'p Progress) -> Self {
         let reader = inflate::Parallel::new(Arc::new(map), rayon::current_num_threads());
-        Self { reader: Box::new(CountedGzip { reader, counted: 0, progress }), damage: None }
+        Self::of_place(reader, inflate::Parallel::position, progress)
+    }
+
+    fn of_frames(map: memmap2::Mmap, progress: &'p Progress) -> Self {
+        let reader = inflate::Frames::new(Arc::new(map), rayon::current_num_threads());
+        Self::of_place(reader, inflate::Frames::position, progress)
+    }
+
+    fn of_place<R: Read + Send + 'p>(reader: R, place: fn(&R) -> usize, progress: &'p Progress) -> Self {
+        Self { reader: Box::new(CountedPlace { reader, place, counted: 0, progress }), damage: None }
     }
 
     /// Adds up to `more` bytes; false when there are no more.
@@ -216,19 +232,20 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
-/// Reports how far a gzip file was gone through.
-struct CountedGzip<'p> {
-    reader: inflate::Parallel,
+/// Reports how far a file was gone through, from a reader that knows its place.
+struct CountedPlace<'p, R> {
+    reader: R,
+    place: fn(&R) -> usize,
     counted: usize,
     progress: &'p Progress,
 }
 
-impl Read for CountedGzip<'_> {
+impl<R: Read> Read for CountedPlace<'_, R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(buf);
-        let position = self.reader.position();
-        self.progress.advance((position - self.counted) as u64);
-        self.counted = position;
+        let place = (self.place)(&self.reader);
+        self.progress.advance(place.saturating_sub(self.counted) as u64);
+        self.counted = place;
         count
     }
 }
@@ -271,6 +288,45 @@ mod tests {
             let (bytes, damage) = whole(&packed[..packed.len() / 2]).unwrap();
             assert!(damage.is_some());
             assert!(bytes.len() > text.len() / 4 && text.starts_with(&bytes));
+        }
+    }
+
+    /// Bytes that cannot be packed, so that a small file is large enough for several threads.
+    fn noise(bytes: usize) -> Vec<u8> {
+        (0..bytes as u32 / 4).flat_map(|i| (i ^ i >> 7).wrapping_mul(2654435761).to_le_bytes()).collect()
+    }
+
+    fn with_threads<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> R {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(work)
+    }
+
+    #[test]
+    fn bytes_before_a_flipped_bit_were_lost_and_how_many_depended_on_the_block() {
+        let text = noise(6 << 20);
+        let mut packed = gzip(&text);
+        assert!(packed.len() as u64 > LEAST_PARALLEL);
+        let at = packed.len() / 2;
+        packed[at..at + 8].fill(0xff);
+        let one = with_threads(1, || whole(&packed).unwrap());
+        assert!(one.1.is_some() && one.0.len() > text.len() / 3);
+        for threads in [3, 4, 7] {
+            assert!(with_threads(threads, || whole(&packed).unwrap()) == one, "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn progress_reaches_the_end_of_files_that_several_threads_read() {
+        let text = noise(6 << 20);
+        let frames: Vec<u8> =
+            text.chunks(1 << 20).flat_map(|piece| zstd::bulk::compress(piece, 1).unwrap()).collect();
+        for packed in [gzip(&text), frames] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("file");
+            std::fs::write(&path, &packed).unwrap();
+            let progress = Progress::default();
+            let read = with_threads(4, || read_whole(&path, &progress).map(|whole| whole.to_vec()).unwrap());
+            assert!(read == text);
+            assert_eq!(progress.get().0, packed.len() as u64);
         }
     }
 

@@ -44,6 +44,9 @@ use crate::failure::Failure;
 /// Runs the chosen command.
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let output = &arguments.output;
+    if let Some(threads) = output.threads {
+        app::use_threads(threads.into());
+    }
     match &arguments.command {
         Command::Demo(args) => args.run(output),
         Command::Doctor(args) => args.run(output),

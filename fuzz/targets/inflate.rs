@@ -1,0 +1,37 @@
+//! The inflaters on any bytes: several threads give what one thread gives, and both what flate2 gives.
+#![no_main]
+
+use std::io::{ErrorKind, Read};
+use std::sync::Arc;
+
+use inflate::{Parallel, Sequential};
+use libfuzzer_sys::fuzz_target;
+
+fn drain(mut reader: impl Read, at_once: usize) -> (Vec<u8>, Option<ErrorKind>) {
+    let mut bytes = Vec::new();
+    let mut block = vec![0; at_once];
+    while bytes.len() < 4 << 20 {
+        match reader.read(&mut block) {
+            Ok(0) => return (bytes, None),
+            Ok(count) => bytes.extend_from_slice(&block[..count]),
+            Err(error) => return (bytes, Some(error.kind())),
+        }
+    }
+    bytes.truncate(4 << 20);
+    (bytes, None)
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    // With a head, most inputs get as far as a block.
+    let mut packed = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
+    packed.extend_from_slice(bytes);
+    for packed in [bytes, &packed] {
+        let sequential = drain(Sequential::new(packed), 1000);
+        let parallel = Parallel::with_ranges(Arc::new(packed.to_vec()), 2, 100..=100);
+        assert_eq!(drain(parallel, 700), sequential);
+        let (reference, error) = drain(flate2::bufread::MultiGzDecoder::new(packed), 1);
+        assert_eq!(error, sequential.1);
+        // flate2 loses the byte that it decoded in the call that met the damage.
+        assert!(sequential.0.starts_with(&reference) && sequential.0.len() <= reference.len() + 1);
+    }
+});
