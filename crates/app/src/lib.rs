@@ -22,6 +22,7 @@ pub mod compare;
 pub mod convert;
 mod doctor;
 pub mod efficiency;
+pub mod experiment;
 pub mod explain;
 mod failure;
 pub mod input;

@@ -29,7 +29,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("Analyse kernels", &["roofline", "occupancy", "panels", "bottleneck", "att"]),
     ("Act", &["autotune", "optimize"]),
-    ("Share", &["report"]),
+    ("Share", &["experiment", "report"]),
     ("Test data", &["synth"]),
     ("Set up", &["completions", "man"]),
 ];

@@ -12,6 +12,7 @@ pub mod critical_path;
 pub mod demo;
 pub mod doctor;
 pub mod efficiency;
+pub mod experiment;
 pub mod explain;
 pub mod info;
 pub mod memory;
@@ -69,6 +70,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::PerfettoFix(args) => args.run(output),
         Command::Compare(args) => args.run(output),
         Command::Explain(args) => args.run(output),
+        Command::Experiment(args) => args.run(output),
         Command::Report(args) => args.run(output),
         Command::Autotune(args) => args.run(output),
         Command::Optimize(args) => args.run(output),

@@ -17,6 +17,7 @@ mod recordings;
 mod request;
 mod time;
 
+pub use self::time::iso;
 pub use self::files::FileFact;
 pub use attach::Attach;
 pub use error::CollectError;
