@@ -85,6 +85,8 @@ pub enum Command {
     Compare(Box<commands::compare::CompareArgs>),
     /// Find what slows a run down, ranked by what a fix could save
     Explain(commands::explain::ExplainArgs),
+    /// Keep runs as trials of experiments: trends, alerts, a gate
+    Experiment(Box<commands::experiment::ExperimentCommand>),
     /// Write a report: html, pdf, md, xlsx, json, and chart images
     Report(commands::report::ReportArgs),
     /// Find the best values of a program's parameters

@@ -11,6 +11,7 @@ mod profile_facts;
 mod progress;
 mod remedies;
 mod selection;
+mod store;
 mod values;
 
 use std::process::ExitCode;

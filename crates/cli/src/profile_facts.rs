@@ -6,6 +6,7 @@ use app::triage::ProfileFacts;
 use clap::Args;
 
 use crate::input::TargetArgs;
+use crate::store::TrialArgs;
 
 /// Facts about the profile.
 #[derive(Args, Clone, Debug, Default)]
@@ -18,13 +19,8 @@ pub struct ProfileFactsArgs {
     #[arg(long, value_name = "FILE")]
     pub metadata: Option<PathBuf>,
 
-    /// Experiment this profile belongs to
-    #[arg(long, value_name = "ID")]
-    pub experiment_id: Option<String>,
-
-    /// Trial this profile belongs to
-    #[arg(long, value_name = "ID")]
-    pub trial_id: Option<String>,
+    #[command(flatten)]
+    pub trial: TrialArgs,
 
     /// Name of the model [default: from server_args.json]
     #[arg(long, value_name = "NAME")]
@@ -79,8 +75,8 @@ impl ProfileFactsArgs {
         ProfileFacts {
             target_arch: own.target.arch(),
             metadata: own.metadata,
-            experiment_id: own.experiment_id,
-            trial_id: own.trial_id,
+            experiment_id: own.trial.experiment,
+            trial_id: own.trial.trial,
             model: own.model,
             base_image: own.base_image,
             resource_class: own.resource_class,

@@ -42,7 +42,11 @@ fn g8_a_killed_collect_ends_its_application_and_the_next_one_says_so() {
     child.wait().expect("it ends");
     until("the application ends with it", || !runs(&pid));
     let mut command = lab.rocm_perf();
-    command.args(["collect", "--out"]).arg(runs_folder.join("two")).arg("--").args([lab.app("vector_add").as_str(), "1"]);
+    command
+        .args(["collect", "--out"])
+        .arg(runs_folder.join("two"))
+        .arg("--")
+        .args([lab.app("vector_add").as_str(), "1"]);
     let next = command.output().expect("the binary runs");
     let said = String::from_utf8_lossy(&next.stderr);
     assert!(said.contains("was killed") && said.contains("one"), "{said}");
@@ -117,7 +121,10 @@ fn every_unsafe_block_is_listed_with_its_reason() {
     for path in of_product {
         let text = std::fs::read_to_string(path).expect("a source file");
         let code = text.lines().map(str::trim).filter(|line| !line.starts_with("//"));
-        if code.clone().any(|line| ["unsafe {", "unsafe impl", "unsafe fn"].iter().any(|word| line.contains(word))) {
+        if code
+            .clone()
+            .any(|line| ["unsafe {", "unsafe impl", "unsafe fn"].iter().any(|word| line.contains(word)))
+        {
             let file = path.strip_prefix(&root).expect("below the root").display().to_string();
             assert!(page.contains(&format!("`{file}`")), "{file} is missing in docs/reliability.md");
             count += 1;

@@ -5,7 +5,6 @@ mod common;
 #[path = "common/lab.rs"]
 mod lab;
 mod panels_maker;
-mod schema;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -304,7 +303,7 @@ fn problems_of(
     let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
         panic!("{arguments:?}: {error}: {}", String::from_utf8_lossy(&output.stderr))
     });
-    let found = schema::problems(&schema_of(contract, command), &document);
+    let found = formats::json_schema::problems(&schema_of(contract, command), &document);
     Some(found.into_iter().map(|problem| format!("{arguments:?}: {problem}")).collect())
 }
 
@@ -477,7 +476,7 @@ fn overlap_artifacts_of_runs_without_stages_fit_their_schema() {
         "stage": "all", "priority": "P1", "kernel_name": "copy", "python_scope": null, "recommendation": "move it",
         "dependency_risk": "low", "schema_version": 1, "absent": { "python_scope": "none was recorded" }
     }]);
-    assert_eq!(schema::problems(&schema, &one), Vec::<String>::new());
+    assert_eq!(formats::json_schema::problems(&schema, &one), Vec::<String>::new());
     let mut stages = BTreeSet::new();
     for (number, path) in shared_traces(u64::MAX).iter().enumerate() {
         let out = folder.path().join(number.to_string());
@@ -487,7 +486,12 @@ fn overlap_artifacts_of_runs_without_stages_fit_their_schema() {
         }
         let rows = std::fs::read_to_string(out.join("overlap_opportunities.json")).expect("the artifact");
         let rows: Value = serde_json::from_str(&rows).expect("JSON");
-        assert_eq!(schema::problems(&schema, &rows), Vec::<String>::new(), "{}", path.display());
+        assert_eq!(
+            formats::json_schema::problems(&schema, &rows),
+            Vec::<String>::new(),
+            "{}",
+            path.display()
+        );
         stages.extend(rows.as_array().unwrap().iter().map(|row| row["stage"].as_str().unwrap().to_string()));
     }
     assert!(stages.is_empty() || stages.contains("all"), "{stages:?}");

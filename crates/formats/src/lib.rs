@@ -1,6 +1,7 @@
 //! What readers and writers agree on: names and numbers of formats, each written down once, and the secrets that no
 //! writer copies.
 
+pub mod json_schema;
 pub mod launchers;
 pub mod lz4;
 pub mod perfetto;

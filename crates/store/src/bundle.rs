@@ -94,8 +94,13 @@ impl Store {
         })
     }
 
-    /// Writes an experiment with its files to a new folder.
-    pub fn export(&mut self, experiment: &str, folder: &Path) -> Result<Bundle, StoreError> {
+    /// Writes an experiment with its files to a new folder, and further files beside them.
+    pub fn export(
+        &mut self,
+        experiment: &str,
+        folder: &Path,
+        beside: &[(&str, &[u8])],
+    ) -> Result<Bundle, StoreError> {
         let _kept = self.blobs.keep()?;
         let bundle = self.bundle(experiment)?;
         let output = files::OutputFolder::create(folder).map_err(StoreError::write(folder))?;
@@ -110,6 +115,10 @@ impl Store {
         for hash in hashes {
             let (from, to) = (self.blobs.path(hash), into.join(hash));
             std::fs::copy(&from, &to).map_err(StoreError::read(&from))?;
+        }
+        for (name, bytes) in beside {
+            let path = output.partial().join(name);
+            std::fs::write(&path, bytes).map_err(StoreError::write(&path))?;
         }
         let facts = output.partial().join(FACTS);
         let text = serde_json::to_string_pretty(&bundle)

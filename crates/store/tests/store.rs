@@ -147,7 +147,7 @@ fn a_bundle_makes_the_same_experiment_elsewhere() {
         store.add_link("serving", Some("t1"), &link).expect("a link");
         let folder = tempfile::tempdir().expect("a folder");
         let out = folder.path().join("bundle");
-        let exported = store.export("serving", &out).expect("exported");
+        let exported = store.export("serving", &out, &[]).expect("exported");
         store.import(&out, Some("copy")).expect("imported");
         store.import(&out, Some("copy")).expect("imported again");
         let copy = store.bundle("copy").expect("the copy");

@@ -210,6 +210,13 @@ impl Folder {
     }
 }
 
+/// The artifacts of a triage that are in a folder.
+pub fn artifact_files(folder: &Path) -> Vec<PathBuf> {
+    let names = analysis::triage::SCHEMAS.iter().map(|(name, _)| *name);
+    let names = names.chain(["profile_summary.md", "perfetto_fixed_trace.json.gz"]);
+    names.map(|name| folder.join(name)).filter(|path| path.is_file()).collect()
+}
+
 fn object(path: &Path) -> Result<Map<String, Value>, Failure> {
     let fail = |why: String| Failure::input(format!("cannot read `{}`: {why}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| fail(error.to_string().to_lowercase()))?;

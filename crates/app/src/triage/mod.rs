@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::input::{classifier, input_facts, mark};
 use crate::observer::Observer;
 
-pub use self::artifacts::{Folder, ProfileFacts};
+pub use self::artifacts::{Folder, ProfileFacts, artifact_files};
 pub use analysis::triage::{TARGET_ARCH, framework_named};
 
 /// The tables of the triage; artifacts are written when they were asked for.

@@ -13,6 +13,7 @@ pub mod demo;
 pub mod digest;
 pub mod doctor;
 pub mod efficiency;
+pub mod experiment;
 pub mod explain;
 pub mod info;
 pub mod lake;
@@ -80,6 +81,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::PerfettoFix(args) => args.run(output),
         Command::Compare(args) => args.run(output),
         Command::Explain(args) => args.run(output),
+        Command::Experiment(args) => args.run(output),
         Command::Report(args) => args.run(output),
         Command::Autotune(args) => args.run(output),
         Command::Optimize(args) => args.run(output),

@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::input::{InputArgs, MinShareArgs, RulesArgs};
 use crate::output::OutputArgs;
 use crate::profile_facts::ProfileFactsArgs;
+use crate::store::attach;
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -17,7 +18,8 @@ use crate::profile_facts::ProfileFactsArgs;
   rocm-perf triage run/                                        # also reads run/capture_traces
   rocm-perf triage decode.json.gz --mapping capture.json.gz --format json
   rocm-perf triage run/ --stage decode --skip-warm-up --min-share 0.5
-  rocm-perf triage run/ --out artifacts --experiment-id e1 --perfetto-fix
+  rocm-perf triage run/ --out artifacts --perfetto-fix
+  rocm-perf triage run/ --out artifacts --experiment e1 --trial t1
   rocm-perf triage 4711_results.db
 
 Covers kernels, copies and fills of one rank of one run; `time share` is of
@@ -66,6 +68,7 @@ pub struct TriageArgs {
 
 impl TriageArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
+        let target = self.profile.trial.target("triage")?;
         let mut input = self.input.clone();
         input.files.more.extend(self.formal_input.iter().cloned());
         let input = input.request()?;
@@ -82,7 +85,10 @@ impl TriageArgs {
             profile: self.profile.facts(),
             folder: self.out.clone().map(|path| Folder { path, perfetto_fix: self.perfetto_fix }),
         };
-        output.show(app::triage(&request, output)?)
+        let mut report = app::triage(&request, output)?;
+        let files = self.out.as_ref().map(|folder| app::triage::artifact_files(folder)).unwrap_or_default();
+        attach(target.as_ref(), &mut report, &files, output)?;
+        output.show(report)
     }
 }
 

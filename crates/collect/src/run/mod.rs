@@ -20,6 +20,7 @@ mod safe_values;
 mod time;
 
 pub use self::files::FileFact;
+pub use self::time::iso;
 pub use attach::Attach;
 pub use error::CollectError;
 pub use gather::ONE_AT_A_TIME;

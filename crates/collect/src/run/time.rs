@@ -32,7 +32,7 @@ pub(super) fn for_folder(time: SystemTime) -> String {
 }
 
 /// `2026-11-15T07:04:38Z`.
-pub(super) fn iso(time: SystemTime) -> String {
+pub fn iso(time: SystemTime) -> String {
     let Calendar { date: (y, m, d), time: (h, min, s) } = Calendar::of(time);
     format!("{y:04}-{m:02}-{d:02}T{h:02}:{min:02}:{s:02}Z")
 }

@@ -1,0 +1,193 @@
+//! Attaching files and folders to a trial: known artifacts are checked, traces are analysed.
+
+use std::path::{Path, PathBuf};
+
+use report::Report;
+use serde_json::{Map, Value};
+use store::{Attachment, Content, Metric, NewArtifact, Store};
+
+use super::{Place, analyses, known, metrics, present, report};
+use crate::failure::Failure;
+use crate::observer::Observer;
+
+/// Artifacts above this size are not read as JSON.
+const MOST_JSON_BYTES: u64 = 1 << 30;
+
+/// What to attach to which trial.
+#[derive(Clone, Debug, Default)]
+pub struct AttachRequest {
+    /// The store.
+    pub place: Place,
+    /// The experiment; it must be there.
+    pub experiment: String,
+    /// The trial; made where it is new.
+    pub trial: String,
+    /// Files and folders.
+    pub paths: Vec<PathBuf>,
+    /// Branch of the code.
+    pub branch: Option<String>,
+    /// What it ran on.
+    pub testbed: Option<String>,
+    /// Figures that were told.
+    pub metrics: Vec<Metric>,
+    /// Whether other files of the same name are replaced.
+    pub replace: bool,
+    /// Whether traces are stored without what analyses say of them.
+    pub without_analyses: bool,
+}
+
+/// Attaches, all of it or nothing.
+pub fn attach(request: &AttachRequest, observer: &dyn Observer) -> Result<Report, Failure> {
+    let mut store = request.place.open()?;
+    // Said before traces are analysed.
+    store.experiment(&request.experiment)?;
+    let mut files = Vec::new();
+    for path in &request.paths {
+        find(path, &mut files)?;
+    }
+    if files.is_empty() && request.metrics.is_empty() {
+        return Err(Failure::input("there is nothing to attach").with_help("name files, folders or metrics"));
+    }
+    let mut prepared = Prepared::default();
+    for (name, path) in &files {
+        prepared.add_file(name, path)?;
+    }
+    if !request.without_analyses {
+        prepared.analyse(&files, observer)?;
+    }
+    prepared.metrics.extend(request.metrics.iter().cloned());
+    let attachment = Attachment {
+        experiment: request.experiment.clone(),
+        trial: request.trial.clone(),
+        branch: request.branch.clone(),
+        testbed: request.testbed.clone(),
+        replace: request.replace,
+        ..prepared.attachment()
+    };
+    attach_all(&mut store, &attachment, prepared.missing)
+}
+
+/// Attaches what is prepared and says what became of each file.
+pub(super) fn attach_all(
+    store: &mut Store,
+    attachment: &Attachment,
+    notes: Vec<String>,
+) -> Result<Report, Failure> {
+    let attached = store.attach(attachment)?;
+    let trial = store.trial(&attachment.experiment, &attachment.trial)?;
+    Ok(report(vec![present::attached(&attached, &trial), present::metrics(&trial.row.metrics)], notes))
+}
+
+/// Files that were checked, and what they tell.
+#[derive(Default)]
+pub(super) struct Prepared {
+    artifacts: Vec<NewArtifact>,
+    metadata: Map<String, Value>,
+    pub metrics: Vec<Metric>,
+    pub missing: Vec<String>,
+}
+
+impl Prepared {
+    /// Adds a file, after a check where its form is known.
+    pub fn add_file(&mut self, name: &str, path: &Path) -> Result<(), Failure> {
+        let small = std::fs::metadata(path).is_ok_and(|facts| facts.len() <= MOST_JSON_BYTES);
+        if known::is_known(name) && small {
+            let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
+            return self.add_bytes(name, bytes);
+        }
+        self.push(name, Content::File(path.to_path_buf()), None);
+        Ok(())
+    }
+
+    /// Adds a file by its bytes, after a check where its form is known.
+    pub fn add_bytes(&mut self, name: &str, bytes: Vec<u8>) -> Result<(), Failure> {
+        let checked = known::check(name, &bytes)?;
+        if let Some((_, document)) = &checked {
+            if known::file_name(name) == formats::run::PROFILE_METADATA_FILE {
+                self.metadata = document.as_object().cloned().unwrap_or_default();
+            }
+            for metric in metrics::of_artifact(name, document)? {
+                self.metrics.retain(|there| there.name != metric.name);
+                self.metrics.push(metric);
+            }
+        }
+        self.push(name, Content::Bytes(bytes), checked.map(|(schema, _)| schema));
+        Ok(())
+    }
+
+    fn push(&mut self, name: &str, content: Content, schema: Option<&str>) {
+        self.artifacts.push(NewArtifact { path: name.into(), content, schema: schema.map(Into::into) });
+    }
+
+    /// Adds what analyses say of the traces among the files.
+    fn analyse(&mut self, files: &[(String, PathBuf)], observer: &dyn Observer) -> Result<(), Failure> {
+        let is_trace =
+            |(name, path): &&(String, PathBuf)| !known::is_known(name) && ingest::detect(path).is_ok();
+        let traces: Vec<PathBuf> = files.iter().filter(is_trace).map(|(_, path)| path.clone()).collect();
+        if traces.is_empty() {
+            return Ok(());
+        }
+        let there: Vec<String> = self.artifacts.iter().map(|artifact| artifact.path.clone()).collect();
+        let (made, missing) = analyses::of_traces(&traces, &there, observer)?;
+        for (name, bytes) in made {
+            self.add_bytes(&name, bytes)?;
+        }
+        self.missing.extend(missing);
+        Ok(())
+    }
+
+    /// All of it as an attachment without a name.
+    pub fn attachment(&self) -> Attachment {
+        Attachment {
+            artifacts: self.artifacts.clone(),
+            metadata: self.metadata.clone(),
+            metrics: self.metrics.clone(),
+            ..Attachment::default()
+        }
+    }
+}
+
+/// The files behind a path, each with its name in the trial; links are not followed.
+fn find(path: &Path, files: &mut Vec<(String, PathBuf)>) -> Result<(), Failure> {
+    let facts = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+    if !facts.is_dir() {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let name = name.ok_or_else(|| Failure::input(format!("`{}` has no usable name", path.display())))?;
+        return add(name.to_string(), path, files);
+    }
+    below(path, "", files)
+}
+
+fn below(folder: &Path, prefix: &str, files: &mut Vec<(String, PathBuf)>) -> Result<(), Failure> {
+    let entries = std::fs::read_dir(folder).map_err(|error| unreadable(folder, &error))?;
+    let mut entries: Vec<_> = entries.flatten().collect();
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let kind = entry.file_type().map_err(|error| unreadable(&entry.path(), &error))?;
+        // Files of this program's own bookkeeping and of editors begin with a dot.
+        if name.starts_with('.') {
+            continue;
+        }
+        let name = format!("{prefix}{name}");
+        if kind.is_dir() {
+            below(&entry.path(), &format!("{name}/"), files)?;
+        } else if kind.is_file() {
+            add(name, &entry.path(), files)?;
+        }
+    }
+    Ok(())
+}
+
+fn add(name: String, path: &Path, files: &mut Vec<(String, PathBuf)>) -> Result<(), Failure> {
+    if let Some((_, other)) = files.iter().find(|(there, _)| *there == name) {
+        let message = format!("`{}` and `{}` would both be called `{name}`", other.display(), path.display());
+        return Err(Failure::input(message).with_help("attach the folder that holds both"));
+    }
+    files.push((name, path.to_path_buf()));
+    Ok(())
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::input(format!("cannot read `{}`: {}", path.display(), error.to_string().to_lowercase()))
+}
