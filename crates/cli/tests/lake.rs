@@ -2,8 +2,6 @@
 
 mod common;
 #[cfg(feature = "lake")]
-mod schema;
-
 use std::path::{Path, PathBuf};
 
 use common::{rocm_perf, run};
@@ -112,7 +110,7 @@ mod with_engine {
             let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
             let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas/lake.json");
             let contract: serde_json::Value = serde_json::from_slice(&std::fs::read(root).unwrap()).unwrap();
-            let problems = schema::problems(&contract, &report);
+            let problems = formats::json_schema::problems(&contract, &report);
             assert!(problems.is_empty(), "{arguments:?}: {problems:?}");
         }
     }
