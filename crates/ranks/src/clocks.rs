@@ -225,7 +225,8 @@ impl<'a> Aligner<'a> {
         for (number, meeting) in self.meetings.all.iter().enumerate() {
             let group = meeting.group as usize;
             seen[group] += 1;
-            if seen[group] % of_group[group].div_ceil(most).max(1) != 0 || !moments[number].is_finite() {
+            let stride = of_group[group].div_ceil(most).max(1);
+            if !seen[group].is_multiple_of(stride) || !moments[number].is_finite() {
                 continue;
             }
             let from = system.points.len();

@@ -125,6 +125,18 @@ pub(crate) fn delays(
             step_without_ns: without,
         });
     }
+    let worst = delays.stragglers.iter().map(|straggler| straggler.excess_ns).fold(0.0, f64::max);
+    delays.stragglers.retain(|straggler| straggler.excess_ns >= BESIDE_WORST * worst);
+    // What costs nothing needs no attention. Of several that are equally late, none costs anything alone.
+    let gain = |without: Option<f64>| step_ns.zip(without).map(|(with, without)| (with - without) / with);
+    let is_costly = |without: Option<f64>| gain(without).is_none_or(|gain| gain >= SMALLEST_COST);
+    let alone = delays.stragglers.iter().filter_map(|straggler| gain(straggler.step_without_ns)).sum::<f64>();
+    let together = gain(predict(&all)).unwrap_or(0.0);
+    if together < SMALLEST_COST || alone > together / 2.0 {
+        delays.stragglers.retain(|straggler| is_costly(straggler.step_without_ns));
+        let kept: Vec<u32> = delays.stragglers.iter().map(|straggler| straggler.member).collect();
+        all.local.retain(|member, _| kept.contains(member));
+    }
     for mut link in links::slow(fleet, figures) {
         let change = Change {
             transfer_factor: [(link.group, 1.0 / link.factor)].into_iter().collect(),
@@ -141,16 +153,6 @@ pub(crate) fn delays(
             straggler.step_ns.zip(straggler.step_without_ns).map_or(0.0, |(with, without)| with - without);
         (won, straggler.excess_ns)
     };
-    let worst = delays.stragglers.iter().map(|straggler| straggler.excess_ns).fold(0.0, f64::max);
-    delays.stragglers.retain(|straggler| straggler.excess_ns >= BESIDE_WORST * worst);
-    // What costs nothing needs no attention. Of several that are equally late, none costs anything alone.
-    let gain = |without: Option<f64>| step_ns.zip(without).map(|(with, without)| (with - without) / with);
-    let is_costly = |without: Option<f64>| gain(without).is_none_or(|gain| gain >= SMALLEST_COST);
-    let alone = delays.stragglers.iter().filter_map(|straggler| gain(straggler.step_without_ns)).sum::<f64>();
-    let together = gain(delays.step_without_ns).unwrap_or(0.0);
-    if together < SMALLEST_COST || alone > together / 2.0 {
-        delays.stragglers.retain(|straggler| is_costly(straggler.step_without_ns));
-    }
     delays.stragglers.sort_by(|a, b| cost(b).partial_cmp(&cost(a)).unwrap_or(std::cmp::Ordering::Equal));
     delays.propagated = propagated(fleet, meetings, figures, graph, &delays.stragglers);
     delays
