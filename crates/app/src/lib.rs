@@ -58,8 +58,6 @@ pub use self::explain::explain;
 pub use self::failure::{Failure, FailureKind};
 pub use self::input::Input;
 pub use self::interrupt::{Interrupted, interrupt};
-pub use files::leftovers::take_leftovers;
-pub use files::memory::{Reporting, limit as limit_memory};
 pub use self::memory::memory;
 pub use self::merge::merge;
 pub use self::observer::{Observer, Silent};
@@ -80,6 +78,8 @@ pub use self::timeline::{breakdown, info, stability, summary};
 pub use self::triage::triage;
 pub use ::report::{NextStep, Remedy, Report};
 pub use analysis::filters::{Edge, Filters, kernel_pattern};
+pub use files::leftovers::take_leftovers;
+pub use files::memory::{Reporting, limit as limit_memory};
 
 pub use ingest::Progress;
 pub use model::stages::{Stage, StagePatterns};

@@ -212,8 +212,8 @@ impl OptimizeRequest {
             sandbox: !self.no_sandbox
                 && matches!(self.proposer, ProposerChoice::Llm { .. } | ProposerChoice::Command(_)),
         };
-        let session =
-            tune::optimize::optimize(&request, &mut |step| observer.progress(step)).map_err(|error| failure(error, request.sandbox))?;
+        let session = tune::optimize::optimize(&request, &mut |step| observer.progress(step))
+            .map_err(|error| failure(error, request.sandbox))?;
         let mut report = tables::optimize_report(&session);
         if self.build.is_none() {
             let built = format!("built with `{}`, since no build command was given", request.build.join(" "));

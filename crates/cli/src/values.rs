@@ -40,16 +40,19 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
 /// Bytes: `500M`, `16G`, `16GiB`, `1.5TB`.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let power = match text[digits.len()..].trim().to_ascii_lowercase().trim_end_matches('b').trim_end_matches('i') {
-        "" => 0,
-        "k" => 1,
-        "m" => 2,
-        "g" => 3,
-        "t" => 4,
-        _ => return Err("expected a size such as 500M or 16G".into()),
-    };
+    let power =
+        match text[digits.len()..].trim().to_ascii_lowercase().trim_end_matches('b').trim_end_matches('i') {
+            "" => 0,
+            "k" => 1,
+            "m" => 2,
+            "g" => 3,
+            "t" => 4,
+            _ => return Err("expected a size such as 500M or 16G".into()),
+        };
     let number = digits.parse::<f64>().ok().filter(|number| *number > 0.0 && *number < 1e15);
-    number.map(|number| (number * 1024f64.powi(power)) as u64).ok_or_else(|| "expected a size such as 500M or 16G".into())
+    number
+        .map(|number| (number * 1024f64.powi(power)) as u64)
+        .ok_or_else(|| "expected a size such as 500M or 16G".into())
 }
 
 /// A whole number from 1 on.

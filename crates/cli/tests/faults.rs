@@ -92,7 +92,9 @@ fn check(writing: &Writing, call: &'static str, errno: i32, of_output: bool) {
     let words: Vec<String> = writing
         .arguments
         .iter()
-        .map(|word| word.replace("IN", &inputs.display().to_string()).replace("OUT", &out.display().to_string()))
+        .map(|word| {
+            word.replace("IN", &inputs.display().to_string()).replace("OUT", &out.display().to_string())
+        })
         .collect();
     let run = |extra: &[&str]| {
         let mut command = rocm_perf();

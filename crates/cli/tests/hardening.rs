@@ -42,7 +42,11 @@ fn g8_a_killed_collect_ends_its_application_and_the_next_one_says_so() {
     child.wait().expect("it ends");
     until("the application ends with it", || !runs(&pid));
     let mut command = lab.rocm_perf();
-    command.args(["collect", "--out"]).arg(runs_folder.join("two")).arg("--").args([lab.app("vector_add").as_str(), "1"]);
+    command
+        .args(["collect", "--out"])
+        .arg(runs_folder.join("two"))
+        .arg("--")
+        .args([lab.app("vector_add").as_str(), "1"]);
     let next = command.output().expect("the binary runs");
     let said = String::from_utf8_lossy(&next.stderr);
     assert!(said.contains("was killed") && said.contains("one"), "{said}");
@@ -56,7 +60,7 @@ fn g6_a_run_that_lost_every_counter_fails() {
     let options = ["--counters", "SQ_WAVES", "--arch", "gfx942"];
     let application = [lab.app("vector_add")];
     let application = [application[0].as_str(), "1"];
-    let output = lab.collect(&[("STAND_IN_FAULT", "no_counters")], &out, &options, &application);
+    let output = lab.collect(&[("STAND_IN_FAULT", "lost_counters")], &out, &options, &application);
     assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stderr).contains("no values of SQ_WAVES were recorded"));
     assert_eq!(lab::run_json(&out)["status"], "failed");
@@ -117,7 +121,10 @@ fn every_unsafe_block_is_listed_with_its_reason() {
     for path in of_product {
         let text = std::fs::read_to_string(path).expect("a source file");
         let code = text.lines().map(str::trim).filter(|line| !line.starts_with("//"));
-        if code.clone().any(|line| ["unsafe {", "unsafe impl", "unsafe fn"].iter().any(|word| line.contains(word))) {
+        if code
+            .clone()
+            .any(|line| ["unsafe {", "unsafe impl", "unsafe fn"].iter().any(|word| line.contains(word)))
+        {
             let file = path.strip_prefix(&root).expect("below the root").display().to_string();
             assert!(page.contains(&format!("`{file}`")), "{file} is missing in docs/reliability.md");
             count += 1;

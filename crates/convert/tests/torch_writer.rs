@@ -227,7 +227,8 @@ fn g4_streams_are_named_only_on_gpus_that_use_them() {
     let count = 300;
     for i in 0..count {
         let absolute_index = OptI64::some(i);
-        let agent = trace.add_agent(Agent { process, absolute_index, kind: AgentKind::Gpu, ..Default::default() });
+        let agent =
+            trace.add_agent(Agent { process, absolute_index, kind: AgentKind::Gpu, ..Default::default() });
         trace.streams.push(Stream { process, id: i, ..Default::default() });
         let stream = StreamId::at(i as usize);
         trace.kernels.push(Kernel { agent, stream, process, start: i, end: i + 1, ..Default::default() });

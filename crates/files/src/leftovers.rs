@@ -28,7 +28,9 @@ impl Leftover {
         let (path, age) = (self.path.display(), in_words(self.age));
         match self.removed {
             true => format!("removed `{path}`, which a killed run left {age} ago"),
-            false => format!("`{path}` is from a run that was killed {age} ago; a run after an hour removes it"),
+            false => {
+                format!("`{path}` is from a run that was killed {age} ago; a run after an hour removes it")
+            }
         }
     }
 }
@@ -47,7 +49,9 @@ pub(crate) fn remove_abandoned(target: &Path, name: &str) {
     let start = format!(".{name}.");
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let found = entry.file_name();
-        let end = |found: &str, ending| found.strip_prefix(&start)?.strip_suffix(ending)?.parse::<libc::pid_t>().ok();
+        let end = |found: &str, ending| {
+            found.strip_prefix(&start)?.strip_suffix(ending)?.parse::<libc::pid_t>().ok()
+        };
         let pid = |found: &str| end(found, ".partial").or_else(|| end(found, ".removed"));
         let Some(pid) = found.to_str().and_then(pid) else { continue };
         if runs(pid) {

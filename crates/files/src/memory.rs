@@ -22,7 +22,9 @@ pub fn of_machine() -> u64 {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let total = read("/proc/meminfo")
         .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok())
+        .find_map(|line| {
+            line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()
+        })
         .map_or(u64::MAX, |kilobytes| kilobytes << 10);
     total.min(of_groups(Path::new("/sys/fs/cgroup"), &read("/proc/self/cgroup")))
 }
@@ -40,7 +42,9 @@ fn of_groups(root: &Path, own: &str) -> u64 {
         let (_, controllers, path) = (parts.next(), parts.next().unwrap_or(""), parts.next().unwrap_or(""));
         let (base, file) = match controllers {
             "" => (root.to_path_buf(), "memory.max"),
-            list if list.split(',').any(|one| one == "memory") => (root.join("memory"), "memory.limit_in_bytes"),
+            list if list.split(',').any(|one| one == "memory") => {
+                (root.join("memory"), "memory.limit_in_bytes")
+            }
             _ => continue,
         };
         // A group is limited by each group above it too.

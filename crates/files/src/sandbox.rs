@@ -127,7 +127,11 @@ impl Sandbox {
         // SAFETY: plain system calls on numbers and our own descriptor.
         let entered = unsafe {
             libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-                && libc::syscall(libc::SYS_landlock_restrict_self, self.ruleset.as_raw_fd(), 0 as libc::c_uint) == 0
+                && libc::syscall(
+                    libc::SYS_landlock_restrict_self,
+                    self.ruleset.as_raw_fd(),
+                    0 as libc::c_uint,
+                ) == 0
         };
         if entered { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
@@ -152,7 +156,9 @@ mod tests {
             let confinement = Confinement { sandbox: Some(&sandbox), ..Confinement::default() };
             run(&Job { folder: Some(inside.path()), confinement, ..Job::of(&words) })
         };
-        let made = run_in("mkdir a && echo x > a/b && mv a/b c && cat /etc/passwd > d && echo x > /dev/null && rm d");
+        let made = run_in(
+            "mkdir a && echo x > a/b && mv a/b c && cat /etc/passwd > d && echo x > /dev/null && rm d",
+        );
         assert!(made.is_success(), "{}", made.explain());
         assert!(inside.path().join("c").exists());
         let kept = outside.path().join("kept");

@@ -19,9 +19,9 @@ while read -r sign group; do
   [ "$sign" = + ] && groups="$groups $group"
 done
 [ -n "$groups" ] || exit 0
-for one in $groups; do kill -TERM -- "-$one"; done
+for one in $groups; do kill -s TERM -- "-$one"; done
 sleep 5
-for one in $groups; do kill -KILL -- "-$one"; done
+for one in $groups; do kill -s KILL -- "-$one"; done
 "#;
 
 /// The pipe to the shell; none before the first process and where no shell can be started.
@@ -52,6 +52,11 @@ fn tell(pipe: &mut Option<ChildStdin>, sign: char, group: libc::pid_t) {
 fn start() -> Option<ChildStdin> {
     let mut shell = Command::new("sh");
     // A group of its own: an interrupt from the terminal is for us, not for it.
-    shell.args(["-c", SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    shell
+        .args(["-c", SCRIPT])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0);
     shell.current_dir("/").spawn().ok()?.stdin.take()
 }

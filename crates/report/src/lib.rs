@@ -36,8 +36,8 @@ pub use finding::{Finding, NextStep, Severity};
 pub use note::{Note, Remedy};
 pub use number::show;
 pub use table::{Column, Importance, Table, Unit, Value};
-pub use visible::visible;
 pub use verdict::{ArchMatch, BoundBy, Cost, Verdict};
+pub use visible::visible;
 
 /// One input as the report names it.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -57,7 +57,10 @@ impl FilesOfCopy {
     /// Files that are new or changed, relative to the folder.
     pub fn written_since(&self) -> Vec<PathBuf> {
         let now = Self::of(&self.root).before;
-        now.into_iter().filter(|file| self.before.binary_search(file).is_err()).map(|(path, _)| path).collect()
+        now.into_iter()
+            .filter(|file| self.before.binary_search(file).is_err())
+            .map(|(path, _)| path)
+            .collect()
     }
 }
 

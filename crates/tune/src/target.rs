@@ -73,7 +73,17 @@ impl<'a> CommandTarget<'a> {
         builds: &'a Builds<'a>,
         arch: Option<&'static Arch>,
     ) -> Self {
-        Self { space, commands, measure, stdout, builds, built: HashMap::new(), owed: 0.0, arch, written: BTreeSet::new() }
+        Self {
+            space,
+            commands,
+            measure,
+            stdout,
+            builds,
+            built: HashMap::new(),
+            owed: 0.0,
+            arch,
+            written: BTreeSet::new(),
+        }
     }
 
     /// Why what was built cannot be launched, where its code object tells.

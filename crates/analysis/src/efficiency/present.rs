@@ -119,7 +119,9 @@ fn stages(efficiency: &Efficiency) -> Table {
     let all = efficiency.total();
     for stage in &efficiency.stages {
         table.push(
-            std::iter::once(Value::from(stage.stage)).chain(part_cells(efficiency, &all, &stage.parts)).collect(),
+            std::iter::once(Value::from(stage.stage))
+                .chain(part_cells(efficiency, &all, &stage.parts))
+                .collect(),
         );
     }
     table

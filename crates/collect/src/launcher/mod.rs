@@ -4,9 +4,9 @@
 mod script;
 mod secrets;
 
+pub use script::{RANK, RankScript, Status, quote};
 pub(crate) use secrets::Secrets;
 pub use secrets::{SECRETS, holds_secrets};
-pub use script::{RANK, RankScript, Status, quote};
 
 use std::sync::LazyLock;
 

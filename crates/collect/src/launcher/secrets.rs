@@ -20,7 +20,11 @@ impl Secrets {
     /// Words as a script has them: quoted, and a secret as the variable that holds it.
     pub fn words(&mut self, words: &[String]) -> Vec<String> {
         let shown = redact_words(words);
-        words.iter().zip(shown).map(|(word, shown)| if *word == shown { quote(word) } else { self.word(word) }).collect()
+        words
+            .iter()
+            .zip(shown)
+            .map(|(word, shown)| if *word == shown { quote(word) } else { self.word(word) })
+            .collect()
     }
 
     fn word(&mut self, word: &str) -> String {
@@ -54,7 +58,9 @@ impl Secrets {
 
     /// The file, if there is anything to hide.
     pub fn file(&self, folder: &Path) -> Option<(PathBuf, String)> {
-        let text = || "# Removed when the run ends. Written by rocm-perf collect.\n".to_string() + &self.lines.concat();
+        let text = || {
+            "# Removed when the run ends. Written by rocm-perf collect.\n".to_string() + &self.lines.concat()
+        };
         (!self.lines.is_empty()).then(|| (folder.join(SECRETS), text()))
     }
 }
@@ -76,7 +82,8 @@ mod tests {
         let mut secrets = Secrets::default();
         let words = ["printf", "%s|", "--api-key", "it's planted", "--port", "1", "--hf-token=planted2"];
         let words = secrets.words(&words.map(String::from)).join(" ");
-        let env = [("HF_TOKEN", "planted3"), ("MODE", "a b")].map(|(name, value)| (name.into(), value.into()));
+        let env =
+            [("HF_TOKEN", "planted3"), ("MODE", "a b")].map(|(name, value)| (name.into(), value.into()));
         let exports = secrets.exports(&env);
         let script = format!("{}{exports}{words} \"$HF_TOKEN\" \"$MODE\"\n", secrets.reading(folder.path()));
         assert!(!script.contains("planted"), "{script}");

@@ -37,7 +37,11 @@ fn state(state: &str) -> String {
 }
 
 /// Writes a first `run.json`, which the end of the run replaces.
-pub(crate) fn begin(folder: &Path, application: &[String], started: SystemTime) -> Result<Begun, CollectError> {
+pub(crate) fn begin(
+    folder: &Path,
+    application: &[String],
+    started: SystemTime,
+) -> Result<Begun, CollectError> {
     let record = json!({
         field::TOOL: TOOL,
         field::KIND: COLLECT,
@@ -93,7 +97,8 @@ impl Killed {
     fn settle(&self) {
         remove_secrets(&self.folder);
         let path = self.folder.join(FILE);
-        let record = std::fs::read_to_string(&path).ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
+        let record =
+            std::fs::read_to_string(&path).ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
         if let Some(mut record) = record {
             record["status"] = json!(KILLED);
             let _ = write_private(&path, &format!("{record:#}\n"));
@@ -130,7 +135,8 @@ mod tests {
         assert!(!text.contains("planted"), "{text}");
         let mut child = std::process::Command::new("true").spawn().unwrap();
         child.wait().unwrap();
-        let text = text.replace(&format!("\"pid\": {}", std::process::id()), &format!("\"pid\": {}", child.id()));
+        let text =
+            text.replace(&format!("\"pid\": {}", std::process::id()), &format!("\"pid\": {}", child.id()));
         std::fs::write(killed.join(FILE), text).unwrap();
         std::fs::write(killed.join("a.db"), "half").unwrap();
         std::fs::write(killed.join(crate::launcher::SECRETS), "secret_1=x").unwrap();

@@ -27,9 +27,9 @@ pub use record::FILE;
 pub use request::{CollectRequest, LauncherChoice, PassCommand, Prepared, Tool};
 
 pub(crate) use self::files::{folder_error, make_folder};
+pub(crate) use gather::{Gatherer, failed_ranks};
 pub(crate) use killed::{begin, find_beside};
 pub(crate) use safe_values::check_job_folder;
-pub(crate) use gather::{Gatherer, failed_ranks};
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;

@@ -39,7 +39,9 @@ fn is_plain(value: &str) -> bool {
 fn check_slurm(slurm: &SlurmOptions) -> Result<(), CollectError> {
     for (name, value) in slurm.texts() {
         if let Some(value) = value.filter(|value| !is_plain(value)) {
-            let message = format!("{value:?} cannot be SLURM's {name}: it has white space, quotes or other special characters");
+            let message = format!(
+                "{value:?} cannot be SLURM's {name}: it has white space, quotes or other special characters"
+            );
             return Err(CollectError::Usage(message));
         }
     }
@@ -49,7 +51,9 @@ fn check_slurm(slurm: &SlurmOptions) -> Result<(), CollectError> {
 /// A job's folder stands in a line of its script.
 pub(crate) fn check_job_folder(folder: &Path) -> Result<(), CollectError> {
     match folder.display().to_string().contains(char::is_control) {
-        true => Err(CollectError::Usage(format!("the folder {folder:?} has control characters; choose another"))),
+        true => {
+            Err(CollectError::Usage(format!("the folder {folder:?} has control characters; choose another")))
+        }
         false => Ok(()),
     }
 }
@@ -78,7 +82,8 @@ mod tests {
 
     #[test]
     fn g3_values_for_slurm_do_not_become_lines_or_options_of_the_script() {
-        for value in ["x\ntouch P", "x --wrap=y", "x;touch P", "$(touch P)", "`touch P`", "x'", "x\"", "x\0"] {
+        for value in ["x\ntouch P", "x --wrap=y", "x;touch P", "$(touch P)", "`touch P`", "x'", "x\"", "x\0"]
+        {
             let slurm = SlurmOptions { partition: Some(value.into()), ..SlurmOptions::default() };
             let message = error(&Preset { slurm, ..Preset::default() });
             assert!(message.contains("SLURM's partition"), "{value:?}: {message}");

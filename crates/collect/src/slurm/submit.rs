@@ -9,7 +9,10 @@ use files::interrupt::{Guard, is_interrupted};
 use super::job::{Job, script};
 use crate::launcher::Status;
 use crate::profiler::reason;
-use crate::run::{CollectError, CollectRequest, Events, Gatherer, PassRecord, Prepared, Run, begin, find_beside, make_folder};
+use crate::run::{
+    CollectError, CollectRequest, Events, Gatherer, PassRecord, Prepared, Run, begin, find_beside,
+    make_folder,
+};
 
 /// First and longest time between two looks at a job.
 const FIRST_LOOK: Duration = Duration::from_millis(200);

@@ -72,7 +72,9 @@ impl TableDef {
     pub fn create(&self, suffix: &str, guid: &str) -> String {
         // SQL ends at a NUL character, so that a guid with one is written by its bytes.
         let guid = match guid.contains('\0') {
-            true => format!("(CAST(x'{}' AS TEXT))", guid.bytes().map(|b| format!("{b:02x}")).collect::<String>()),
+            true => {
+                format!("(CAST(x'{}' AS TEXT))", guid.bytes().map(|b| format!("{b:02x}")).collect::<String>())
+            }
             false => format!("'{}'", guid.replace('\'', "''")),
         };
         self.sql.replace("{{suffix}}", suffix).replace("'{{guid}}'", &guid)

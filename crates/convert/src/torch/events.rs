@@ -242,7 +242,8 @@ fn stream_of(trace: &Trace, stream: StreamId, queue: trace::QueueId) -> i64 {
 /// The GPU on whose lane a copy is.
 fn gpu_of_copy(trace: &Trace, copy: usize) -> trace::AgentId {
     let copies = &trace.memory_copies;
-    let is_gpu = |agent: trace::AgentId| agent.get().is_some_and(|a| trace.agents[a].kind != trace::AgentKind::Cpu);
+    let is_gpu =
+        |agent: trace::AgentId| agent.get().is_some_and(|a| trace.agents[a].kind != trace::AgentKind::Cpu);
     if is_gpu(copies.dst[copy]) { copies.dst[copy] } else { copies.src[copy] }
 }
 

@@ -57,7 +57,8 @@ impl<'a> Runner<'a> {
             }
             Ok(()) => {
                 let limits = runner.sandbox.as_ref().and_then(Sandbox::limits);
-                let note = limits.map(|what| format!("the sandbox of proposals does not keep them from {what}"));
+                let note =
+                    limits.map(|what| format!("the sandbox of proposals does not keep them from {what}"));
                 (runner, note)
             }
         }

@@ -11,7 +11,7 @@ use report::render;
 
 use crate::failure::Failure;
 use crate::input::InputArgs;
-use crate::output::{shown, Format, OutputArgs, print};
+use crate::output::{Format, OutputArgs, print, shown};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
