@@ -60,7 +60,7 @@ fn g6_a_run_that_lost_every_counter_fails() {
     let options = ["--counters", "SQ_WAVES", "--arch", "gfx942"];
     let application = [lab.app("vector_add")];
     let application = [application[0].as_str(), "1"];
-    let output = lab.collect(&[("STAND_IN_FAULT", "no_counters")], &out, &options, &application);
+    let output = lab.collect(&[("STAND_IN_FAULT", "lost_counters")], &out, &options, &application);
     assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stderr).contains("no values of SQ_WAVES were recorded"));
     assert_eq!(lab::run_json(&out)["status"], "failed");

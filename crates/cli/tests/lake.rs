@@ -1,7 +1,6 @@
 //! `lake`, and what reads lakes: with the engine what a person sees, without it what to do.
 
 mod common;
-#[cfg(feature = "lake")]
 use std::path::{Path, PathBuf};
 
 use common::{rocm_perf, run};

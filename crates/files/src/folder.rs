@@ -57,7 +57,7 @@ impl OutputFolder {
 }
 
 /// Two names change places at once, so that a kill at any moment leaves the old folder or the new one.
-fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+pub(crate) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     let path = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other);
     let (one, other) = (path(one)?, path(other)?);
     // SAFETY: both paths end with zero and outlive the call.

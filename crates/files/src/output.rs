@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use crate::folder::exchange;
 use crate::leftovers::remove_abandoned;
 use crate::private::{create_private, publish};
 
@@ -59,6 +60,34 @@ impl OutputFile {
         publish(&self.partial, &self.target)?;
         std::fs::rename(&self.partial, &self.target)
     }
+}
+
+/// Gives all files of a set their names, or none: what was replaced comes back if one of them cannot have its name.
+pub fn commit_all(mut files: Vec<OutputFile>) -> io::Result<()> {
+    for file in &mut files {
+        match file.file.take() {
+            Some(open) => open.sync_all()?,
+            None => File::open(&file.partial)?.sync_all()?,
+        }
+        publish(&file.partial, &file.target)?;
+    }
+    let existed: Vec<bool> = files.iter().map(|file| file.target.exists()).collect();
+    for at in 0..files.len() {
+        let OutputFile { partial, target, .. } = &files[at];
+        // An old file changes places with the new one, so that it is still there.
+        if exchange(partial, target).is_ok() {
+            continue;
+        }
+        if let Err(error) = std::fs::rename(partial, target) {
+            for (done, existed) in files[..at].iter().zip(&existed).rev() {
+                if exchange(&done.partial, &done.target).is_err() && !existed {
+                    let _ = std::fs::remove_file(&done.target);
+                }
+            }
+            return Err(error);
+        }
+    }
+    Ok(())
 }
 
 impl Write for OutputFile {

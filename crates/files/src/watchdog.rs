@@ -19,9 +19,9 @@ while read -r sign group; do
   [ "$sign" = + ] && groups="$groups $group"
 done
 [ -n "$groups" ] || exit 0
-for one in $groups; do kill -TERM -- "-$one"; done
+for one in $groups; do kill -s TERM -- "-$one"; done
 sleep 5
-for one in $groups; do kill -KILL -- "-$one"; done
+for one in $groups; do kill -s KILL -- "-$one"; done
 "#;
 
 /// The pipe to the shell; none before the first process and where no shell can be started.

@@ -317,10 +317,16 @@ impl<'a> Gatherer<'a> {
             let of_pass: Vec<_> = agreements.iter().filter(|agreement| agreement.pass == pass).collect();
             of_pass.is_empty() || of_pass.iter().any(|agreement| agreement.matched > agreement.disagreeing)
         };
+        // Anchors are there to compare passes by; they count only where nothing else is asked for.
+        let passes = &self.prepared.plan.passes;
+        let only_anchors = passes
+            .iter()
+            .all(|pass| pass.wanted.counters.iter().all(|counter| pass.anchors.contains(counter)));
         let mut counters = Vec::new();
-        for pass in &self.prepared.plan.passes {
+        for pass in passes {
             let there = self.recorded.get(&pass.number).filter(|_| joined(pass.number));
-            for counter in pass.wanted.counters.iter().filter(|counter| !pass.anchors.contains(counter)) {
+            let is_asked = |counter: &&String| only_anchors || !pass.anchors.contains(counter);
+            for counter in pass.wanted.counters.iter().filter(is_asked) {
                 if there.is_some_and(|there| there.contains(counter)) {
                     return None;
                 }

@@ -119,11 +119,9 @@ pub fn path(prefix: &Path, stem: &str) -> PathBuf {
 /// The set appears whole, or not at all.
 pub fn write(trace: &Trace, prefix: &Path, options: &Options) -> io::Result<Vec<(PathBuf, u64)>> {
     let set = Set { trace, prefix, columns: options.columns, agents: options.agents };
-    let mut written = Vec::new();
-    for file in set.files()? {
-        file.output.commit()?;
-        written.push((file.path, file.bytes));
-    }
+    let files = set.files()?;
+    let written = files.iter().map(|file| (file.path.clone(), file.bytes)).collect();
+    files::commit_all(files.into_iter().map(|file| file.output).collect())?;
     Ok(written)
 }
 

@@ -315,7 +315,11 @@ impl CounterFilter {
             && !self.exclude.as_ref().is_some_and(|r| r.is_match(&name))
             && (self.ranges.is_empty()
                 || self.ranges.iter().any(|(from, to)| (*from..=*to).contains(&occurrence)));
-        if wanted { self.groups[n / self.interval % self.groups.len()].clone() } else { Vec::new() }
+        if wanted && !fault("lost_counters") {
+            self.groups[n / self.interval % self.groups.len()].clone()
+        } else {
+            Vec::new()
+        }
     }
 }
 
