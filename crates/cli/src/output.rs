@@ -88,7 +88,7 @@ pub struct OutputArgs {
     #[arg(long, value_enum, default_value_t, value_name = "WHEN", global = true)]
     pub color: Color,
 
-    /// Threads to use [default: as many as this process may use]
+    /// Threads to use [default: all that this process may use]
     #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub threads: Option<u16>,
 }
