@@ -476,7 +476,12 @@ fn overlap_artifacts_of_runs_without_stages_fit_their_schema() {
         }
         let rows = std::fs::read_to_string(out.join("overlap_opportunities.json")).expect("the artifact");
         let rows: Value = serde_json::from_str(&rows).expect("JSON");
-        assert_eq!(formats::json_schema::problems(&schema, &rows), Vec::<String>::new(), "{}", path.display());
+        assert_eq!(
+            formats::json_schema::problems(&schema, &rows),
+            Vec::<String>::new(),
+            "{}",
+            path.display()
+        );
         stages.extend(rows.as_array().unwrap().iter().map(|row| row["stage"].as_str().unwrap().to_string()));
     }
     assert!(stages.is_empty() || stages.contains("all"), "{stages:?}");

@@ -127,7 +127,8 @@ fn artifacts_fit_their_schemas_and_know_where_facts_come_from() {
     assert!(text.contains("wrote profile_summary.md"), "{text}");
     let out = folder.path().join("out");
     for (name, schema) in analysis::triage::SCHEMAS {
-        let problems = formats::json_schema::problems(&serde_json::from_str(schema).unwrap(), &json(&out.join(name)));
+        let problems =
+            formats::json_schema::problems(&serde_json::from_str(schema).unwrap(), &json(&out.join(name)));
         assert!(problems.is_empty(), "{name}: {problems:?}");
     }
     let metadata = json(&out.join("profile_metadata.json"));
@@ -184,12 +185,18 @@ fn a_schema_refuses_what_is_wrong() {
     for (field, value) in breaks {
         let mut wrong = table.clone();
         wrong[0][field] = value;
-        assert_eq!(formats::json_schema::problems(&schema_of("kernel_table.json"), &wrong).len(), 1, "{field}");
+        assert_eq!(
+            formats::json_schema::problems(&schema_of("kernel_table.json"), &wrong).len(),
+            1,
+            "{field}"
+        );
     }
     let mut missing = table.clone();
     missing[0].as_object_mut().unwrap().remove("python_location");
     assert_eq!(formats::json_schema::problems(&schema_of("kernel_table.json"), &missing).len(), 1);
-    assert!(!formats::json_schema::problems(&schema_of("kernel_table.json"), &serde_json::json!({})).is_empty());
+    assert!(
+        !formats::json_schema::problems(&schema_of("kernel_table.json"), &serde_json::json!({})).is_empty()
+    );
 }
 
 #[test]

@@ -28,7 +28,8 @@ impl Check<'_> {
                     let pointer = rule.as_str().and_then(|text| text.strip_prefix('#'));
                     match pointer.and_then(|pointer| root.pointer(pointer)) {
                         Some(definition) => self.value(definition, value, at),
-                        None => self.need(false, at, || format!("the schema refers to {rule}, which is not there")),
+                        None => self
+                            .need(false, at, || format!("the schema refers to {rule}, which is not there")),
                     }
                 }
                 "type" => self.need(types(rule).iter().any(|name| is(value, name)), at, || {
@@ -37,14 +38,18 @@ impl Check<'_> {
                 "enum" => self.need(list(rule).contains(value), at, || format!("must be one of {rule}")),
                 "const" => self.need(rule == value, at, || format!("must be {rule}")),
                 "minimum" => {
-                    self.need(value.as_f64().is_none_or(|n| rule.as_f64().is_some_and(|least| n >= least)), at, || {
-                        format!("must be at least {rule}")
-                    });
+                    self.need(
+                        value.as_f64().is_none_or(|n| rule.as_f64().is_some_and(|least| n >= least)),
+                        at,
+                        || format!("must be at least {rule}"),
+                    );
                 }
                 "maximum" => {
-                    self.need(value.as_f64().is_none_or(|n| rule.as_f64().is_some_and(|most| n <= most)), at, || {
-                        format!("must be at most {rule}")
-                    });
+                    self.need(
+                        value.as_f64().is_none_or(|n| rule.as_f64().is_some_and(|most| n <= most)),
+                        at,
+                        || format!("must be at most {rule}"),
+                    );
                 }
                 "minLength" => {
                     let least = rule.as_u64().unwrap_or(u64::MAX);
@@ -58,8 +63,9 @@ impl Check<'_> {
                         format!("must have at least {rule} entries")
                     });
                 }
-                "pattern" => self
-                    .need(value.as_str().is_none_or(|text| matches(rule, text)), at, || format!("must match {rule}")),
+                "pattern" => self.need(value.as_str().is_none_or(|text| matches(rule, text)), at, || {
+                    format!("must match {rule}")
+                }),
                 "required" => {
                     for name in list(rule).iter().filter_map(Value::as_str) {
                         let has = value.as_object().is_none_or(|object| object.contains_key(name));
@@ -142,7 +148,10 @@ fn kind(value: &Value) -> &'static str {
 }
 
 fn matches(pattern: &Value, text: &str) -> bool {
-    pattern.as_str().and_then(|pattern| regex::Regex::new(pattern).ok()).is_some_and(|regex| regex.is_match(text))
+    pattern
+        .as_str()
+        .and_then(|pattern| regex::Regex::new(pattern).ok())
+        .is_some_and(|regex| regex.is_match(text))
 }
 
 #[cfg(test)]

@@ -121,7 +121,8 @@ impl Prepared {
 
     /// Adds what analyses say of the traces among the files.
     fn analyse(&mut self, files: &[(String, PathBuf)], observer: &dyn Observer) -> Result<(), Failure> {
-        let is_trace = |(name, path): &&(String, PathBuf)| !known::is_known(name) && ingest::detect(path).is_ok();
+        let is_trace =
+            |(name, path): &&(String, PathBuf)| !known::is_known(name) && ingest::detect(path).is_ok();
         let traces: Vec<PathBuf> = files.iter().filter(is_trace).map(|(_, path)| path.clone()).collect();
         if traces.is_empty() {
             return Ok(());
@@ -180,8 +181,7 @@ fn below(folder: &Path, prefix: &str, files: &mut Vec<(String, PathBuf)>) -> Res
 
 fn add(name: String, path: &Path, files: &mut Vec<(String, PathBuf)>) -> Result<(), Failure> {
     if let Some((_, other)) = files.iter().find(|(there, _)| *there == name) {
-        let message =
-            format!("`{}` and `{}` would both be called `{name}`", other.display(), path.display());
+        let message = format!("`{}` and `{}` would both be called `{name}`", other.display(), path.display());
         return Err(Failure::input(message).with_help("attach the folder that holds both"));
     }
     files.push((name, path.to_path_buf()));

@@ -108,17 +108,19 @@ fn figures(base: &Trial, candidate: &Trial) -> Table {
         .collect();
     names.sort_unstable();
     names.dedup();
-    let of = |trial: &'_ Trial, name: &str| trial.row.metrics.iter().find(|metric| metric.name == name).cloned();
+    let of =
+        |trial: &'_ Trial, name: &str| trial.row.metrics.iter().find(|metric| metric.name == name).cloned();
     for name in names {
         let (base, candidate) = (of(base, name), of(candidate, name));
         let value = |metric: &Option<Metric>| {
-            metric.as_ref().map_or_else(|| Value::absent("the trial does not have it"), |metric| Value::Float(metric.value))
+            metric.as_ref().map_or_else(
+                || Value::absent("the trial does not have it"),
+                |metric| Value::Float(metric.value),
+            )
         };
         let unit = base.as_ref().or(candidate.as_ref()).map_or("", |metric| metric.unit.as_str());
         let (change, verdict) = match (&base, &candidate) {
-            (Some(a), Some(b)) if a.unit != b.unit => {
-                (Value::absent("the units differ"), "the units differ")
-            }
+            (Some(a), Some(b)) if a.unit != b.unit => (Value::absent("the units differ"), "the units differ"),
             (Some(a), Some(b)) if a.value == 0.0 => (Value::absent("the base is zero"), direction(a, b)),
             (Some(a), Some(b)) => (Value::Float((b.value / a.value - 1.0) * 100.0), direction(a, b)),
             _ => (Value::absent("one trial does not have it"), "missing"),

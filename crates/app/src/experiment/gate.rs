@@ -23,8 +23,7 @@ pub struct GateRequest {
 /// Judges a trial by those before it. The gate is closed unless every metric passes.
 pub fn gate(request: &GateRequest) -> Result<Answer, Failure> {
     let mut store = request.place.open()?;
-    let (trial, judgements) =
-        store.judge(&request.experiment, request.trial.as_deref(), &request.metrics)?;
+    let (trial, judgements) = store.judge(&request.experiment, request.trial.as_deref(), &request.metrics)?;
     let failure = why_closed(&trial, &judgements);
     let note = match &failure {
         None => format!("trial {trial} passes"),

@@ -50,7 +50,8 @@ pub fn check(path: &str, bytes: &[u8]) -> Result<Option<(&'static str, Value)>, 
     let name = file_name(path);
     let Some((_, schema, text)) = KNOWN.iter().find(|(file, ..)| *file == name) else { return Ok(None) };
     let wrong = |why: String| Failure::input(format!("`{path}`: {why}"));
-    let document: Value = serde_json::from_slice(bytes).map_err(|error| wrong(format!("it is not JSON: {error}")))?;
+    let document: Value =
+        serde_json::from_slice(bytes).map_err(|error| wrong(format!("it is not JSON: {error}")))?;
     let rules: Value = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
     let problems = json_schema::problems(&rules, &document);
     let why = match &problems[..] {

@@ -135,7 +135,8 @@ pub fn note(
 /// Removes an experiment or a trial; it can be restored until garbage is collected.
 pub fn remove(place: &Place, name: &str, trial: Option<&str>) -> Result<Report, Failure> {
     place.open()?.remove(name, trial)?;
-    let what = trial.map_or_else(|| format!("experiment `{name}`"), |trial| format!("trial `{trial}` of `{name}`"));
+    let what =
+        trial.map_or_else(|| format!("experiment `{name}`"), |trial| format!("trial `{trial}` of `{name}`"));
     Ok(report(Vec::new(), vec![format!("removed {what}; it can be restored until garbage is collected")]))
 }
 

@@ -4,7 +4,9 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use report::{Column, Table, Unit, Value};
 use serde_json::Value as Json;
-use store::{Alert, Attached, Collected, ExperimentRow, Judgement, Link, Metric, Note, Series, Trial, TrialRow};
+use store::{
+    Alert, Attached, Collected, ExperimentRow, Judgement, Link, Metric, Note, Series, Trial, TrialRow,
+};
 
 /// Artifacts of the contract that every profile has.
 const REQUIRED: [&str; 5] = [
@@ -173,8 +175,7 @@ pub fn trial(trial: &Trial) -> Vec<Table> {
             Value::from(artifact.sha256.as_str()),
         ]);
     }
-    let mut metadata =
-        Table::new("metadata", "Profile", vec![Column::text("field"), Column::text("value")]);
+    let mut metadata = Table::new("metadata", "Profile", vec![Column::text("field"), Column::text("value")]);
     for (field, value) in &trial.metadata {
         let value = match value {
             Json::Null => Value::absent("not known"),
@@ -231,7 +232,9 @@ pub fn attached(attached: &Attached, trial: &Trial) -> Table {
     let mut table = Table::new("attached", "Attached", columns);
     let lists =
         [(&attached.added, "added"), (&attached.replaced, "replaced"), (&attached.unchanged, "unchanged")];
-    for (name, status) in lists.into_iter().flat_map(|(names, status)| names.iter().map(move |name| (name, status))) {
+    for (name, status) in
+        lists.into_iter().flat_map(|(names, status)| names.iter().map(move |name| (name, status)))
+    {
         let artifact = trial.artifacts.iter().find(|artifact| artifact.path == *name);
         table.push(vec![
             Value::from(name.as_str()),

@@ -54,8 +54,7 @@ pub fn steps(store: &mut Store, experiment: &str) -> Result<Vec<Value>, Failure>
         };
         for candidate in rows(&documents, "optimize.json", "candidates") {
             let action = pick(candidate, &["kernel", "proposal", "origin"]);
-            let outcome =
-                pick(candidate, &["status", "reason", "speedup", "ci_low", "ci_high", "pairs"]);
+            let outcome = pick(candidate, &["status", "reason", "speedup", "ci_low", "ci_high", "pairs"]);
             push("candidate", action, outcome);
         }
         let tuned = documents.get("autotune.json").and_then(|document| document.get("result"));
@@ -65,7 +64,10 @@ pub fn steps(store: &mut Store, experiment: &str) -> Result<Vec<Value>, Failure>
                 outcome.remove(*name);
             });
             for name in ["metric", "direction"] {
-                outcome.insert(name.into(), tuned.and_then(|result| result.get(name)).cloned().unwrap_or_default());
+                outcome.insert(
+                    name.into(),
+                    tuned.and_then(|result| result.get(name)).cloned().unwrap_or_default(),
+                );
             }
             push("configuration", pick(configuration, &["parameters", "phase"]), Value::Object(outcome));
         }
@@ -94,7 +96,9 @@ fn evidence(documents: &Map<String, Value>) -> Value {
         .into_iter()
         .flatten()
         .take(MOST_FINDINGS)
-        .map(|finding| pick(finding, &["id", "severity", "title", "evidence", "gain_ceiling_ns", "recommendation"]))
+        .map(|finding| {
+            pick(finding, &["id", "severity", "title", "evidence", "gain_ceiling_ns", "recommendation"])
+        })
         .collect();
     json!({
         "verdict": explained.and_then(|document| document.get("verdict")).cloned().unwrap_or_default(),

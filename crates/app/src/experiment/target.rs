@@ -68,8 +68,10 @@ impl Target {
         let attached = self.place.open()?.attach(&attachment)?;
         let files = attached.added.len() + attached.replaced.len() + attached.unchanged.len();
         let plural = if files == 1 { "file" } else { "files" };
-        let text =
-            format!("attached {files} {plural} to trial `{}` of experiment `{}`", self.trial, self.experiment);
+        let text = format!(
+            "attached {files} {plural} to trial `{}` of experiment `{}`",
+            self.trial, self.experiment
+        );
         report.notes.push(Note::from(text));
         Ok(())
     }

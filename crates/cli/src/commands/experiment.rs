@@ -338,9 +338,7 @@ impl ExperimentCommand {
                 experiment::restore(&args.of.store.place(), &args.of.name, args.trial.as_deref())?
             }
             Action::Gc(args) => experiment::collect_garbage(&args.store.place())?,
-            Action::Export(args) => {
-                experiment::export(&args.of.store.place(), &args.of.name, &args.folder)?
-            }
+            Action::Export(args) => experiment::export(&args.of.store.place(), &args.of.name, &args.folder)?,
             Action::Import(args) => {
                 experiment::import(&args.store.place(), &args.folder, args.name.as_deref())?
             }

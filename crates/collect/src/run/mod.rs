@@ -17,8 +17,8 @@ mod recordings;
 mod request;
 mod time;
 
-pub use self::time::iso;
 pub use self::files::FileFact;
+pub use self::time::iso;
 pub use attach::Attach;
 pub use error::CollectError;
 pub use gather::ONE_AT_A_TIME;
