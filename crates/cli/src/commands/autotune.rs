@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::Failure;
 use crate::output::OutputArgs;
+use crate::store::{TrialArgs, attach};
 use crate::values::{at_least_one, part, positive};
 
 #[derive(Args, Debug)]
@@ -123,6 +124,9 @@ pub struct AutotuneArgs {
     /// Folder for the journal, best.json and search.svg
     #[arg(short, long, value_name = "DIR", default_value = "rocm-perf-autotune")]
     out: PathBuf,
+
+    #[command(flatten)]
+    trial: TrialArgs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -139,10 +143,13 @@ enum StrategyName {
 
 impl AutotuneArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
+        let target = self.trial.target("autotune")?;
         let live = Live::new(output);
         let report = app::autotune(&self.request(), &mut |progress| live.show(progress));
         drop(live);
-        output.show(report?)
+        let mut report = report?;
+        attach(target.as_ref(), &mut report, &[], output)?;
+        output.show(report)
     }
 
     fn request(&self) -> AutotuneRequest {

@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::input::MinShareArgs;
 use crate::output::OutputArgs;
 use crate::profile_facts::ProfileFactsArgs;
+use crate::store::attach;
 use crate::values::seconds;
 
 /// Environment variables that may hold the key; the first one that is set counts.
@@ -200,9 +201,12 @@ pub struct CaptureArgs {
 
 impl CaptureArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
+        let target = self.profile.trial.target("capture")?;
         let triage = CapturedTriage { min_share: self.min_share.percent, profile: self.profile.facts() };
         let triage = Some(&triage).filter(|_| !self.no_triage);
-        output.show(app::capture(&self.options(), triage, output)?)
+        let mut report = app::capture(&self.options(), triage, output)?;
+        attach(target.as_ref(), &mut report, &[], output)?;
+        output.show(report)
     }
 
     fn options(&self) -> Options {

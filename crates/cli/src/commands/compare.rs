@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::input::{ClusterArgs, RulesArgs};
 use crate::output::OutputArgs;
 use crate::selection::SelectionArgs;
+use crate::store::{TrialArgs, attach};
 use crate::values::percentage;
 
 #[derive(Args, Debug)]
@@ -86,6 +87,9 @@ pub struct CompareArgs {
 
     #[command(flatten)]
     selection: SelectionArgs,
+
+    #[command(flatten)]
+    trial: TrialArgs,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -104,6 +108,7 @@ enum ByName {
 
 impl CompareArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
+        let target = self.trial.target("compare")?;
         let (base, candidate) = match &self.runs[..] {
             [base, candidate] => (vec![base.clone()], vec![candidate.clone()]),
             _ if !self.base.is_empty() => (self.base.clone(), self.candidate.clone()),
@@ -133,7 +138,9 @@ impl CompareArgs {
             cluster: self.cluster.url(),
             ..CompareRequest::new(base, candidate)
         };
-        output.answer(app::compare(&request, output)?)
+        let mut answer = app::compare(&request, output)?;
+        attach(target.as_ref(), &mut answer.report, &[], output)?;
+        output.answer(answer)
     }
 }
 

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
 use crate::output::OutputArgs;
+use crate::store::{TrialArgs, attach};
 use crate::values::{at_least_one, positive, share};
 
 #[derive(Args, Debug)]
@@ -202,6 +203,9 @@ pub struct OptimizeArgs {
     /// Session folder
     #[arg(short, long, value_name = "DIR", default_value = "rocm-perf-optimize")]
     out: PathBuf,
+
+    #[command(flatten)]
+    trial: TrialArgs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -218,7 +222,10 @@ enum ProposerName {
 
 impl OptimizeArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
-        output.answer(app::optimize(&self.request(), output)?)
+        let target = self.trial.target("optimize")?;
+        let mut answer = app::optimize(&self.request(), output)?;
+        attach(target.as_ref(), &mut answer.report, &[], output)?;
+        output.answer(answer)
     }
 
     fn request(&self) -> OptimizeRequest {

@@ -9,6 +9,7 @@ use clap::Args;
 use crate::failure::Failure;
 use crate::input::TargetArgs;
 use crate::output::OutputArgs;
+use crate::store::{TrialArgs, attach};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -72,6 +73,9 @@ pub struct ProfileArgs {
     #[command(flatten)]
     target: TargetArgs,
 
+    #[command(flatten)]
+    trial: TrialArgs,
+
     /// The program, if it takes no arguments
     #[arg(value_name = "BINARY", conflicts_with = "application")]
     binary: Option<String>,
@@ -83,6 +87,7 @@ pub struct ProfileArgs {
 
 impl ProfileArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
+        let target = self.trial.target("profile")?;
         let request = ProfileRequest {
             application: self.binary.iter().chain(&self.application).cloned().collect(),
             runs: self.runs,
@@ -96,6 +101,8 @@ impl ProfileArgs {
             timeout: self.timeout.map(Duration::from_secs),
             target_arch: self.target.arch(),
         };
-        output.show(app::profile(&request, output)?)
+        let mut report = app::profile(&request, output)?;
+        attach(target.as_ref(), &mut report, &[], output)?;
+        output.show(report)
     }
 }
