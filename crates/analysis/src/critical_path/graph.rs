@@ -516,7 +516,7 @@ mod tests {
         }
         let graph = draft.finish();
         // A third of the dependencies belong to no lane.
-        let lane_of = |edge: usize| (edge % 3 > 0).then_some(edge % 4);
+        let lane_of = |edge: usize| (!edge.is_multiple_of(3)).then_some(edge % 4);
         let half = |edge: usize| graph.weight[edge] / 2;
         let ends = graph.ends_in_lanes::<4>(|edge, _| lane_of(edge).map(|lane| (lane, half(edge))));
         for (lane, end) in ends.into_iter().enumerate() {
