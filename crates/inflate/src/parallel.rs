@@ -162,7 +162,7 @@ impl Parallel {
                 _ if self.bgzf => Start::Bgzf,
                 _ => Start::Block,
             };
-            let ratio = if self.passed.0 > 0 { self.passed.1 / self.passed.0 } else { 16 };
+            let ratio = self.passed.1.checked_div(self.passed.0).unwrap_or(16);
             let size = (TARGET / ratio.max(1)).clamp(*self.sizes.start(), *self.sizes.end());
             let until = length.min(self.next_from + size);
             let range = Range { number: self.next_range, from: self.next_from, until, start };
