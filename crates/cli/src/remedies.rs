@@ -145,7 +145,6 @@ pub fn words(remedy: &Remedy) -> String {
             "in the sandbox it reaches no network and writes only in its copy and TMPDIR; `--no-sandbox` allows both"
         }
         Remedy::FollowLinks => "read them with `--follow`",
-        Remedy::Memory => "if the file is what it should be, allow more with `--memory 32G`",
         Remedy::SqlRuleFormat => "see an example rule with `rocm-perf explain --help`",
         Remedy::SeeContents => "see what is in a trace with `rocm-perf info`",
         Remedy::SeeNames => {

@@ -185,8 +185,6 @@ pub enum Remedy {
     NoSandbox,
     /// Follow links out of a folder.
     FollowLinks,
-    /// Allow more memory.
-    Memory,
     /// Read this folder.
     ReadFolder(String),
 }
