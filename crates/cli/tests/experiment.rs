@@ -108,3 +108,34 @@ fn the_gate_is_closed_by_what_got_worse_and_by_what_it_cannot_judge() {
     json(at, &["experiment", "acknowledge", "e", "t6", "--reason", "new driver"]);
     assert!(run(at, &["experiment", "gate", "e"]).status.success());
 }
+
+#[test]
+fn steps_have_what_changed_and_what_it_did_without_secrets() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    text(at, &["experiment", "new", "e"]);
+    for (trial, latency) in [("t1", "latency=12±0.5ms"), ("t2", "latency=9±0.5ms")] {
+        text(at, &["experiment", "attach", "e", trial, "--metric", latency]);
+    }
+    text(
+        at,
+        &[
+            "experiment",
+            "note",
+            "e",
+            "fused norm; ran with HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz0123456789",
+            "--trial",
+            "t2",
+        ],
+    );
+    text(at, &["experiment", "export", "e", "out"]);
+    let lines = std::fs::read_to_string(at.join("out/steps.jsonl")).expect("steps");
+    let step: Value = serde_json::from_str(lines.lines().next().expect("a step")).expect("JSON");
+    let schema =
+        serde_json::from_str(include_str!("../../../schemas/optimization_step.json")).expect("a schema");
+    assert_eq!(formats::json_schema::problems(&schema, &step), Vec::<String>::new());
+    assert_eq!((lines.lines().count(), &step["kind"], &step["trial"]), (1, &"trial".into(), &"t2".into()));
+    let outcome = &step["outcome"]["metrics"][0];
+    assert_eq!((&outcome["before"]["value"], &outcome["after"]["high"]), (&12.0.into(), &9.5.into()));
+    assert!(lines.contains("fused norm") && !lines.contains("hf_abcdef"), "{lines}");
+}

@@ -16,6 +16,9 @@ use crate::roofline::RooflineRequest;
 use crate::timeline::{BreakdownRequest, SummaryRequest};
 use crate::triage::TriageRequest;
 
+/// A file's name and its bytes.
+type NamedFile = (String, Vec<u8>);
+
 type Analysis = fn(Vec<PathBuf>, &dyn Observer) -> Result<Report, Failure>;
 
 /// The file of each analysis, and how it is asked.
@@ -58,7 +61,7 @@ pub fn of_traces(
     traces: &[PathBuf],
     there: &[String],
     observer: &dyn Observer,
-) -> Result<(Vec<(String, Vec<u8>)>, Vec<String>), Failure> {
+) -> Result<(Vec<NamedFile>, Vec<String>), Failure> {
     let (mut files, mut missing) = (Vec::new(), Vec::new());
     for (file, analysis) in ANALYSES.iter().filter(|(file, _)| !there.iter().any(|path| path == file)) {
         match analysis(traces.to_vec(), observer) {

@@ -76,11 +76,11 @@ fn number(text: &str) -> Option<(f64, &str)> {
     let text = text.trim_start();
     let mut ends = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect::<Vec<_>>();
     ends.reverse();
-    let longest = ends.into_iter().find_map(|end| {
+    // The longest that is a number.
+    ends.into_iter().find_map(|end| {
         let digits = text[..end].ends_with(|c: char| c.is_ascii_digit() || c == '.');
         Some((text[..end].parse::<f64>().ok().filter(|value| digits && value.is_finite())?, &text[end..]))
-    });
-    longest
+    })
 }
 
 #[cfg(test)]
