@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(code) => return code,
     };
-    app::limit_memory(arguments.output.memory);
+    app::limit_memory(arguments.output.memory, crate::remedies::MORE_MEMORY);
     let quiet = arguments.output.quiet;
     let code = match commands::run(arguments) {
         Ok(()) => ExitCode::SUCCESS,

@@ -4,6 +4,9 @@ use app::{NextStep, Remedy};
 
 use crate::selection;
 
+/// What helps where memory does not suffice.
+pub const MORE_MEMORY: &str = "look at a part of the input, or allow more with `--memory 64G`";
+
 /// A remedy as a line of help, or as the end of a note.
 pub fn words(remedy: &Remedy) -> String {
     let text = match remedy {

@@ -2,8 +2,8 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use crate::output::remove_partial_files_if_free;
 
@@ -14,6 +14,8 @@ const LEAST: u64 = 64 << 20;
 
 /// The budget in bytes; 0 before [`limit`].
 static BUDGET: AtomicU64 = AtomicU64::new(0);
+/// What helps, for the message.
+static REMEDY: OnceLock<&str> = OnceLock::new();
 /// What goes on, for the message.
 static DOING: Mutex<String> = Mutex::new(String::new());
 
@@ -60,9 +62,10 @@ fn of_groups(root: &Path, own: &str) -> u64 {
     least
 }
 
-/// Limits this process to so many bytes, or to a share of what the machine has. Programs that it starts through
-/// [`crate::process`] are not limited.
-pub fn limit(bytes: Option<u64>) {
+/// Limits this process to so many bytes, or to a share of what the machine has; `remedy` is what to say where they do not
+/// suffice. Programs that it starts through [`crate::process`] are not limited.
+pub fn limit(bytes: Option<u64>, remedy: &'static str) {
+    REMEDY.get_or_init(|| remedy);
     let budget = bytes.unwrap_or_else(|| (of_machine() as f64 * SHARE) as u64).max(LEAST);
     BUDGET.store(budget, Ordering::Relaxed);
     set_data_limit(budget);
@@ -131,11 +134,11 @@ fn out_of_memory(asked: usize) -> ! {
     let budget = gigabytes(BUDGET.load(Ordering::Relaxed));
     let doing = DOING.try_lock().map(|text| text.clone()).unwrap_or_default();
     let doing = if doing.is_empty() { String::new() } else { format!(" while {doing}") };
-    eprintln!(
-        "error: out of memory{doing}: {:.2} GB more would exceed the limit of {budget:.1} GB\n \
-         help: look at a part of the input, or allow more with `--memory 64G`",
-        gigabytes(asked as u64)
-    );
+    let asked = gigabytes(asked as u64);
+    eprintln!("error: out of memory{doing}: {asked:.2} GB more would exceed the limit of {budget:.1} GB");
+    if let Some(remedy) = REMEDY.get() {
+        eprintln!(" help: {remedy}");
+    }
     remove_partial_files_if_free();
     // SAFETY: ends the process without running destructors, which could need memory.
     unsafe { libc::_exit(2) }
