@@ -87,7 +87,9 @@ fn check(writing: &Writing, call: &'static str, errno: i32, of_output: bool) {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path().canonicalize().unwrap();
     let (inputs, out) = (folder.join("in"), folder.join("out"));
-    common::synth(&inputs, &["--kernels", "40", "--to", "rocpd", "--ranks", "2"]);
+    // Of several inputs those that can be read are converted, and the others named; so one where the input fails.
+    let ranks = if of_output { "2" } else { "1" };
+    common::synth(&inputs, &["--kernels", "40", "--to", "rocpd", "--ranks", ranks]);
     std::fs::create_dir(&out).unwrap();
     let words: Vec<String> = writing
         .arguments

@@ -232,7 +232,9 @@ impl<'a> Gatherer<'a> {
             Some(CollectError::Interrupted { .. }) => "interrupted",
             Some(_) => "failed",
         };
-        let files = files::list(self.folder, self.folder);
+        let mut files = files::list(self.folder, self.folder);
+        // The record of a run that has begun is about to be replaced.
+        files.retain(|file| file.path != formats::run::RUN_FILE);
         let names: Vec<String> = traces.iter().map(|path| files::relative(self.folder, path)).collect();
         let record = Record {
             request: self.request,

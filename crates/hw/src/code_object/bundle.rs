@@ -199,3 +199,31 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(at..)?.get(..8)?.try_into().ok()?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A compressed bundle of version 3 that says how much it holds.
+    fn bundle(says: u64, data: &[u8]) -> Vec<u8> {
+        let mut bytes = b"CCOB".to_vec();
+        bytes.extend([3, 0, 1, 0]);
+        bytes.extend((32 + data.len() as u64).to_le_bytes());
+        bytes.extend(says.to_le_bytes());
+        bytes.extend(0u64.to_le_bytes());
+        bytes.extend(data);
+        bytes
+    }
+
+    #[test]
+    fn g9_a_small_compressed_bundle_took_gigabytes_of_memory() {
+        let zeros = zstd::encode_all(std::io::repeat(0).take(64 << 20), 1).unwrap();
+        // It holds more than it says: nothing beyond that is unpacked.
+        let short = uncompressed(&bundle(1 << 20, &zeros));
+        assert!(short.is_ok_and(|whole| whole.len() == 1 << 20));
+        let refused = uncompressed(&bundle(4 << 30, &zeros)).unwrap_err();
+        assert!(refused.contains("out of proportion"), "{refused}");
+        let plain = zstd::encode_all(&b"code"[..], 1).unwrap();
+        assert_eq!(uncompressed(&bundle(4, &plain)).unwrap(), b"code");
+    }
+}
