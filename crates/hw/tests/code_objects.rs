@@ -169,12 +169,17 @@ fn a_damaged_part_does_not_cost_the_others() {
     assert_eq!(contents.problems, ["the bundle ends before its code object for gfx942"]);
 
     // Lies about sizes are not believed.
-    let mut huge = ZSTD_3.to_vec();
-    huge[16..24].copy_from_slice(&u64::MAX.to_le_bytes());
-    assert_eq!(
-        code_object::read(&huge),
-        Err(CodeObjectError::Damaged("a compressed bundle that is shorter than its header says".into()))
-    );
+    let says = |size: u64| {
+        let mut bytes = ZSTD_3.to_vec();
+        bytes[16..24].copy_from_slice(&size.to_le_bytes());
+        match code_object::read(&bytes) {
+            Err(CodeObjectError::Damaged(why)) => why,
+            other => panic!("{other:?}"),
+        }
+    };
+    let holds = u64::from_le_bytes(ZSTD_3[16..24].try_into().unwrap());
+    assert_eq!(says(holds + 1), "a compressed bundle that is shorter than its header says");
+    assert!(says(u64::MAX).ends_with("out of proportion"), "{}", says(u64::MAX));
 }
 
 #[test]
