@@ -93,7 +93,7 @@ pub struct SynthArgs {
     #[arg(long, value_name = "PPM")]
     drift_ppm: Option<f64>,
 
-    /// Make a rank (a number or `any`) late by CAUSE: more-work, larger-kernels, slower-kernels[:KERNEL], lower-clocks, data-loader or gc-pause
+    /// Make a rank (a number or `any`) late by CAUSE: more-work, larger-kernels, slower-kernels, slower-kernels:KERNEL, lower-clocks, data-loader or gc-pause
     #[arg(long, value_name = "RANK:CAUSE:FACTOR")]
     straggler: Vec<Straggler>,
 
