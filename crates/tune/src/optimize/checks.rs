@@ -103,11 +103,17 @@ impl<'a> Checks<'a> {
         let words = workspace.words(side, &words);
         let on = self.on_input(input);
         let program = |why: String| Refused { who: format!("the program{on}"), program: true, why };
+        let outside = |path: &Path| Refused {
+            who: format!("the output `{}`", path.display()),
+            program: false,
+            why: "it lies outside the tree, where an old file could pass for the run's".into(),
+        };
+        let place = |path: &PathBuf| workspace.place(side, path).ok_or_else(|| outside(path));
         let places: Vec<Option<PathBuf>> = request
             .goldens
             .iter()
-            .map(|golden| golden.output.as_ref().map(|path| folder.join(path)))
-            .collect();
+            .map(|golden| golden.output.as_ref().map(place).transpose())
+            .collect::<Result<_, _>>()?;
         // What an earlier run left must not pass for this one's.
         places.iter().flatten().for_each(|path| drop(std::fs::remove_file(path)));
         let limit = Some(request.timeout);

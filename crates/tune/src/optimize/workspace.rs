@@ -137,6 +137,18 @@ impl Workspace {
         self.root(side).join(&self.here)
     }
 
+    /// Where a path of the tree is in a side's copy; nothing where it leads out of it, also through a link. Only what is in a
+    /// copy may be removed.
+    pub fn place(&self, side: Side, path: &Path) -> Option<PathBuf> {
+        let root = self.root(side);
+        let place = match path.strip_prefix(&self.tree) {
+            Ok(inside) => root.join(inside),
+            Err(_) => self.here(side).join(path),
+        };
+        let there = place.ancestors().skip(1).find_map(|folder| folder.canonicalize().ok())?;
+        there.starts_with(root.canonicalize().ok()?).then_some(place)
+    }
+
     /// A command for a side: paths into the tree become paths into the copy.
     pub fn words(&self, side: Side, words: &[String]) -> Vec<String> {
         let (tree, root) = (self.tree.display().to_string(), self.root(side).display().to_string());
@@ -250,6 +262,16 @@ mod tests {
             workspace.words(Side::Base, &words),
             [format!("{root}/app"), "-I.".into(), format!("-I{root}/inc")]
         );
+        let inside = [Path::new("out.bin"), Path::new("new/out.bin"), Path::new("src/../out.bin")];
+        for path in inside.into_iter().map(Path::to_path_buf).chain([tree.join("out.bin")]) {
+            let place = workspace.place(Side::Base, &path).unwrap();
+            assert!(place.starts_with(&root), "{}", place.display());
+        }
+        // What is checked is removed before a run, so it must never be a file of the user's.
+        std::os::unix::fs::symlink(folder.path(), Path::new(&root).join("away")).unwrap();
+        for path in ["../../out.bin", "away/out.bin", "/etc/hostname"] {
+            assert_eq!(workspace.place(Side::Base, Path::new(path)), None, "{path}");
+        }
         assert!(matches!(Workspace::make(&tree, &out), Err(WorkspaceError::Busy { .. })));
         drop(workspace);
         assert!(Workspace::make(&tree, &out).is_ok(), "a session that ended leaves no lock");
