@@ -1,18 +1,17 @@
 //! Pages that are made from tables of the code: metrics with their formulas, rules with their reasons.
-//! `--refresh` writes them; without it a stale page is a problem.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
+use crate::{Failure, cell};
+
 /// The architectures of the catalogue, in the order in which its metrics number them.
 const ARCHITECTURES: [&str; 4] = ["gfx908", "gfx90a", "gfx942", "gfx950"];
 const MADE: &str = "<!-- Made from tables of the code by scripts/book-refresh: edit those. -->\n\n";
 
-type Failure = Box<dyn std::error::Error>;
-
-/// Checks or writes all such pages of a repository; gives those that are stale.
-pub fn pages(repository: &Path, refresh: bool) -> Result<Vec<String>, Failure> {
+/// All such pages of a repository by name, and the table of contents with theirs.
+pub fn pages(repository: &Path, summary: &str) -> Result<BTreeMap<String, String>, Failure> {
     let file = |name: &str| {
         std::fs::read_to_string(repository.join(name)).map_err(|error| format!("{name}: {error}"))
     };
@@ -30,21 +29,13 @@ pub fn pages(repository: &Path, refresh: bool) -> Result<Vec<String>, Failure> {
     pages.insert("rules/bottleneck.md".into(), bottleneck(&table("crates/analysis/rules/bottleneck.toml")?));
     pages.insert("catalogue/roofline.md".into(), roofline(&table("crates/analysis/rules/roofline.toml")?));
     pages.insert("catalogue/op-models.md".into(), op_models(&table("crates/analysis/rules/ops.toml")?));
-    pages.insert("SUMMARY.md".into(), contents(&file("docs/SUMMARY.md")?, &panels));
-    let mut stale = Vec::new();
-    for (name, page) in pages {
-        let path = repository.join("docs").join(&name);
-        if std::fs::read_to_string(&path).unwrap_or_default() == page {
-            continue;
-        }
-        if refresh {
-            std::fs::create_dir_all(path.parent().unwrap_or(repository))?;
-            std::fs::write(&path, page)?;
-        } else {
-            stale.push(format!("docs/{name} is stale: run scripts/book-refresh"));
-        }
-    }
-    Ok(stale)
+    let chapter = |panel: &toml::Table| {
+        let (number, title) = (number(panel, "panel"), text(panel, "title"));
+        format!("  - [{number} {title}](catalogue/panel-{number:02}.md)\n")
+    };
+    let chapters: String = panels.iter().map(chapter).collect();
+    pages.insert("SUMMARY.md".into(), crate::below(summary, "(catalogue/panels.md)", &chapters));
+    Ok(pages)
 }
 
 fn rows<'a>(table: &'a toml::Table, name: &str) -> impl Iterator<Item = &'a toml::Table> {
@@ -58,11 +49,6 @@ fn text<'a>(row: &'a toml::Table, key: &str) -> &'a str {
 fn words(row: &toml::Table, key: &str) -> Vec<String> {
     let list = row.get(key).and_then(toml::Value::as_array).into_iter().flatten();
     list.filter_map(|word| Some(word.as_str()?.to_string())).collect()
-}
-
-/// Text for a cell of a table.
-fn cell(text: &str) -> String {
-    text.replace('\n', " ").replace('|', "\\|").replace('<', "&lt;")
 }
 
 /// A formula for a cell of a table.
@@ -272,53 +258,77 @@ fn row_of(metric: &toml::Table, architecture: usize) -> Option<u32> {
     if rows.contains('/') { places.nth(architecture)?.parse().ok() } else { rows.parse().ok() }
 }
 
-/// The architectures that share a formula, and the formula.
-fn formulas(metric: &toml::Table) -> Vec<(Vec<usize>, &toml::Table)> {
-    let mut groups: Vec<(Vec<usize>, &toml::Table)> = Vec::new();
+/// One line of a table: what a metric is on some architectures.
+#[derive(PartialEq)]
+struct Line {
+    unit: String,
+    formula: String,
+    peak: String,
+}
+
+/// What a metric is, and on which architectures.
+fn lines(table: &toml::Table, metric: &toml::Table) -> Vec<(Vec<usize>, Line)> {
+    let mut lines: Vec<(Vec<usize>, Line)> = Vec::new();
     for architecture in (0..ARCHITECTURES.len()).filter(|at| row_of(metric, *at).is_some()) {
         let special =
             |on: &&toml::Table| words(on, "gpus").iter().any(|gpu| gpu == ARCHITECTURES[architecture]);
         let plain = rows(metric, "on").next().is_none().then_some(metric);
         let Some(formula) = rows(metric, "on").find(special).or(plain) else { continue };
-        match groups.iter_mut().find(|(_, other)| std::ptr::eq(*other, formula)) {
+        let mut parts: Vec<String> = Vec::new();
+        parts.extend((!text(formula, "value").is_empty()).then(|| code(text(formula, "value"))));
+        for series in rows(table, "series") {
+            parts.push(format!("{}: {}", text(series, "title"), code(text(formula, text(series, "key")))));
+        }
+        let unit = [formula, metric].map(|row| text(row, "unit")).into_iter().find(|unit| !unit.is_empty());
+        let peak = Some(text(formula, "peak")).filter(|peak| !peak.is_empty()).map(code);
+        let line = Line {
+            unit: cell(unit.unwrap_or_default()),
+            formula: parts.join("; "),
+            peak: peak.unwrap_or_default(),
+        };
+        match lines.iter_mut().find(|(_, other)| *other == line) {
             Some((members, _)) => members.push(architecture),
-            None => groups.push((vec![architecture], formula)),
+            None => lines.push((vec![architecture], line)),
         }
     }
-    groups
+    lines
+}
+
+/// `2.1.7 (gfx908, gfx90a), 2.1.8 (gfx942)`; the number alone where it is that on all.
+fn ids(table: &str, metric: &toml::Table, members: &[usize]) -> String {
+    let mut ids: Vec<(u32, Vec<&str>)> = Vec::new();
+    for at in members {
+        let Some(row) = row_of(metric, *at) else { continue };
+        match ids.iter_mut().find(|(other, _)| *other == row) {
+            Some((_, gpus)) => gpus.push(ARCHITECTURES[*at]),
+            None => ids.push((row, vec![ARCHITECTURES[*at]])),
+        }
+    }
+    let id = |(row, gpus): &(u32, Vec<&str>)| match gpus.len() == ARCHITECTURES.len() {
+        true => format!("{table}.{row}"),
+        false => format!("{table}.{row} ({})", gpus.join(", ")),
+    };
+    ids.iter().map(id).collect::<Vec<_>>().join(", ")
 }
 
 fn panel_table(panel: i64, table: &toml::Table) -> String {
-    let (number, title) = (number(table, "number"), text(table, "title"));
+    let (number, title) = (format!("{panel}.{}", number(table, "number")), text(table, "title"));
     let channels = table.get("channels").and_then(toml::Value::as_bool).unwrap_or_default();
-    let mut page = format!("## {panel}.{number} {title}\n\n");
-    page.push_str("| metric | unit | id | formula | peak |\n|---|---|---|---|---|\n");
-    for metric in rows(table, "metric") {
-        for (members, formula) in formulas(metric) {
-            let ids: Vec<String> = members
-                .iter()
-                .filter_map(|at| {
-                    Some(format!("{}: {panel}.{number}.{}", ARCHITECTURES[*at], row_of(metric, *at)?))
-                })
-                .collect();
-            let mut parts: Vec<String> = Vec::new();
-            parts.extend((!text(formula, "value").is_empty()).then(|| code(text(formula, "value"))));
-            for series in rows(table, "series") {
-                parts.push(format!(
-                    "{}: {}",
-                    text(series, "title"),
-                    code(text(formula, text(series, "key")))
-                ));
+    let metrics: Vec<_> = rows(table, "metric").map(|metric| (metric, lines(table, metric))).collect();
+    let peaks = metrics.iter().any(|(_, lines)| lines.iter().any(|(_, line)| !line.peak.is_empty()));
+    let (heading, rule) = if peaks { (" peak |", "---|") } else { ("", "") };
+    let mut page = format!(
+        "## {number} {title}\n\n| metric | unit | id | formula |{heading}\n|---|---|---|---|{rule}\n"
+    );
+    for (metric, lines) in metrics {
+        let name = if channels { format!("{title} of a channel") } else { text(metric, "name").to_string() };
+        for (members, line) in lines {
+            let ids = ids(&number, metric, &members);
+            write!(page, "| {} | {} | {ids} | {} |", cell(&name), line.unit, line.formula).expect("text");
+            if peaks {
+                write!(page, " {} |", line.peak).expect("text");
             }
-            let name =
-                if channels { format!("{title} of a channel") } else { text(metric, "name").to_string() };
-            let unit =
-                [formula, metric].map(|row| text(row, "unit")).into_iter().find(|unit| !unit.is_empty());
-            let peak =
-                Some(text(formula, "peak")).filter(|peak| !peak.is_empty()).map(code).unwrap_or_default();
-            let (name, unit) = (cell(&name), cell(unit.unwrap_or_default()));
-            writeln!(page, "| {name} | {unit} | {} | {} | {peak} |", ids.join(", "), parts.join("; "))
-                .expect("text");
+            page.push('\n');
         }
     }
     page.push('\n');
@@ -330,7 +340,7 @@ fn panel_pages(panels: &[toml::Table], names: &str) -> BTreeMap<String, String> 
     let mut index = format!(
         "{MADE}# Metrics of panels\n\nThe metrics that [`panels`](../panels.md) shows, with their formulas. `panels --list-metrics ARCH` prints them too. \
          A value is the ratio of sums over the dispatches; `min`, `max` and quartiles are over dispatches. Names in capitals with an underscore are counters; \
-         `D` is the duration in nanoseconds, `N` the normalisation (`--normal-unit`).\n\n| panel | tables | metrics |\n|---|---|---|\n"
+         `D` is the duration in nanoseconds, `N` the normalisation (`--normal-unit`). An id without GPUs is the same on all four (gfx908, gfx90a, gfx942, gfx950).\n\n| panel | tables | metrics |\n|---|---|---|\n"
     );
     let mut pages = BTreeMap::new();
     for panel in panels {
@@ -350,24 +360,4 @@ fn panel_pages(panels: &[toml::Table], names: &str) -> BTreeMap<String, String> 
         .expect("text");
     pages.insert("catalogue/panels.md".into(), index);
     pages
-}
-
-/// The table of contents with the lines below that of the panels.
-fn contents(summary: &str, panels: &[toml::Table]) -> String {
-    let mut page = String::new();
-    let mut below = false;
-    for line in summary.lines() {
-        below &= line.starts_with("  ");
-        if !below {
-            writeln!(page, "{line}").expect("text");
-        }
-        if line.contains("(catalogue/panels.md)") {
-            below = true;
-            for panel in panels {
-                let (number, title) = (number(panel, "panel"), text(panel, "title"));
-                writeln!(page, "  - [{number} {title}](catalogue/panel-{number:02}.md)").expect("text");
-            }
-        }
-    }
-    page
 }

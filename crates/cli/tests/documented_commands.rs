@@ -201,7 +201,7 @@ fn problem(lab: &Lab, line: &str) -> Option<String> {
 fn every_documented_command_runs() {
     let lab = Lab::new();
     let mut documents = files(&root().join("docs"), ".md");
-    // Tutorials run line by line in tests/book.rs; the reference repeats the examples of `--help`.
+    // scripts/book runs the tutorials; the reference repeats the examples of `--help`.
     let elsewhere = |path: &PathBuf| {
         ["tutorials", "reference"]
             .iter()
