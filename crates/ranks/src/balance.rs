@@ -162,8 +162,8 @@ pub fn pipeline(fleet: &Fleet, meetings: &Meetings, figures: &AllFigures) -> Vec
             Stage { stage: number, members: Vec::new(), span_ns: 0.0, compute_ns: 0.0, bubble_ns: 0.0 };
         let stage = stages.entry(number).or_insert(empty);
         stage.members.push(place as u32);
-        stage.span_ns += member.span.map_or(0, |span| span.1 - span.0) as f64;
-        stage.compute_ns += member.account.compute_ns as f64;
+        stage.span_ns += fleet.compared_ns(member) as f64;
+        stage.compute_ns += fleet.compared_compute_ns(member) as f64;
         stage.bubble_ns += bubbles[place];
     }
     let mut stages: Vec<Stage> = stages.into_values().collect();
