@@ -69,7 +69,10 @@ fn notes(ranks: &Ranks) -> Vec<String> {
             "{set_apart} first collectives are set apart: they show when the profiler began on each rank"
         ));
     }
-    notes.extend(ranks.meetings.not_joined.iter().take(NAMED).cloned());
+    // Groups may share a label.
+    let mut not_joined: Vec<&String> = ranks.meetings.not_joined.iter().collect();
+    not_joined.dedup();
+    notes.extend(not_joined.into_iter().take(NAMED).cloned());
     notes
 }
 

@@ -163,6 +163,10 @@ fn text(ranks: &Ranks, verdict: &Verdict) -> String {
             format!("{who}: {what} {}, and would take {} without the delays found.", time(with), time(without))
         }
         (Some(with), _) if delays.is_contradictory => format!("{who}: {what} {}.", time(with)),
+        (Some(with), _) if ranks.meetings.all.is_empty() && ranks.fleet.members.len() > 1 => format!(
+            "{who}: {what} {}; no collective has a partner, so nothing tells who waits for whom.",
+            time(with)
+        ),
         (Some(with), _) => format!("{who}: {what} {}; no rank or link holds the others up.", time(with)),
         (None, _) => format!("{who}; the inputs tell no times of steps."),
     };

@@ -8,6 +8,7 @@ use crate::Ranks;
 use crate::clocks::MemberClock;
 use crate::digest::Step;
 use crate::fleet::Member;
+use crate::names::rack_of;
 
 pub(super) fn members(ranks: &Ranks) -> Table {
     let columns = vec![
@@ -70,7 +71,7 @@ fn step_times(member: &Member) -> Vec<f64> {
     member.steps.windows(2).map(|pair| (pair[1].end - pair[0].end) as f64).collect()
 }
 
-/// `pipeline 1 · data 0 · tensor 3`
+/// `rack r12 · pipeline 1 · data 0 · tensor 3`
 fn place_of(member: &Member) -> Value {
     let place = &member.place;
     let parts = [
@@ -79,8 +80,9 @@ fn place_of(member: &Member) -> Value {
         ("tensor", place.tensor),
         ("expert", place.expert),
     ];
-    let known: Vec<String> =
-        parts.iter().filter_map(|(name, number)| Some(format!("{name} {}", (*number)?))).collect();
+    let rack = rack_of(&member.host).map(|rack| format!("rack {rack}"));
+    let parts = parts.iter().filter_map(|(name, number)| Some(format!("{name} {}", (*number)?)));
+    let known: Vec<String> = rack.into_iter().chain(parts).collect();
     if known.is_empty() {
         return Value::absent("neither names nor groups tell");
     }
