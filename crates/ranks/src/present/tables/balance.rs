@@ -15,7 +15,7 @@ pub(super) fn pipeline(ranks: &Ranks) -> Table {
         Column::int("span_ns", Unit::Ns),
         Column::int("compute_ns", Unit::Ns).key(),
         Column::int("bubble_ns", Unit::Ns).key(),
-        Column::int("bubble_pct", Unit::Pct).key(),
+        Column::int("bubble_share_pct", Unit::Pct).key(),
     ];
     let mut table = Table::new("pipeline", "Pipeline stages, means per rank", columns);
     for stage in balance::pipeline(&ranks.fleet, &ranks.meetings, &ranks.figures) {

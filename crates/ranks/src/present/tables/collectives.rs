@@ -9,6 +9,11 @@ use crate::figures::Method;
 use crate::fleet::ranges;
 use crate::kinds::kinds;
 
+/// Bandwidths above this many times the peak are not of these links.
+const ABOVE_PEAK: f64 = 1.05;
+const TOO_FAST: &str =
+    "faster than the links between the GPUs: the recorded size is not what was sent, or the links are others";
+
 /// Single collectives that are listed; more are only counted.
 const MOST_INSTANCES: usize = 20_000;
 
@@ -34,6 +39,7 @@ pub(super) fn collectives(ranks: &Ranks) -> Table {
     let mut table = Table::new("collectives", "Collectives, means per operation", columns);
     for kind in kinds(ranks) {
         let share = match (kind.bus_gbps, kind.peak_gbps) {
+            (Some(gbps), Ok(peak)) if gbps > ABOVE_PEAK * peak => Value::absent(TOO_FAST),
             (Some(gbps), Ok(peak)) => Value::Float(100.0 * gbps / peak),
             (None, _) => Value::absent(NO_SIZE),
             (_, Err(why)) => Value::absent(why),

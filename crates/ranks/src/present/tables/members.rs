@@ -71,14 +71,14 @@ fn step_times(member: &Member) -> Vec<f64> {
     member.steps.windows(2).map(|pair| (pair[1].end - pair[0].end) as f64).collect()
 }
 
-/// `rack r12 · pipeline 1 · data 0 · tensor 3`
+/// `rack r12 · pp 1 · dp 0 · tp 3`
 fn place_of(member: &Member) -> Value {
     let place = &member.place;
     let parts = [
-        ("pipeline", place.pipeline),
-        ("data", place.data),
-        ("tensor", place.tensor),
-        ("expert", place.expert),
+        ("pp", place.pipeline),
+        ("dp", place.data),
+        ("tp", place.tensor),
+        ("ep", place.expert),
     ];
     let rack = rack_of(&member.host).map(|rack| format!("rack {rack}"));
     let parts = parts.iter().filter_map(|(name, number)| Some(format!("{name} {}", (*number)?)));
