@@ -182,6 +182,7 @@ impl AllFigures {
         let found: Vec<(Vec<Figures>, Vec<f32>)> = meetings.all.par_chunks(CHUNK).map(of_chunk).collect();
         let mut waits = Vec::with_capacity(meetings.parts.len());
         let mut all = Vec::with_capacity(meetings.all.len());
+        // Chunks are freed as they are taken.
         for (figures, own) in found {
             all.extend(figures);
             waits.extend(own);

@@ -205,8 +205,7 @@ fn of_meetings(meetings: &Meetings, graph: &StepGraph) -> Vec<Typical> {
         let own = |meeting: usize| &entries[start(meeting)..ends[meeting] as usize];
         meetings.map(|meeting| typical(graph, own(meeting))).collect::<Vec<_>>()
     };
-    let chunks: Vec<Vec<Typical>> = (0..count.div_ceil(CHUNK)).into_par_iter().map(of_chunk).collect();
-    chunks.concat()
+    (0..count.div_ceil(CHUNK)).into_par_iter().flat_map_iter(of_chunk).collect()
 }
 
 fn typical(graph: &StepGraph, entries: &[(u32, u32)]) -> Typical {

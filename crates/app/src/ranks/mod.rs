@@ -46,10 +46,21 @@ pub fn ranks(request: &RanksRequest, observer: &dyn Observer) -> Result<Report, 
     let (lakes, paths): (Vec<PathBuf>, Vec<PathBuf>) =
         request.paths.iter().cloned().partition(|path| Address::of_lake(path).is_some());
     for address in lakes.iter().filter_map(|path| Address::of_lake(path)) {
-        for (name, bytes) in lake::digests(&address)? {
-            match digest::decode(&bytes) {
-                Ok(digest) => fleet.add(digest),
-                Err(error) => fleet.leave_out(&format!("{address}/{name}"), &error.to_string()),
+        let mut stored = lake::digests(&address)?.into_iter();
+        loop {
+            let batch: Vec<(String, Vec<u8>)> = stored.by_ref().take(BATCH_DIGESTS).collect();
+            if batch.is_empty() {
+                break;
+            }
+            if observer.cancelled() {
+                return Err(Failure::cancelled());
+            }
+            let decoded = batch.into_par_iter().map(|(name, bytes)| (name, digest::decode(&bytes)));
+            for (name, digest) in decoded.collect::<Vec<_>>() {
+                match digest {
+                    Ok(digest) => fleet.add(digest),
+                    Err(error) => fleet.leave_out(&format!("{address}/{name}"), &error.to_string()),
+                }
             }
         }
     }

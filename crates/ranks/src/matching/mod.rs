@@ -94,11 +94,13 @@ impl Meetings {
     /// Matches all collectives of a fleet.
     pub fn of(fleet: &Fleet) -> Self {
         let mut meetings = Self::default();
+        meetings.parts.reserve_exact(fleet.members.iter().map(|member| member.collectives.len()).sum());
         let groups: Vec<usize> = (0..fleet.groups.len()).collect();
         for batch in groups.chunks(BATCH) {
             let found: Vec<Joined> = batch.par_iter().map(|&group| join(fleet, group)).collect();
             batch.iter().zip(found).for_each(|(&group, joined)| meetings.add(group as u32, joined));
         }
+        meetings.all.shrink_to_fit();
         meetings.index(fleet);
         meetings
     }
