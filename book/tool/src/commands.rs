@@ -36,8 +36,9 @@ pub fn unknown(program: &Path, pages: &[PathBuf], desk: &Path) -> Result<Vec<Str
             let mut shell = Command::new("sh");
             shell.args(["-c", &script]).env("PROGRAM", &program).current_dir(desk).stdin(Stdio::null());
             let output = shell.output()?;
-            if !output.status.success() {
-                let errors = String::from_utf8_lossy(&output.stderr);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            // Text may name an option without its value.
+            if !output.status.success() && !errors.contains("a value is required") {
                 let why = errors.lines().next().unwrap_or_default();
                 problems.push(format!("{}: `{command}`: {why}", path.display()));
             }
