@@ -59,7 +59,7 @@ fn a_detail_table_that_was_named_was_not_shown() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = idle(folder.path());
     let trace = trace.to_str().expect("UTF-8");
-    assert!(stdout(&["explain", trace, "--table", "rules"]).contains("serialised-streams"));
+    assert!(stdout(&["explain", trace, "--table", "rules"]).contains("\nRules ("));
 }
 
 #[test]
