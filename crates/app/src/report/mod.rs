@@ -75,6 +75,13 @@ pub fn report(request: &ReportRequest, observer: &dyn Observer) -> Result<Writte
     Ok(Written { report: full, files })
 }
 
+/// All that a report of a run holds, as data; nothing is written.
+pub fn report_of_run(input: &Input, observer: &dyn Observer) -> Result<Report, Failure> {
+    let triage = Ok(TriageRequest::new(input.paths.clone()));
+    let run = Run::read(input, None, &None, &triage, observer)?;
+    Ok(run.document("", observer).report)
+}
+
 /// What triage is asked where the run has stages of serving.
 fn triage_request(request: &ReportRequest) -> Result<TriageRequest, Failure> {
     let input = &request.input;
