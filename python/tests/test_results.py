@@ -113,10 +113,14 @@ def test_results_show_themselves(rocpd):
     assert "<table>" in summary.kernels._repr_html_()
 
 
-def test_charts_are_svg(rocpd):
-    efficiency = rp.open(rocpd).efficiency()
-    assert efficiency.charts and all(svg.startswith("<svg") for svg in efficiency.charts.values())
-    assert "<svg" in efficiency._repr_html_()
+def test_a_report_has_charts_as_svg(rocpd, tmp_path):
+    report = rp.open(rocpd).report()
+    assert "timeline" in report.charts and all(svg.startswith("<svg") for svg in report.charts.values())
+    assert report._repr_html_().count("<svg") == len(report.charts)
+    report.save(tmp_path / "timeline.png")
+    assert (tmp_path / "timeline.png").read_bytes().startswith(b"\x89PNG")
+    rp.open(rocpd).report(tmp_path / "report.html")
+    assert "<svg" in (tmp_path / "report.html").read_text()
 
 
 @pytest.mark.parametrize("ending", ["json", "csv", "md", "html", "pdf", "xlsx", "txt"])
@@ -172,7 +176,7 @@ def test_experiments_are_kept_in_a_store(tmp_path, rocpd):
     for number, value in enumerate([10.0, 10.1, 9.9]):
         store.attach("decode", f"t{number}", metrics={"latency_ms": value}, analyse=False)
     store.attach("decode", "traced", rocpd)
-    assert [row.name for row in store.experiments().experiments] == ["decode"]
+    assert [row.experiment for row in store.experiments().experiments] == ["decode"]
     assert len(store.show("decode").trials) == 4
     with pytest.raises(rp.InputError, match="nothing"):
         store.show("nothing")
