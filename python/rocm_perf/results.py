@@ -401,7 +401,7 @@ class RanksPipelineRow(Record):
     span_ns: Optional[int]
     compute_ns: Optional[int]
     bubble_ns: Optional[int]
-    bubble_pct: Optional[float]
+    bubble_share_pct: Optional[float]
 
 
 class RanksRanksRow(Record):
