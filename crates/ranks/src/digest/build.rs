@@ -36,7 +36,7 @@ pub fn digest_needs() -> Needs {
 /// several. `modified_ns` is when its file was last changed.
 pub fn of_trace(trace: &Trace, classifier: &Classifier, modified_ns: i64) -> Vec<Digest> {
     let classes = Classes::of(trace, classifier);
-    let accounts = idle::compute(trace, &classes);
+    let accounts = idle::causes(trace, &classes);
     let stages = Stages::of(trace, None);
     let facts = GroupFacts::of(trace);
     let source = Source::of(trace, modified_ns, &accounts.gpus);
