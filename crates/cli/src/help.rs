@@ -31,7 +31,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Analyse many ranks", &["ranks", "digest"]),
     ("Analyse kernels", &["roofline", "occupancy", "panels", "bottleneck", "att"]),
     ("Act", &["autotune", "optimize"]),
-    ("Share", &["experiment", "report"]),
+    ("Share", &["experiment", "report", "mcp"]),
     ("Test data", &["synth"]),
     ("Set up", &["completions", "man"]),
 ];
