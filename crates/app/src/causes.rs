@@ -1,6 +1,7 @@
 //! What a run waits for: overlap and critical path.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use analysis::critical_path;
 use analysis::efficiency::efficiency_needs;
@@ -50,7 +51,7 @@ pub fn overlap(request: &OverlapRequest, observer: &dyn Observer) -> Result<Repo
     one_run(&trace.sources, "overlap")?;
     let part = mark(&rest, &mut trace, &|| classifier.clone())?;
     let mapping = read_mapping(request.mapping.as_ref(), &needs, observer)?;
-    let mut context = Run::new(&trace, mapping.as_ref(), &classifier, request.min_share)
+    let mut context = Run::new(&trace, mapping.as_deref(), &classifier, request.min_share)
         .map_err(|error| Failure::input(error.to_string()))?
         .with_stage_patterns(&request.input.filters.stage_patterns);
     let verdict = verdict_of(&context, &[], &request.target_arch);
@@ -137,7 +138,7 @@ pub fn critical_path(request: &CriticalPathRequest, observer: &dyn Observer) -> 
         (path, report)
     };
     if let Some(target) = &request.out {
-        let drawn = critical_path::draw(trace, &path.steps);
+        let drawn = critical_path::draw(Arc::unwrap_or_clone(trace), &path.steps);
         let gzip = target.extension().is_some_and(|extension| extension == "gz");
         let options = convert::pftrace::Options { gzip, ..Default::default() };
         let written = convert::pftrace::write(&drawn, target, &options)

@@ -59,14 +59,14 @@ pub(crate) fn compute<T>(
     one_run(&trace.sources, "ops")?;
     let part = mark(&rest, &mut trace, &|| classifier.clone())?;
     let mapping = read_mapping(request.mapping.as_ref(), &needs, observer)?;
-    let mut run = Run::new(&trace, mapping.as_ref(), &classifier, 0.0)
+    let mut run = Run::new(&trace, mapping.as_deref(), &classifier, 0.0)
         .map_err(|error| Failure::input(error.to_string()))?
         .with_stage_patterns(&request.input.filters.stage_patterns);
     // The calls around the part still tell where its work comes from.
     if let Some(part) = &part {
         run.rows.retain(|&row| part.wants_work(&trace, row));
     }
-    let options = OpsOptions { mapping: mapping.as_ref(), linked: request.linked, is_part: part.is_some() };
+    let options = OpsOptions { mapping: mapping.as_deref(), linked: request.linked, is_part: part.is_some() };
     let ops = ops::compute(&run, &options);
     let more = with(&run, &ops);
     Ok((ops, more))

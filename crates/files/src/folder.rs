@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ffi::CString;
 use std::fs;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,10 +34,11 @@ impl OutputFolder {
         self.output.partial()
     }
 
-    /// Gives the folder its name, in place of an earlier one of ours. Its files are durable already.
+    /// Makes the files durable and gives the folder its name, in place of an earlier one of ours.
     pub fn commit(self) -> io::Result<()> {
         let (partial, target) = (&self.output.partial, &self.output.target);
         list_as_ours(partial)?;
+        make_durable(partial)?;
         publish(partial, target)?;
         let Some(old) = check_replaceable(target)? else { return fs::rename(partial, target) };
         let name = target.file_name().unwrap_or_default().to_string_lossy();
@@ -54,6 +56,26 @@ impl OutputFolder {
         remove_listed(&aside, &old);
         Ok(())
     }
+}
+
+/// Above this many files, one call for the whole file system is faster than a call for each.
+const MOST_SYNCED_ONE_BY_ONE: usize = 64;
+
+/// Waits until all files below a folder are on the disk.
+fn make_durable(folder: &Path) -> io::Result<()> {
+    let files = contents(folder)?;
+    if files.len() > MOST_SYNCED_ONE_BY_ONE {
+        let open = fs::File::open(folder)?;
+        // SAFETY: the descriptor is open until the call returns.
+        if unsafe { libc::syncfs(open.as_raw_fd()) } == 0 {
+            return Ok(());
+        }
+    }
+    files
+        .iter()
+        .map(|path| folder.join(path))
+        .filter(|path| path.is_file())
+        .try_for_each(|path| fs::File::open(path)?.sync_all())
 }
 
 /// Two names change places at once, so that a kill at any moment leaves the old folder or the new one.

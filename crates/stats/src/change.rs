@@ -32,51 +32,81 @@ pub struct Change {
 }
 
 /// All changes of a series, in order. `deviations` are the standard errors of the values where they are known: noise is
-/// never taken to be less.
+/// never taken to be less. The time is linear in the number of values.
 pub fn changes(values: &[f64], deviations: &[Option<f64>]) -> Vec<Change> {
     let (mut start, mut found) = (0, Vec::new());
+    let mut sums = Sums::of(values, deviations, 0);
     for last in 0..values.len() {
-        let told = deviations.get(start..=last).unwrap_or_default();
-        if let Some(change) = latest(&values[start..=last], told) {
+        if let Some(change) = latest(&sums, last + 1 - start) {
             found.push(Change { first: start + change.first, found: last, ..change });
             start += change.first;
+            sums = Sums::of(values, deviations, start);
         }
     }
     found
 }
 
-fn latest(values: &[f64], deviations: &[Option<f64>]) -> Option<Change> {
-    let n = values.len();
+/// Running sums of the values from a start on, each less the value at the start: differences keep their digits.
+struct Sums {
+    origin: f64,
+    values: Vec<f64>,
+    squares: Vec<f64>,
+    /// Squared standard errors, and how many values have one.
+    told: Vec<(f64, usize)>,
+}
+
+impl Sums {
+    fn of(values: &[f64], deviations: &[Option<f64>], start: usize) -> Self {
+        let origin = values.get(start).copied().unwrap_or(0.0);
+        let mut sums = Self { origin, values: vec![0.0], squares: vec![0.0], told: vec![(0.0, 0)] };
+        let (mut sum, mut squares, mut told) = (0.0, 0.0, (0.0, 0));
+        for (at, value) in values.iter().enumerate().skip(start) {
+            let value = value - origin;
+            (sum, squares) = (sum + value, squares + value * value);
+            if let Some(deviation) = deviations.get(at).copied().flatten() {
+                told = (told.0 + deviation * deviation, told.1 + 1);
+            }
+            sums.values.push(sum);
+            sums.squares.push(squares);
+            sums.told.push(told);
+        }
+        sums
+    }
+
+    /// Mean less the origin, and sum of squares around it.
+    fn part(&self, from: usize, to: usize) -> (f64, f64) {
+        let n = (to - from) as f64;
+        let mean = (self.values[to] - self.values[from]) / n;
+        (mean, (self.squares[to] - self.squares[from] - n * mean * mean).max(0.0))
+    }
+
+    fn measured(&self, n: usize) -> f64 {
+        let (sum, count) = self.told[n];
+        if count == 0 { 0.0 } else { sum / count as f64 }
+    }
+}
+
+/// The change in the first `n` values that chance would make least likely, if it is believed.
+fn latest(sums: &Sums, n: usize) -> Option<Change> {
     if n <= LEAST_BEFORE {
         return None;
     }
-    let told: Vec<f64> = deviations.iter().flatten().map(|deviation| deviation * deviation).collect();
-    let measured = if told.is_empty() { 0.0 } else { told.iter().sum::<f64>() / told.len() as f64 };
+    let measured = sums.measured(n);
     let best = (LEAST_BEFORE.max(n.saturating_sub(WINDOW))..n)
         .map(|first| {
-            let (before, after) = values.split_at(first);
-            let (a, b) = (mean(before), mean(after));
-            let squares = squares(before, a) + squares(after, b);
+            let ((a, before), (b, after)) = (sums.part(0, first), sums.part(first, n));
             let freedom = (n - 2) as f64;
-            let variance = (squares / freedom).max(measured);
-            let error = (variance * (1.0 / before.len() as f64 + 1.0 / after.len() as f64)).sqrt();
+            let variance = ((before + after) / freedom).max(measured);
+            let error = (variance * (1.0 / first as f64 + 1.0 / (n - first) as f64)).sqrt();
             let chance = match (error > 0.0, a == b) {
                 (true, _) => student::two_sided((b - a) / error, freedom),
                 (false, true) => 1.0,
                 (false, false) => 0.0,
             };
-            Change { first, found: n - 1, before: a, after: b, chance }
+            Change { first, found: n - 1, before: a + sums.origin, after: b + sums.origin, chance }
         })
         .min_by(|x, y| x.chance.total_cmp(&y.chance))?;
     (best.chance < BELIEVED).then_some(best)
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-fn squares(values: &[f64], mean: f64) -> f64 {
-    values.iter().map(|value| (value - mean).powi(2)).sum()
 }
 
 #[cfg(test)]

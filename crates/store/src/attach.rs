@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use crate::blobs::Stored;
 use crate::database::{Cell, Database};
 use crate::error::StoreError;
-use crate::experiments::{self, Metric};
-use crate::{Store, now_ns};
+use crate::experiments::{self, Conclusion, Metric};
+use crate::{Store, now_ns, overview};
 
 /// Where the bytes of an artifact are.
 #[derive(Clone, Debug)]
@@ -47,6 +47,8 @@ pub struct Attachment {
     pub metadata: Map<String, Value>,
     /// Figures.
     pub metrics: Vec<Metric>,
+    /// What analyses conclude [default: as the trial has it].
+    pub conclusion: Option<Conclusion>,
     /// Whether another file of the same name is replaced.
     pub replace: bool,
 }
@@ -163,9 +165,25 @@ fn rows(
             ],
         )?;
     }
+    if let Some(conclusion) = &attachment.conclusion {
+        conclude(database, trial, conclusion)?;
+    }
+    // Holds the experiment until the end, so that the overview of one attach does not miss another.
     database
         .query("UPDATE experiments SET changed_ns = $1 WHERE id = $2", &[now.into(), experiment.into()])?;
+    overview::refresh(database, experiment)?;
     Ok(attached)
+}
+
+/// Writes what analyses conclude over what the trial had.
+fn conclude(database: &mut dyn Database, trial: i64, conclusion: &Conclusion) -> Result<(), StoreError> {
+    let there = database.query("SELECT conclusion FROM trials WHERE id = $1", &[trial.into()])?;
+    let earlier = there.first().and_then(|row| serde_json::from_str(&row[0].text()).ok());
+    let text = serde_json::to_string(&conclusion.clone().over(earlier))
+        .map_err(|error| StoreError::Malformed(error.to_string()))?;
+    database
+        .query("UPDATE trials SET conclusion = $1 WHERE id = $2", &[Cell::Text(text), trial.into()])?;
+    Ok(())
 }
 
 /// The trial, made where it is new, and locked until the attach ends.

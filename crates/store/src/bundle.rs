@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 
 use crate::attach::{Attached, Attachment, Content, NewArtifact};
 use crate::error::StoreError;
-use crate::experiments::{Artifact, Link, Metric, Note};
+use crate::experiments::{Artifact, Conclusion, Metric};
+use crate::remarks::{Link, Note};
 use crate::{Store, sha256};
 
 /// The file with the facts.
@@ -59,6 +60,9 @@ pub struct BundleTrial {
     pub metadata: Map<String, Value>,
     /// Its figures.
     pub metrics: Vec<Metric>,
+    /// What its analyses conclude.
+    #[serde(default)]
+    pub conclusion: Option<Conclusion>,
     /// Its files.
     pub artifacts: Vec<Artifact>,
 }
@@ -77,6 +81,7 @@ impl Store {
                 created_ns: row.created_ns,
                 tags: row.tags,
                 metrics: row.metrics,
+                conclusion: row.conclusion,
                 notes: trial.notes,
                 links: trial.links,
                 metadata: trial.metadata,
@@ -155,6 +160,7 @@ impl Store {
                 artifacts: artifacts?,
                 metadata: trial.metadata.clone(),
                 metrics: trial.metrics.clone(),
+                conclusion: trial.conclusion.clone(),
                 replace: false,
             });
         }

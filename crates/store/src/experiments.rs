@@ -1,12 +1,14 @@
-//! Making, listing and showing experiments and trials; tags, notes and links.
+//! Making, listing and showing experiments and trials.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::database::{Cell, Database, Row};
 use crate::error::StoreError;
+use crate::remarks::{Link, Note};
 use crate::{Store, now_ns};
 
 /// A figure of a trial.
@@ -87,7 +89,38 @@ pub struct TrialRow {
     pub metrics: Vec<Metric>,
     /// Tags.
     pub tags: Vec<String>,
+    /// What its analyses conclude.
+    pub conclusion: Option<Conclusion>,
     pub(crate) id: i64,
+}
+
+/// What the analyses of a trial conclude.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conclusion {
+    /// The verdict in a sentence.
+    pub verdict: Option<String>,
+    /// What bounds the run: `launch`, `memory` …
+    pub bound_by: Option<String>,
+    /// `gfx942`
+    pub architecture: Option<String>,
+    /// `exact`, `compatible` or `unknown`.
+    pub arch_match: Option<String>,
+    /// Why.
+    pub arch_reason: Option<String>,
+}
+
+impl Conclusion {
+    /// This, and what an earlier one knew beyond it.
+    pub fn over(self, earlier: Option<Conclusion>) -> Self {
+        let earlier = earlier.unwrap_or_default();
+        Self {
+            verdict: self.verdict.or(earlier.verdict),
+            bound_by: self.bound_by.or(earlier.bound_by),
+            architecture: self.architecture.or(earlier.architecture),
+            arch_match: self.arch_match.or(earlier.arch_match),
+            arch_reason: self.arch_reason.or(earlier.arch_reason),
+        }
+    }
 }
 
 /// A file of a trial.
@@ -103,24 +136,6 @@ pub struct Artifact {
     pub schema: Option<String>,
     /// When it was attached.
     pub attached_ns: i64,
-}
-
-/// What somebody wrote.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Note {
-    /// When.
-    pub created_ns: i64,
-    /// What.
-    pub text: String,
-}
-
-/// Where else to look.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Link {
-    /// The address.
-    pub url: String,
-    /// What is there.
-    pub text: String,
 }
 
 /// A trial with all that was attached.
@@ -182,8 +197,14 @@ pub(crate) fn living_trial(
     }
 }
 
+/// Keeps others from changing an experiment until the transaction ends.
+pub(crate) fn hold(database: &mut dyn Database, experiment: i64) -> Result<(), StoreError> {
+    database.query("UPDATE experiments SET changed_ns = changed_ns WHERE id = $1", &[experiment.into()])?;
+    Ok(())
+}
+
 /// The numbers of an experiment and perhaps of one of its trials.
-fn place(
+pub(crate) fn place(
     database: &mut dyn Database,
     experiment: &str,
     trial: Option<&str>,
@@ -228,13 +249,8 @@ impl Store {
         let which = if removed { "IS NOT NULL" } else { "IS NULL" };
         let rows = self.database.query(
             &format!(
-                "SELECT e.name, e.description, e.created_ns, e.changed_ns, e.removed_ns, \
-                 (SELECT count(*) FROM trials t WHERE t.experiment_id = e.id AND t.removed_ns IS NULL), \
-                 (SELECT count(*) FROM artifacts a JOIN trials t ON t.id = a.trial_id \
-                  WHERE t.experiment_id = e.id AND t.removed_ns IS NULL), \
-                 (SELECT t.name FROM trials t WHERE t.experiment_id = e.id AND t.removed_ns IS NULL \
-                  ORDER BY t.id DESC LIMIT 1), e.id \
-                 FROM experiments e WHERE e.removed_ns {which} ORDER BY e.changed_ns DESC, e.id DESC"
+                "SELECT {EXPERIMENT} FROM experiments e WHERE e.removed_ns {which} \
+                 ORDER BY e.changed_ns DESC, e.id DESC"
             ),
             &[],
         )?;
@@ -242,73 +258,31 @@ impl Store {
             self.database
                 .query("SELECT experiment_id, tag FROM tags WHERE trial_id IS NULL ORDER BY tag", &[])?,
         );
-        let row = |row: Row| ExperimentRow {
-            name: row[0].text(),
-            description: row[1].text(),
-            created_ns: row[2].int(),
-            changed_ns: row[3].int(),
-            removed_ns: (!row[4].is_null()).then(|| row[4].int()),
-            trials: row[5].int(),
-            artifacts: row[6].int(),
-            last_trial: row[7].text_or_none(),
-            tags: tags.remove(&row[8].int()).unwrap_or_default(),
-        };
+        let row = |row: Row| experiment_row(&row, tags.remove(&row[0].int()));
         Ok(rows.into_iter().map(row).collect())
     }
 
     /// What the list says of one experiment.
     pub fn experiment(&mut self, name: &str) -> Result<ExperimentRow, StoreError> {
-        living(self.database.as_mut(), name)?;
-        let found = self.experiments(false)?.into_iter().find(|row| row.name == name);
+        let id = living(self.database.as_mut(), name)?;
+        let rows = self
+            .database
+            .query(&format!("SELECT {EXPERIMENT} FROM experiments e WHERE e.id = $1"), &[id.into()])?;
+        let mut tags = tags_of(self.database.as_mut(), &[id])?;
+        let found = rows.first().map(|row| experiment_row(row, tags.remove(&id)));
         found.ok_or_else(|| StoreError::NoExperiment(name.to_string()))
     }
 
     /// The trials of an experiment, oldest first.
     pub fn trials(&mut self, experiment: &str, removed: bool) -> Result<Vec<TrialRow>, StoreError> {
         let id = living(self.database.as_mut(), experiment)?;
-        let which = if removed { "IS NOT NULL" } else { "IS NULL" };
-        let rows = self.database.query(
-            &format!(
-                "SELECT t.id, t.name, t.branch, t.testbed, t.created_ns, t.removed_ns, \
-                 (SELECT count(*) FROM artifacts a WHERE a.trial_id = t.id) \
-                 FROM trials t WHERE t.experiment_id = $1 AND t.removed_ns {which} ORDER BY t.id"
-            ),
-            &[id.into()],
-        )?;
-        let mut metrics: BTreeMap<i64, Vec<Metric>> = BTreeMap::new();
-        let found = self.database.query(
-            "SELECT m.trial_id, m.name, m.unit, m.value, m.low, m.high, m.higher_is_better FROM metrics m \
-             JOIN trials t ON t.id = m.trial_id WHERE t.experiment_id = $1 ORDER BY m.name",
-            &[id.into()],
-        )?;
-        for row in found {
-            metrics.entry(row[0].int()).or_default().push(metric(&row[1..]));
-        }
-        let mut tags = grouped(self.database.query(
-            "SELECT trial_id, tag FROM tags WHERE experiment_id = $1 AND trial_id IS NOT NULL ORDER BY tag",
-            &[id.into()],
-        )?);
-        let row = |row: Row| {
-            let id = row[0].int();
-            TrialRow {
-                id,
-                name: row[1].text(),
-                branch: row[2].text(),
-                testbed: row[3].text(),
-                created_ns: row[4].int(),
-                removed_ns: (!row[5].is_null()).then(|| row[5].int()),
-                artifacts: row[6].int(),
-                metrics: metrics.remove(&id).unwrap_or_default(),
-                tags: tags.remove(&id).unwrap_or_default(),
-            }
-        };
-        Ok(rows.into_iter().map(row).collect())
+        trials_of(self.database.as_mut(), id, removed)
     }
 
     /// One trial with all that was attached.
     pub fn trial(&mut self, experiment: &str, trial: &str) -> Result<Trial, StoreError> {
         let (_, id) = living_trial(self.database.as_mut(), experiment, trial)?;
-        let row = self.trials(experiment, false)?.into_iter().find(|row| row.id == id);
+        let row = trial_rows(self.database.as_mut(), "t.id = $1", id)?.pop();
         let row = row.ok_or_else(|| StoreError::NoTrial(experiment.to_string(), trial.to_string()))?;
         let artifacts = self.database.query(
             "SELECT path, sha256, bytes, schema_name, attached_ns FROM artifacts WHERE trial_id = $1 ORDER BY path",
@@ -337,110 +311,108 @@ impl Store {
         })
     }
 
+    /// Where the bytes of an artifact are.
+    pub fn path_of(&self, sha256: &str) -> PathBuf {
+        self.blobs.path(sha256)
+    }
+
     /// The bytes of an artifact.
     pub fn content(&self, sha256: &str) -> Result<Vec<u8>, StoreError> {
         let path = self.blobs.path(sha256);
         std::fs::read(&path).map_err(StoreError::read(&path))
     }
+}
 
-    /// Adds tags to an experiment or a trial, or takes them away.
-    pub fn tag(
-        &mut self,
-        experiment: &str,
-        trial: Option<&str>,
-        add: &[String],
-        remove: &[String],
-    ) -> Result<Vec<String>, StoreError> {
-        add.iter().try_for_each(|tag| check_name(tag))?;
-        self.whole(|database| {
-            let (id, trial) = place(database, experiment, trial)?;
-            // Nobody else changes these tags meanwhile.
-            database.query("UPDATE experiments SET changed_ns = changed_ns WHERE id = $1", &[id.into()])?;
-            let of = match trial {
-                Some(_) => "experiment_id = $1 AND trial_id = $2",
-                None => "experiment_id = $1 AND trial_id IS NULL",
-            };
-            let values = |tag: Option<&String>| -> Vec<Cell> {
-                [Some(Cell::Int(id)), trial.map(Cell::Int), tag.map(Cell::from)]
-                    .into_iter()
-                    .flatten()
-                    .collect()
-            };
-            let at = if trial.is_some() { "$3" } else { "$2" };
-            for tag in add.iter().chain(remove) {
-                database.query(&format!("DELETE FROM tags WHERE {of} AND tag = {at}"), &values(Some(tag)))?;
-            }
-            for tag in add {
-                database.query(
-                    "INSERT INTO tags (experiment_id, trial_id, tag) VALUES ($1, $2, $3)",
-                    &[id.into(), trial.into(), tag.into()],
-                )?;
-            }
-            let left =
-                database.query(&format!("SELECT tag FROM tags WHERE {of} ORDER BY tag"), &values(None))?;
-            Ok(left.into_iter().map(|row| row[0].text()).collect())
-        })
+/// What a list needs of an experiment `e`; see [`experiment_row`].
+pub(crate) const EXPERIMENT: &str = "e.id, e.name, e.description, e.created_ns, e.changed_ns, e.removed_ns, \
+     e.trial_count, e.artifact_count, e.last_trial";
+
+/// An experiment from the columns of [`EXPERIMENT`].
+pub(crate) fn experiment_row(row: &Row, tags: Option<Vec<String>>) -> ExperimentRow {
+    ExperimentRow {
+        name: row[1].text(),
+        description: row[2].text(),
+        created_ns: row[3].int(),
+        changed_ns: row[4].int(),
+        removed_ns: (!row[5].is_null()).then(|| row[5].int()),
+        trials: row[6].int(),
+        artifacts: row[7].int(),
+        last_trial: row[8].text_or_none(),
+        tags: tags.unwrap_or_default(),
     }
+}
 
-    /// Writes a note.
-    pub fn add_note(&mut self, experiment: &str, trial: Option<&str>, text: &str) -> Result<(), StoreError> {
-        let now = now_ns();
-        self.whole(|database| {
-            let (id, trial) = place(database, experiment, trial)?;
-            database.query(
-                "INSERT INTO notes (experiment_id, trial_id, created_ns, text) VALUES ($1, $2, $3, $4)",
-                &[id.into(), trial.into(), now.into(), text.into()],
-            )?;
-            Ok(())
-        })
+/// The trials of an experiment by its number, oldest first.
+pub(crate) fn trials_of(
+    database: &mut dyn Database,
+    experiment: i64,
+    removed: bool,
+) -> Result<Vec<TrialRow>, StoreError> {
+    let which = if removed { "IS NOT NULL" } else { "IS NULL" };
+    trial_rows(database, &format!("t.experiment_id = $1 AND t.removed_ns {which}"), experiment)
+}
+
+/// The trials `t` of which a condition on a number holds, oldest first.
+fn trial_rows(database: &mut dyn Database, which: &str, number: i64) -> Result<Vec<TrialRow>, StoreError> {
+    let rows = database.query(
+        &format!(
+            "SELECT t.id, t.name, t.branch, t.testbed, t.created_ns, t.removed_ns, \
+             (SELECT count(*) FROM artifacts a WHERE a.trial_id = t.id), t.conclusion \
+             FROM trials t WHERE {which} ORDER BY t.id"
+        ),
+        &[number.into()],
+    )?;
+    let mut metrics: BTreeMap<i64, Vec<Metric>> = BTreeMap::new();
+    let found = database.query(
+        &format!(
+            "SELECT m.trial_id, m.name, m.unit, m.value, m.low, m.high, m.higher_is_better FROM metrics m \
+             JOIN trials t ON t.id = m.trial_id WHERE {which} ORDER BY m.trial_id, m.name"
+        ),
+        &[number.into()],
+    )?;
+    for row in found {
+        metrics.entry(row[0].int()).or_default().push(metric(&row[1..]));
     }
-
-    /// Adds a link.
-    pub fn add_link(&mut self, experiment: &str, trial: Option<&str>, link: &Link) -> Result<(), StoreError> {
-        if !link.url.starts_with("https://") && !link.url.starts_with("http://") {
-            return Err(StoreError::Malformed(format!(
-                "`{}` is not an address: it must begin with https:// or http://",
-                link.url
-            )));
+    let mut tags = grouped(database.query(
+        &format!(
+            "SELECT g.trial_id, g.tag FROM tags g JOIN trials t ON t.id = g.trial_id \
+             AND t.experiment_id = g.experiment_id WHERE {which} ORDER BY g.tag"
+        ),
+        &[number.into()],
+    )?);
+    let row = |row: Row| {
+        let id = row[0].int();
+        TrialRow {
+            id,
+            name: row[1].text(),
+            branch: row[2].text(),
+            testbed: row[3].text(),
+            created_ns: row[4].int(),
+            removed_ns: (!row[5].is_null()).then(|| row[5].int()),
+            artifacts: row[6].int(),
+            conclusion: serde_json::from_str(&row[7].text()).unwrap_or_default(),
+            metrics: metrics.remove(&id).unwrap_or_default(),
+            tags: tags.remove(&id).unwrap_or_default(),
         }
-        self.whole(|database| {
-            let (id, trial) = place(database, experiment, trial)?;
-            database.query(
-                "INSERT INTO links (experiment_id, trial_id, url, text) VALUES ($1, $2, $3, $4)",
-                &[id.into(), trial.into(), (&link.url).into(), (&link.text).into()],
-            )?;
-            Ok(())
-        })
-    }
+    };
+    Ok(rows.into_iter().map(row).collect())
+}
 
-    /// Notes of an experiment or a trial, oldest first.
-    pub fn notes(&mut self, experiment: &str, trial: Option<&str>) -> Result<Vec<Note>, StoreError> {
-        let rows = self.of_place(experiment, trial, "created_ns, text", "notes")?;
-        Ok(rows.into_iter().map(|row| Note { created_ns: row[0].int(), text: row[1].text() }).collect())
+/// The own tags of experiments.
+pub(crate) fn tags_of(
+    database: &mut dyn Database,
+    experiments: &[i64],
+) -> Result<BTreeMap<i64, Vec<String>>, StoreError> {
+    if experiments.is_empty() {
+        return Ok(BTreeMap::new());
     }
-
-    /// Links of an experiment or a trial.
-    pub fn links(&mut self, experiment: &str, trial: Option<&str>) -> Result<Vec<Link>, StoreError> {
-        let rows = self.of_place(experiment, trial, "url, text", "links")?;
-        Ok(rows.into_iter().map(|row| Link { url: row[0].text(), text: row[1].text() }).collect())
-    }
-
-    fn of_place(
-        &mut self,
-        experiment: &str,
-        trial: Option<&str>,
-        columns: &str,
-        table: &str,
-    ) -> Result<Vec<Row>, StoreError> {
-        let database = self.database.as_mut();
-        let select = format!("SELECT {columns} FROM {table} WHERE experiment_id = $1 AND trial_id");
-        match place(database, experiment, trial)? {
-            (id, Some(trial)) => {
-                database.query(&format!("{select} = $2 ORDER BY id"), &[id.into(), trial.into()])
-            }
-            (id, None) => database.query(&format!("{select} IS NULL ORDER BY id"), &[id.into()]),
-        }
-    }
+    let places: Vec<String> = (1..=experiments.len()).map(|at| format!("${at}")).collect();
+    let values: Vec<Cell> = experiments.iter().map(|id| Cell::Int(*id)).collect();
+    let sql = format!(
+        "SELECT experiment_id, tag FROM tags WHERE experiment_id IN ({}) AND trial_id IS NULL ORDER BY tag",
+        places.join(", ")
+    );
+    Ok(grouped(database.query(&sql, &values)?))
 }
 
 /// A metric from `name, unit, value, low, high, higher_is_better`.
@@ -456,7 +428,7 @@ pub(crate) fn metric(row: &[Cell]) -> Metric {
 }
 
 /// Texts by the number before them.
-fn grouped(rows: Vec<Row>) -> BTreeMap<i64, Vec<String>> {
+pub(crate) fn grouped(rows: Vec<Row>) -> BTreeMap<i64, Vec<String>> {
     let mut groups: BTreeMap<i64, Vec<String>> = BTreeMap::new();
     for row in rows {
         groups.entry(row[0].int()).or_default().push(row[1].text());

@@ -10,10 +10,14 @@
 //! | `schema` | tables, versions, migrations with their backup |
 //! | `blobs` | files by the hash of their content |
 //! | `attach` | adding files, metadata and metrics to a trial, whole or not at all |
-//! | `experiments` | making, listing and showing; tags, notes, links |
+//! | `experiments`, `remarks` | making, listing and showing; tags, notes, links |
+//! | `overview` | what the overview says of each experiment: searched, filtered, page by page |
+//! | `progress` | how far runs are that write to a trial |
+//! | `listing` | what pages ask of artifacts |
 //! | `removal` | removing, restoring, collecting what nothing names any more |
 //! | `bundle` | an experiment as a folder that another store takes |
-//! | `trends` | series by branch, testbed and metric: changes, alerts, limits, the gate |
+//! | `trends` | series by branch, testbed and metric: changes, alerts, limits |
+//! | `gate` | whether the metrics of a trial pass |
 
 mod attach;
 mod blobs;
@@ -21,8 +25,13 @@ mod bundle;
 mod database;
 mod error;
 mod experiments;
+mod gate;
+mod listing;
 mod location;
+mod overview;
 mod postgresql;
+mod progress;
+mod remarks;
 mod removal;
 mod schema;
 mod sqlite;
@@ -35,11 +44,17 @@ pub use self::attach::{Attached, Attachment, Content, NewArtifact};
 pub use self::blobs::sha256;
 pub use self::bundle::{Bundle, BundleTrial};
 pub use self::error::StoreError;
-pub use self::experiments::{Artifact, ExperimentRow, Link, Metric, Note, Trial, TrialRow};
+pub use self::experiments::{Artifact, Conclusion, ExperimentRow, Metric, Trial, TrialRow};
+pub use self::gate::{Judgement, Verdict};
 pub use self::location::Location;
+pub use self::overview::{
+    Choices, OverviewFilter, OverviewOrder, OverviewRow, Page, PageRequest, Status, Summary, Trend,
+};
+pub use self::progress::Progress;
+pub use self::remarks::{Link, Note};
 pub use self::removal::Collected;
 pub use self::schema::VERSION;
-pub use self::trends::{Alert, AlertState, Change, Judgement, Limit, Point, Series, SeriesKey, Verdict};
+pub use self::trends::{Alert, AlertState, Change, Limit, Point, Series, SeriesKey};
 
 use self::blobs::Blobs;
 use self::database::Database;

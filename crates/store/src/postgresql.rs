@@ -1,7 +1,9 @@
 //! The store on a server of PostgreSQL. Without TLS: reach a server on another machine through a tunnel or a private network.
 
+use std::collections::HashMap;
+
 use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
-use postgres::{Client, NoTls};
+use postgres::{Client, NoTls, Statement};
 
 use crate::database::{Cell, Database, Row};
 use crate::error::StoreError;
@@ -9,16 +11,43 @@ use crate::error::StoreError;
 /// Number of the lock that whoever prepares tables holds.
 const SCHEMA_LOCK: i64 = 0x726f_636d_7065_7266;
 
+/// Statements that are kept prepared; most texts are constant.
+const MOST_STATEMENTS: usize = 200;
+
 /// A connection, made again when it was lost.
 pub struct PostgreSql {
     client: Client,
     url: String,
+    prepared: HashMap<String, Statement>,
+    /// Between `begin` and its end. A connection that is lost there stays lost: on a new one the rest would be done alone.
+    in_transaction: bool,
 }
 
 impl PostgreSql {
     /// Connects.
     pub fn connect(url: &str) -> Result<Self, StoreError> {
-        Ok(Self { client: client(url)?, url: url.to_string() })
+        Ok(Self { client: client(url)?, url: url.to_string(), prepared: HashMap::new(), in_transaction: false })
+    }
+
+    /// Connects again where the connection was lost.
+    fn ensure(&mut self) -> Result<(), StoreError> {
+        if self.client.is_closed() && !self.in_transaction {
+            self.client = client(&self.url)?;
+            self.prepared.clear();
+        }
+        Ok(())
+    }
+
+    fn prepared(&mut self, sql: &str) -> Result<Statement, StoreError> {
+        if let Some(statement) = self.prepared.get(sql) {
+            return Ok(statement.clone());
+        }
+        let statement = self.client.prepare(sql)?;
+        if self.prepared.len() >= MOST_STATEMENTS {
+            self.prepared.clear();
+        }
+        self.prepared.insert(sql.to_string(), statement.clone());
+        Ok(statement)
     }
 }
 
@@ -67,11 +96,10 @@ fn cell(row: &postgres::Row, at: usize) -> Result<Cell, postgres::Error> {
 
 impl Database for PostgreSql {
     fn query(&mut self, sql: &str, values: &[Cell]) -> Result<Vec<Row>, StoreError> {
-        if self.client.is_closed() {
-            self.client = client(&self.url)?;
-        }
+        self.ensure()?;
+        let statement = self.prepared(sql)?;
         let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|cell| cell as _).collect();
-        let found = self.client.query(sql, &values)?;
+        let found = self.client.query(&statement, &values)?;
         let rows = found.iter().map(|row| (0..row.len()).map(|at| cell(row, at)).collect());
         Ok(rows.collect::<Result<_, _>>()?)
     }
@@ -81,17 +109,19 @@ impl Database for PostgreSql {
     }
 
     fn begin(&mut self) -> Result<(), StoreError> {
-        if self.client.is_closed() {
-            self.client = client(&self.url)?;
-        }
-        self.batch("BEGIN")
+        self.ensure()?;
+        self.batch("BEGIN")?;
+        self.in_transaction = true;
+        Ok(())
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {
+        self.in_transaction = false;
         self.batch("COMMIT")
     }
 
     fn rollback(&mut self) -> Result<(), StoreError> {
+        self.in_transaction = false;
         self.batch("ROLLBACK")
     }
 

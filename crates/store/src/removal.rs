@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::database::{Cell, Database};
 use crate::error::StoreError;
-use crate::{Store, now_ns};
+use crate::experiments;
+use crate::{Store, now_ns, overview, progress};
 
 /// What a collection freed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,12 +26,12 @@ impl Store {
         let now = now_ns();
         self.whole(|database| match trial {
             None => {
-                let id = crate::experiments::living(database, experiment)?;
+                let id = experiments::living(database, experiment)?;
                 mark(database, "experiments", id, Some(now))
             }
             Some(trial) => {
-                let (_, id) = crate::experiments::living_trial(database, experiment, trial)?;
-                mark(database, "trials", id, Some(now))
+                let (of, id) = experiments::living_trial(database, experiment, trial)?;
+                mark_trial(database, of, id, Some(now))
             }
         })
     }
@@ -42,9 +43,9 @@ impl Store {
                 None => database
                     .query("SELECT id, removed_ns FROM experiments WHERE name = $1", &[experiment.into()])?,
                 Some(trial) => {
-                    let id = crate::experiments::living(database, experiment)?;
+                    let id = experiments::living(database, experiment)?;
                     database.query(
-                        "SELECT id, removed_ns FROM trials WHERE experiment_id = $1 AND name = $2",
+                        "SELECT id, removed_ns, experiment_id FROM trials WHERE experiment_id = $1 AND name = $2",
                         &[id.into(), trial.into()],
                     )?
                 }
@@ -55,7 +56,7 @@ impl Store {
                 (Some(row), _) if row[1].is_null() => {
                     Err(StoreError::NotRemoved(trial.unwrap_or(experiment).to_string()))
                 }
-                (Some(row), Some(_)) => mark(database, "trials", row[0].int(), None),
+                (Some(row), Some(_)) => mark_trial(database, row[2].int(), row[0].int(), None),
                 (Some(row), None) => mark(database, "experiments", row[0].int(), None),
             }
         })
@@ -77,6 +78,7 @@ impl Store {
                 count(database, "SELECT count(*) FROM experiments WHERE removed_ns IS NOT NULL")?;
             database.query("DELETE FROM trials WHERE removed_ns IS NOT NULL", &[])?;
             database.query("DELETE FROM experiments WHERE removed_ns IS NOT NULL", &[])?;
+            progress::forget(database)?;
             Ok(Collected { experiments, trials, ..Collected::default() })
         })?;
         let named = self.database.query("SELECT DISTINCT sha256 FROM artifacts", &[])?;
@@ -96,4 +98,16 @@ fn mark(
     let values = [Cell::from(removed_ns), id.into()];
     database.query(&format!("UPDATE {table} SET removed_ns = $1 WHERE id = $2"), &values)?;
     Ok(())
+}
+
+/// The same of a trial, which changes what the overview says of its experiment.
+fn mark_trial(
+    database: &mut dyn Database,
+    experiment: i64,
+    trial: i64,
+    removed_ns: Option<i64>,
+) -> Result<(), StoreError> {
+    mark(database, "trials", trial, removed_ns)?;
+    experiments::hold(database, experiment)?;
+    overview::refresh(database, experiment)
 }

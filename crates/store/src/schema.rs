@@ -2,12 +2,13 @@
 
 use crate::database::Database;
 use crate::error::StoreError;
+use crate::overview;
 
 /// The version that this program writes.
 pub const VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// What each version added. `{id}` is the type of a number that the database gives out.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     "
 CREATE TABLE experiments (
     id {id}, name TEXT NOT NULL UNIQUE, description TEXT NOT NULL,
@@ -74,13 +75,42 @@ CREATE TABLE limits (
     PRIMARY KEY (experiment_id, branch, testbed, metric)
 );
 ",
+    "
+ALTER TABLE trials ADD COLUMN conclusion TEXT;
+ALTER TABLE experiments ADD COLUMN status TEXT NOT NULL DEFAULT 'empty';
+ALTER TABLE experiments ADD COLUMN open_alerts BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE experiments ADD COLUMN trial_count BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE experiments ADD COLUMN artifact_count BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE experiments ADD COLUMN last_trial TEXT;
+CREATE INDEX experiments_by_change ON experiments (changed_ns, id);
+CREATE INDEX tags_by_name ON tags (tag, experiment_id);
+CREATE TABLE overview (
+    experiment_id BIGINT PRIMARY KEY REFERENCES experiments(id) ON DELETE CASCADE, summary TEXT NOT NULL
+);
+CREATE TABLE places (
+    experiment_id BIGINT NOT NULL REFERENCES experiments(id) ON DELETE CASCADE,
+    branch TEXT NOT NULL, testbed TEXT NOT NULL, PRIMARY KEY (experiment_id, branch, testbed)
+);
+CREATE INDEX places_by_branch ON places (branch, experiment_id);
+CREATE INDEX places_by_testbed ON places (testbed, experiment_id);
+CREATE TABLE progress (
+    experiment_id BIGINT NOT NULL REFERENCES experiments(id) ON DELETE CASCADE,
+    trial TEXT NOT NULL, kind TEXT NOT NULL, done BIGINT NOT NULL, total BIGINT, message TEXT NOT NULL,
+    at_ns BIGINT NOT NULL, ended BIGINT NOT NULL, PRIMARY KEY (experiment_id, trial, kind)
+);
+CREATE INDEX progress_by_time ON progress (at_ns);
+",
 ];
 
 /// Tables of each version, for its backup.
-const TABLES: [&[&str]; 2] = [
+const TABLES: [&[&str]; 3] = [
     &["store", "experiments", "trials", "artifacts", "metadata", "metrics", "tags", "notes", "links"],
     &["acknowledged", "suppressed", "limits"],
+    &["overview", "places", "progress"],
 ];
+
+/// The first version with an overview.
+const OVERVIEW: i64 = 3;
 
 /// Makes the tables of today, from nothing or from those of an older version.
 pub fn prepare(database: &mut dyn Database) -> Result<(), StoreError> {
@@ -123,6 +153,9 @@ fn migrate(database: &mut dyn Database, target: i64) -> Result<(), StoreError> {
     for step in found..target {
         let sql = MIGRATIONS[step as usize].replace("{id}", database.identity());
         database.batch(&sql)?;
+    }
+    if found < OVERVIEW && target >= OVERVIEW {
+        overview::refresh_all(database)?;
     }
     database.query("UPDATE store SET version = $1", &[target.max(found).into()])?;
     Ok(())

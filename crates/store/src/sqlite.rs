@@ -12,6 +12,9 @@ use crate::error::StoreError;
 /// How long a writer waits for another one.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Statements that are kept prepared; most texts are constant.
+const MOST_STATEMENTS: usize = 100;
+
 /// A database file.
 pub struct Sqlite {
     connection: Connection,
@@ -28,6 +31,7 @@ impl Sqlite {
             |error: rusqlite::Error| StoreError::Unreachable(format!("`{}`: {error}", path.display()));
         let connection = Connection::open(path).map_err(unreadable)?;
         connection.busy_timeout(PATIENCE)?;
+        connection.set_prepared_statement_cache_capacity(MOST_STATEMENTS);
         // What was acknowledged must survive a power cut, so every commit is synced.
         connection
             .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;")

@@ -1,13 +1,13 @@
 //! Series of a metric by branch and testbed: where they changed, who was told, and whether a trial passes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use stats::change;
 
 use crate::database::{Cell, Database, Row};
 use crate::error::StoreError;
 use crate::experiments::{self, Metric, TrialRow};
-use crate::{Store, now_ns};
+use crate::{Store, now_ns, overview};
 
 /// Half of a 95 % interval in standard errors.
 const NORMAL_95: f64 = 1.959_964;
@@ -124,43 +124,6 @@ pub struct Limit {
     pub most: Option<f64>,
 }
 
-/// Whether a metric of a trial passes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It does.
-    Pass,
-    /// It is worse, or out of bounds.
-    Fail,
-    /// Nothing tells.
-    CannotJudge,
-}
-
-impl Verdict {
-    /// `pass`, `fail` or `cannot_judge`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Pass => "pass",
-            Verdict::Fail => "fail",
-            Verdict::CannotJudge => "cannot_judge",
-        }
-    }
-}
-
-/// What the gate says of a metric.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Judgement {
-    /// The series.
-    pub key: SeriesKey,
-    /// The trial's figure, if it has one.
-    pub metric: Option<Metric>,
-    /// Whether it passes.
-    pub verdict: Verdict,
-    /// Why.
-    pub reason: String,
-    /// The first bad trial, where the level got worse.
-    pub first_trial: Option<String>,
-}
-
 impl Series {
     fn new(key: SeriesKey, points: Vec<Point>) -> Self {
         let changes = changes(&points);
@@ -196,7 +159,7 @@ fn changes(points: &[Point]) -> Vec<Change> {
 }
 
 /// The series of trials, in the order of the trials.
-fn series_of(trials: &[TrialRow]) -> Vec<Series> {
+pub(crate) fn series_of(trials: &[TrialRow]) -> Vec<Series> {
     let mut series: BTreeMap<SeriesKey, Vec<Point>> = BTreeMap::new();
     for trial in trials {
         for metric in &trial.metrics {
@@ -208,19 +171,19 @@ fn series_of(trials: &[TrialRow]) -> Vec<Series> {
     series.into_iter().map(|(key, points)| Series::new(key, points)).collect()
 }
 
-fn key_of(trial: &TrialRow, metric: &str) -> SeriesKey {
+pub(crate) fn key_of(trial: &TrialRow, metric: &str) -> SeriesKey {
     SeriesKey { branch: trial.branch.clone(), testbed: trial.testbed.clone(), metric: metric.to_string() }
 }
 
 /// What people said of the series of an experiment.
-struct Said {
+pub(crate) struct Said {
     acknowledged: Vec<(SeriesKey, i64, String)>,
     suppressed: Vec<(SeriesKey, String)>,
-    limits: Vec<Limit>,
+    pub(crate) limits: Vec<Limit>,
 }
 
 impl Said {
-    fn read(database: &mut dyn Database, experiment: i64) -> Result<Self, StoreError> {
+    pub(crate) fn read(database: &mut dyn Database, experiment: i64) -> Result<Self, StoreError> {
         let mut rows = |columns: &str, table: &str| {
             let sql = format!(
                 "SELECT branch, testbed, metric, {columns} FROM {table} WHERE experiment_id = $1 \
@@ -240,7 +203,7 @@ impl Said {
     }
 
     /// What became of the `at`th change of a series.
-    fn state(&self, series: &Series, at: usize) -> AlertState {
+    pub(crate) fn state(&self, series: &Series, at: usize) -> AlertState {
         let first = series.points[series.changes[at].first].trial_id;
         let known = self.acknowledged.iter().find(|(key, trial, _)| *key == series.key && *trial == first);
         if let Some((_, _, reason)) = known {
@@ -258,7 +221,7 @@ fn key(row: &Row) -> SeriesKey {
 }
 
 /// Whether what was said of a series is about another one; an empty branch or testbed means all.
-fn covers(said: &SeriesKey, series: &SeriesKey) -> bool {
+pub(crate) fn covers(said: &SeriesKey, series: &SeriesKey) -> bool {
     let fits = |said: &str, of: &str| said.is_empty() || said == of;
     said.metric == series.metric && fits(&said.branch, &series.branch) && fits(&said.testbed, &series.testbed)
 }
@@ -273,22 +236,7 @@ impl Store {
     pub fn alerts(&mut self, experiment: &str) -> Result<Vec<Alert>, StoreError> {
         let id = experiments::living(self.database.as_mut(), experiment)?;
         let said = Said::read(self.database.as_mut(), id)?;
-        let mut alerts = Vec::new();
-        for series in self.series(experiment)? {
-            for (at, change) in series.changes.iter().enumerate().filter(|(_, change)| change.is_worse) {
-                let alert = Alert {
-                    key: series.key.clone(),
-                    unit: series.points[change.first].metric.unit.clone(),
-                    first_trial: series.points[change.first].trial.clone(),
-                    found_trial: series.points[change.found].trial.clone(),
-                    change: change.clone(),
-                    state: said.state(&series, at),
-                };
-                alerts.push((series.points[change.found].trial_id, alert));
-            }
-        }
-        alerts.sort_by_key(|(trial, _)| std::cmp::Reverse(*trial));
-        Ok(alerts.into_iter().map(|(_, alert)| alert).collect())
+        Ok(alerts_of(&self.series(experiment)?, &said))
     }
 
     /// Says of the alerts that begin with a trial that they are known; gives how many there are.
@@ -311,6 +259,7 @@ impl Store {
         }
         let now = now_ns();
         self.whole(|database| {
+            experiments::hold(database, id)?;
             for alert in &meant {
                 let key = &alert.key;
                 database.query(
@@ -328,7 +277,7 @@ impl Store {
                     ],
                 )?;
             }
-            Ok(())
+            overview::refresh(database, id)
         })?;
         Ok(meant.len())
     }
@@ -373,6 +322,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         self.whole(|database| {
             let id = experiments::living(database, experiment)?;
+            experiments::hold(database, id)?;
             let mut values =
                 vec![Cell::Int(id), (&key.branch).into(), (&key.testbed).into(), (&key.metric).into()];
             database.query(
@@ -391,88 +341,27 @@ impl Store {
                     &values,
                 )?;
             }
-            Ok(())
+            overview::refresh(database, id)
         })
-    }
-
-    /// Judges a trial, or the latest one, by the trials of its branch and testbed before it. What cannot be judged says so;
-    /// nothing passes because nothing is known.
-    pub fn judge(
-        &mut self,
-        experiment: &str,
-        trial: Option<&str>,
-        metrics: &[String],
-    ) -> Result<(String, Vec<Judgement>), StoreError> {
-        let id = experiments::living(self.database.as_mut(), experiment)?;
-        let said = Said::read(self.database.as_mut(), id)?;
-        let mut trials = self.trials(experiment, false)?;
-        let none = |name: &str| StoreError::NoTrial(experiment.to_string(), name.to_string());
-        let at = match trial {
-            Some(name) => trials.iter().position(|row| row.name == name).ok_or_else(|| none(name))?,
-            None => trials.len().checked_sub(1).ok_or_else(|| none("(any)"))?,
-        };
-        // Later trials tell nothing of this one.
-        trials.truncate(at + 1);
-        let judged = trials[at].clone();
-        let same = |row: &&TrialRow| row.branch == judged.branch && row.testbed == judged.testbed;
-        let peers: Vec<TrialRow> = trials.iter().filter(same).cloned().collect();
-        let known = peers.iter().flat_map(|row| &row.metrics).map(|metric| metric.name.clone());
-        let asked: BTreeSet<String> =
-            if metrics.is_empty() { known.collect() } else { metrics.iter().cloned().collect() };
-        let series = series_of(&peers);
-        let judgements = asked.iter().map(|name| {
-            let key = key_of(&judged, name);
-            let found = series.iter().find(|series| series.key == key);
-            let metric = judged.metrics.iter().find(|metric| metric.name == *name).cloned();
-            judgement(key, metric, found, &said)
-        });
-        Ok((judged.name.clone(), judgements.collect()))
     }
 }
 
-fn judgement(key: SeriesKey, metric: Option<Metric>, series: Option<&Series>, said: &Said) -> Judgement {
-    let limit = said.limits.iter().find(|limit| covers(&limit.key, &key));
-    let mut judgement =
-        Judgement { key, metric, verdict: Verdict::CannotJudge, reason: String::new(), first_trial: None };
-    let (Some(metric), Some(series)) = (&judgement.metric, series) else {
-        judgement.reason = "the trial does not have it".into();
-        return judgement;
-    };
-    let unit = if metric.unit.is_empty() { String::new() } else { format!(" {}", metric.unit) };
-    let out_of_bounds = limit.and_then(|limit| {
-        let below = limit.least.filter(|least| metric.value < *least).map(|least| ("least", least));
-        below.or(limit.most.filter(|most| metric.value > *most).map(|most| ("most", most)))
-    });
-    if let Some((which, bound)) = out_of_bounds {
-        judgement.verdict = Verdict::Fail;
-        judgement.reason = format!("the {which} that is allowed is {bound}{unit}");
-        return judgement;
-    }
-    if let Some(at) = series.changes.len().checked_sub(1).filter(|at| series.changes[*at].is_worse) {
-        let change = &series.changes[at];
-        let first = series.points[change.first].trial.clone();
-        let by = change.change_pct.map_or_else(String::new, |pct| format!(" by {:.1} %", pct.abs()));
-        judgement.reason = format!("worse{by} since trial {first}");
-        judgement.first_trial = Some(first);
-        let state = said.state(series, at);
-        match state.reason() {
-            None => judgement.verdict = Verdict::Fail,
-            Some(reason) => {
-                judgement.verdict = Verdict::Pass;
-                judgement.reason.push_str(&format!("; {}: {reason}", state.name()));
-            }
+/// The changes for the worse of these series, the latest first.
+pub(crate) fn alerts_of(all: &[Series], said: &Said) -> Vec<Alert> {
+    let mut alerts = Vec::new();
+    for series in all {
+        for (at, change) in series.changes.iter().enumerate().filter(|(_, change)| change.is_worse) {
+            let alert = Alert {
+                key: series.key.clone(),
+                unit: series.points[change.first].metric.unit.clone(),
+                first_trial: series.points[change.first].trial.clone(),
+                found_trial: series.points[change.found].trial.clone(),
+                change: change.clone(),
+                state: said.state(series, at),
+            };
+            alerts.push((series.points[change.found].trial_id, alert));
         }
-        return judgement;
     }
-    let before = series.points.len() - 1;
-    let needed = change::LEAST_BEFORE;
-    (judgement.verdict, judgement.reason) = match (limit, before < needed) {
-        (_, false) => (Verdict::Pass, format!("as in the {before} trials before, within their noise")),
-        (Some(_), true) => (Verdict::Pass, "within its limits".into()),
-        (None, true) => (
-            Verdict::CannotJudge,
-            format!("{before} earlier trials of this branch and testbed have it; {needed} are needed"),
-        ),
-    };
-    judgement
+    alerts.sort_by_key(|(trial, _)| std::cmp::Reverse(*trial));
+    alerts.into_iter().map(|(_, alert)| alert).collect()
 }

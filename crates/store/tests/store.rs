@@ -175,11 +175,17 @@ fn an_old_store_is_migrated_after_a_backup_and_a_newer_one_refused() {
         drop(store);
         raw(
             location,
-            "DROP TABLE acknowledged; DROP TABLE suppressed; DROP TABLE limits; UPDATE store SET version = 1;",
+            "DROP TABLE acknowledged; DROP TABLE suppressed; DROP TABLE limits; DROP TABLE overview; \
+             DROP TABLE places; DROP TABLE progress; DROP INDEX experiments_by_change; DROP INDEX tags_by_name; \
+             ALTER TABLE trials DROP COLUMN conclusion; ALTER TABLE experiments DROP COLUMN status; \
+             ALTER TABLE experiments DROP COLUMN open_alerts; ALTER TABLE experiments DROP COLUMN trial_count; \
+             ALTER TABLE experiments DROP COLUMN artifact_count; ALTER TABLE experiments DROP COLUMN last_trial; \
+             UPDATE store SET version = 1;",
         );
         let mut store = Store::open(location).expect("migrated");
         assert_eq!(store.trials("serving", false).expect("trials").len(), 1);
         assert!(store.alerts("serving").expect("the new tables are there").is_empty());
+        assert_eq!(store.experiment("serving").expect("it").trials, 1, "the overview was written");
         let check = "SELECT * FROM experiments WHERE 1 = 0";
         match location {
             Location::Sqlite { path, .. } => {

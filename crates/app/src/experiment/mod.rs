@@ -3,10 +3,12 @@
 mod analyses;
 mod attach;
 mod compare;
+mod deltas;
 mod gate;
 mod known;
 mod metrics;
 mod present;
+mod receive;
 mod steps;
 mod target;
 
@@ -18,9 +20,10 @@ use store::{Link, Location, Store, StoreError};
 use crate::failure::Failure;
 
 pub use self::attach::{AttachRequest, attach};
-pub use self::compare::compare;
+pub use self::compare::{compare, compare_trials};
 pub use self::gate::{GateRequest, acknowledge, alerts, gate, set_limit, suppress};
 pub use self::metrics::metric_of_text;
+pub use self::receive::{Received, Refused, receive};
 pub use self::target::Target;
 pub use store::{Limit, Metric, SeriesKey};
 

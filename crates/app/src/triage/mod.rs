@@ -66,7 +66,7 @@ impl TriageRequest {
         let run = Run::find(&self.inputs, &self.mapping, self.rank, observer)?;
         let (mut trace, mapping) = run.read(&self.part, observer)?;
         let part = mark(&self.part, &mut trace, &|| classifier.clone())?;
-        let context = model::Run::new(&trace, mapping.as_ref(), &classifier, self.min_share);
+        let context = model::Run::new(&trace, mapping.as_deref(), &classifier, self.min_share);
         let context = context.map_err(|error| {
             Failure::input(error.to_string())
                 .with_help("the mapping trace must be of the same model, run with the same kernels")

@@ -220,9 +220,10 @@ pub(super) fn without_timeline(
 ) -> Vec<(ProcessId, Vec<Group>, Vec<Collective>)> {
     let collectives = &trace.collectives;
     let mut found: Vec<(ProcessId, Groups, Vec<Collective>)> = Vec::new();
+    let mut places: Map<ProcessId, usize> = Map::default();
     for row in 0..collectives.len() {
         let process = collectives.process[row];
-        let place = found.iter().position(|entry| entry.0 == process).unwrap_or_else(|| {
+        let place = *places.entry(process).or_insert_with(|| {
             found.push((process, Groups::default(), Vec::new()));
             found.len() - 1
         });
