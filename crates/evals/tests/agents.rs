@@ -1,6 +1,7 @@
 //! Agents against the server: the reference agent on some questions, and a model that a stand-in plays.
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use rocm_perf_evals::{Agent, Endpoint, run};
@@ -32,20 +33,16 @@ struct StandIn {
 
 impl StandIn {
     fn start(turn: impl Fn(&[Json]) -> Json + Send + 'static) -> Self {
-        let server = tiny_http::Server::http("127.0.0.1:0").expect("a free port");
-        let url = format!("http://{}/v1", server.server_addr());
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let url = format!("http://{}/v1", listener.local_addr().expect("its port"));
         let requests: Arc<Mutex<Vec<Json>>> = Arc::default();
         let kept = requests.clone();
         std::thread::spawn(move || {
-            for mut request in server.incoming_requests() {
-                assert_eq!(request.url(), "/v1/chat/completions");
-                let mut text = String::new();
-                request.as_reader().read_to_string(&mut text).expect("a body");
-                let body: Json = serde_json::from_str(&text).expect("JSON");
+            for stream in listener.incoming().flatten() {
+                let body = body_of(&stream);
                 let message = turn(body["messages"].as_array().expect("messages"));
                 kept.lock().expect("one thread").push(body);
-                let answer = json!({ "choices": [{ "message": message }] });
-                let _ = request.respond(tiny_http::Response::from_string(answer.to_string()));
+                answer(&stream, &json!({ "choices": [{ "message": message }] }));
             }
         });
         Self { url, requests }
@@ -54,6 +51,30 @@ impl StandIn {
     fn agent(&self) -> Agent {
         Agent::Model(Endpoint { url: self.url.clone(), model: "stand-in".into(), key: None })
     }
+}
+
+/// The JSON of one request.
+fn body_of(stream: &TcpStream) -> Json {
+    let mut reader = BufReader::new(stream);
+    let (mut line, mut length) = (String::new(), 0);
+    reader.read_line(&mut line).expect("a request");
+    assert!(line.starts_with("POST /v1/chat/completions "), "{line}");
+    while line != "\r\n" {
+        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().expect("a number");
+        }
+        line.clear();
+        reader.read_line(&mut line).expect("a header");
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).expect("a body");
+    serde_json::from_slice(&body).expect("JSON")
+}
+
+fn answer(mut stream: &TcpStream, body: &Json) {
+    let body = body.to_string();
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length";
+    let _ = write!(stream, "{head}: {}\r\n\r\n{body}", body.len());
 }
 
 fn call(id: &str, name: &str, arguments: &str) -> Json {
