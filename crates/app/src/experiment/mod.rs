@@ -1,14 +1,20 @@
 //! Experiments: named sets of trials in a store, what was attached to them, and whether they got worse.
 
 mod analyses;
+mod archive;
 mod attach;
 mod compare;
+mod conclusion;
+mod demo;
 mod gate;
+mod importance;
 mod known;
 mod metrics;
 mod present;
+mod push;
 mod steps;
 mod target;
+mod watch;
 
 use std::path::{Path, PathBuf};
 
@@ -19,9 +25,12 @@ use crate::failure::Failure;
 
 pub use self::attach::{AttachRequest, attach};
 pub use self::compare::compare;
+pub use self::demo::fill_demo;
 pub use self::gate::{GateRequest, acknowledge, alerts, gate, set_limit, suppress};
 pub use self::metrics::metric_of_text;
+pub use self::push::{PushRequest, push};
 pub use self::target::Target;
+pub use self::watch::{Watch, Watched};
 pub use store::{Limit, Metric, SeriesKey};
 
 /// The name that reports give themselves.
