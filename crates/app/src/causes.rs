@@ -1,6 +1,7 @@
 //! What a run waits for: overlap and critical path.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use analysis::critical_path;
 use analysis::efficiency::efficiency_needs;
@@ -50,7 +51,7 @@ pub fn overlap(request: &OverlapRequest, observer: &dyn Observer) -> Result<Repo
     one_run(&trace.sources, "overlap")?;
     let part = mark(&rest, &mut trace, &|| classifier.clone())?;
     let mapping = read_mapping(request.mapping.as_ref(), &needs, observer)?;
-    let mut context = Run::new(&trace, mapping.as_ref(), &classifier, request.min_share)
+    let mut context = Run::new(&trace, mapping.as_deref(), &classifier, request.min_share)
         .map_err(|error| Failure::input(error.to_string()))?
         .with_stage_patterns(&request.input.filters.stage_patterns);
     let verdict = verdict_of(&context, &[], &request.target_arch);
@@ -111,24 +112,39 @@ pub fn critical_path(request: &CriticalPathRequest, observer: &dyn Observer) -> 
     let trace = request.input.read_classified(&needs, observer, || classifier.clone())?;
     one_run(&trace.sources, "critical-path")?;
     let infer = request.infer;
+    let of_run = || {
+        Run::new(&trace, None, &classifier, 0.0)
+            .map(|run| run.with_stage_patterns(&request.input.filters.stage_patterns))
+            .map_err(|error| Failure::input(error.to_string()))
+    };
     let (path, mut report) = {
-        let run = Run::new(&trace, None, &classifier, 0.0)
-            .map_err(|error| Failure::input(error.to_string()))?
-            .with_stage_patterns(&request.input.filters.stage_patterns);
-        for question in &mut what_if {
-            question.look_up(&run).map_err(|error| failed(error.into()))?;
-        }
-        // Findings come with idle accounts and the graph of the run; neither is made twice.
-        let (accounts, findings, graph) = if asks_findings {
-            let (explained, graph) = analysis::explain::compute_with_graph(&run, &[]);
-            (explained.accounts, explained.scenarios, graph.filter(|_| !infer))
+        let (run, accounts, path) = if what_if.is_empty() {
+            // Without questions the path needs the trace alone, and what the run means is found beside it.
+            let options = CriticalPathOptions { infer, ..Default::default() };
+            let (run, path) = rayon::join(
+                || of_run().map(|run| (analysis::idle::compute(&trace, &run.classes), run)),
+                || critical_path::compute(&trace, &classifier, &options),
+            );
+            let (accounts, run) = run?;
+            (run, accounts, path)
         } else {
-            (analysis::idle::compute(&trace, &run.classes), Vec::new(), None)
-        };
-        let options = CriticalPathOptions { what_if, infer, findings };
-        let path = match &graph {
-            Some(graph) => critical_path::compute_on_graph(graph, &run.classes, &options),
-            None => critical_path::compute(&trace, &classifier, &options),
+            let run = of_run()?;
+            for question in &mut what_if {
+                question.look_up(&run).map_err(|error| failed(error.into()))?;
+            }
+            // Findings come with idle accounts and the graph of the run; neither is made twice.
+            let (accounts, findings, graph) = if asks_findings {
+                let (explained, graph) = analysis::explain::compute_with_graph(&run, &[]);
+                (explained.accounts, explained.scenarios, graph.filter(|_| !infer))
+            } else {
+                (analysis::idle::compute(&trace, &run.classes), Vec::new(), None)
+            };
+            let options = CriticalPathOptions { what_if, infer, findings };
+            let path = match &graph {
+                Some(graph) => critical_path::compute_on_graph(graph, &run.classes, &options),
+                None => critical_path::compute(&trace, &classifier, &options),
+            };
+            (run, accounts, path)
         };
         let path = path.map_err(failed)?;
         let mut report = critical_path::present(&trace, &path, request.all_segments);
@@ -137,7 +153,7 @@ pub fn critical_path(request: &CriticalPathRequest, observer: &dyn Observer) -> 
         (path, report)
     };
     if let Some(target) = &request.out {
-        let drawn = critical_path::draw(trace, &path.steps);
+        let drawn = critical_path::draw(Arc::unwrap_or_clone(trace), &path.steps);
         let gzip = target.extension().is_some_and(|extension| extension == "gz");
         let options = convert::pftrace::Options { gzip, ..Default::default() };
         let written = convert::pftrace::write(&drawn, target, &options)

@@ -1,6 +1,7 @@
 //! What got slower or faster from one run to another.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use analysis::compare::comparability::{FILES, Facts, comparability};
 use analysis::compare::structure::StructuralRun;
@@ -122,7 +123,9 @@ impl CompareRequest {
         let needs = if with_tree { analysis::ops_needs() } else { needs };
         let mut trace = read(&run.files, &self.filters.widen(&needs), observer)?;
         let tree = with_tree.then(|| self.tree(&trace, classifier)).transpose()?;
-        self.filters.apply(&mut trace, &|| classifier.clone())?;
+        if !self.filters.is_empty() {
+            self.filters.apply(Arc::make_mut(&mut trace), &|| classifier.clone())?;
+        }
         let measured = MeasuredRun::of(&trace, classifier);
         Ok(match tree {
             Some(tree) => measured.with_structure(tree),

@@ -1,6 +1,7 @@
 //! A trace in other formats.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use convert::rocpd::part::Part;
 use convert::{merge, otf2, parquet, pftrace, rocpd, rocprofv3::csv, torch};
@@ -90,7 +91,7 @@ pub fn convert(request: &ConvertRequest, observer: &dyn Observer) -> Result<Repo
         None => (request.input.read(&Needs::everything(), observer)?, Part::default()),
     };
     if request.kernel_rename {
-        rename_kernels(&mut trace);
+        rename_kernels(Arc::make_mut(&mut trace));
     }
     let (mut files, mut notes) = (Vec::new(), Vec::new());
     let databases = databases.filter(|_| !is_rewritten(&trace, &mut notes));

@@ -48,7 +48,7 @@ pub fn efficiency(request: &EfficiencyRequest, observer: &dyn Observer) -> Resul
     let trace = request.input.read_classified(&needs, observer, || classifier.clone())?;
     one_run(&trace.sources, "efficiency")?;
     let mapping = read_mapping(request.mapping.as_ref(), &needs, observer)?;
-    let run = Run::new(&trace, mapping.as_ref(), &classifier, 0.0)
+    let run = Run::new(&trace, mapping.as_deref(), &classifier, 0.0)
         .map_err(|error| Failure::input(error.to_string()))?
         .with_stage_patterns(&request.input.filters.stage_patterns);
     if run.rows.is_empty() {

@@ -1,6 +1,7 @@
 //! Inputs of a request, and the part of them that is looked at.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use analysis::filters::Filters;
@@ -39,7 +40,7 @@ impl Input {
     }
 
     /// Reads the part that is asked for of all inputs into one trace.
-    pub fn read(&self, needs: &Needs, observer: &dyn Observer) -> Result<Trace, Failure> {
+    pub fn read(&self, needs: &Needs, observer: &dyn Observer) -> Result<Arc<Trace>, Failure> {
         self.read_classified(needs, observer, Classifier::builtin)
     }
 
@@ -49,18 +50,26 @@ impl Input {
         needs: &Needs,
         observer: &dyn Observer,
         classifier: impl Fn() -> Classifier,
-    ) -> Result<Trace, Failure> {
+    ) -> Result<Arc<Trace>, Failure> {
         let mut trace = self.read_all(needs, observer)?;
-        self.filters.apply(&mut trace, &classifier)?;
+        self.restrict(&mut trace, &classifier)?;
         Ok(trace)
+    }
+
+    /// Takes away what is not asked for; a trace that somebody keeps stays whole.
+    fn restrict(&self, trace: &mut Arc<Trace>, classifier: &dyn Fn() -> Classifier) -> Result<(), Failure> {
+        if !self.filters.is_empty() {
+            self.filters.apply(Arc::make_mut(trace), classifier)?;
+        }
+        Ok(())
     }
 
     /// The same of the run alone: captures, merged traces and helper processes beside it tell about it and are no part of
     /// it.
-    pub fn read_run(&self, needs: &Needs, observer: &dyn Observer) -> Result<Trace, Failure> {
+    pub fn read_run(&self, needs: &Needs, observer: &dyn Observer) -> Result<Arc<Trace>, Failure> {
         let mut trace = self.read_all(needs, observer)?;
         keep_run(&mut trace);
-        self.filters.apply(&mut trace, &Classifier::builtin)?;
+        self.restrict(&mut trace, &Classifier::builtin)?;
         Ok(trace)
     }
 
@@ -75,19 +84,19 @@ impl Input {
     }
 
     /// Reads the part of all inputs that is asked for, and which rows of the databases it leaves out.
-    pub(crate) fn read_part(&self, observer: &dyn Observer) -> Result<(Trace, Part), Failure> {
+    pub(crate) fn read_part(&self, observer: &dyn Observer) -> Result<(Arc<Trace>, Part), Failure> {
         let mut trace = self.read_all(&Needs::everything(), observer)?;
         if self.filters.is_empty() {
             return Ok((trace, Part::default()));
         }
         let all = TimedRows::of(&trace);
-        self.filters.apply(&mut trace, &Classifier::builtin)?;
+        self.restrict(&mut trace, &Classifier::builtin)?;
         let part = Part::between(&all, &TimedRows::of(&trace));
         Ok((trace, part))
     }
 
     /// Reads what the part that is asked for needs, before the rest is taken away.
-    fn read_all(&self, needs: &Needs, observer: &dyn Observer) -> Result<Trace, Failure> {
+    fn read_all(&self, needs: &Needs, observer: &dyn Observer) -> Result<Arc<Trace>, Failure> {
         if self.paths.is_empty() {
             return Err(Failure::input("no input given").with_help(Remedy::NameInput));
         }
@@ -111,7 +120,7 @@ fn refuse_lakes(paths: &[PathBuf]) -> Result<(), Failure> {
 }
 
 /// Leaves out what does not count as a rank; see [`Recordings::counts`]. The health says so.
-pub(crate) fn keep_run(trace: &mut Trace) -> bool {
+pub(crate) fn keep_run(trace: &mut Arc<Trace>) -> bool {
     let recordings = Recordings::of(trace);
     let left_out: Vec<&Recording> = recordings.all.iter().filter(|recording| !recording.is_rank).collect();
     if left_out.is_empty() {
@@ -126,7 +135,7 @@ pub(crate) fn keep_run(trace: &mut Trace) -> bool {
         processes: Subset::of(trace.processes.len(), |process| recordings.counts(ProcessId::at(process))),
         ..Selection::default()
     };
-    trace.restrict(&selection);
+    Arc::make_mut(trace).restrict(&selection);
     true
 }
 
@@ -149,8 +158,16 @@ pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(expanded)
 }
 
-/// Reads files and folders whole, and checks that all launched work is there.
-pub(crate) fn read(paths: &[PathBuf], needs: &Needs, observer: &dyn Observer) -> Result<Trace, Failure> {
+/// Reads files and folders whole, and checks that all launched work is there; nothing is read of what the caller keeps.
+pub(crate) fn read(paths: &[PathBuf], needs: &Needs, observer: &dyn Observer) -> Result<Arc<Trace>, Failure> {
+    let is_file = |path: &PathBuf| path.as_os_str() != "-";
+    match observer.kept().filter(|_| paths.iter().all(is_file)) {
+        Some(kept) => kept.get(paths, needs, |needs| read_files(paths, needs, observer)),
+        None => read_files(paths, needs, observer).map(Arc::new),
+    }
+}
+
+fn read_files(paths: &[PathBuf], needs: &Needs, observer: &dyn Observer) -> Result<Trace, Failure> {
     let is_told = Completeness::can_be_told(needs);
     // Numbers of graphs tell which launches must have the same kernels.
     let needs = &Needs { graph_columns: needs.graph_columns || is_told, ..needs.clone() };
@@ -171,7 +188,7 @@ pub(crate) fn read_mapping(
     path: Option<&PathBuf>,
     needs: &Needs,
     observer: &dyn Observer,
-) -> Result<Option<Trace>, Failure> {
+) -> Result<Option<Arc<Trace>>, Failure> {
     path.map(|path| read(std::slice::from_ref(path), needs, observer)).transpose()
 }
 
@@ -201,14 +218,14 @@ pub(crate) fn one_run(sources: &[Source], command: &str) -> Result<(), Failure> 
 /// The part that is asked for, named in the trace's health while the trace stays whole.
 pub(crate) fn mark(
     filters: &Filters,
-    trace: &mut Trace,
+    trace: &mut Arc<Trace>,
     classifier: &dyn Fn() -> Classifier,
 ) -> Result<Option<Selection>, Failure> {
     if filters.is_empty() {
         return Ok(None);
     }
     let selection = filters.select(trace, classifier)?;
-    trace.mark(&selection);
+    Arc::make_mut(trace).mark(&selection);
     Ok(Some(selection))
 }
 
@@ -284,7 +301,7 @@ pub(crate) fn is_within(path: &Path, target: &Path) -> bool {
 }
 
 /// Writes a file whole or not at all.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     use std::io::Write;
     let written = || {
         let mut file = files::OutputFile::create(path)?;

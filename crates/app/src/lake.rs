@@ -6,7 +6,7 @@ use analysis::compare::MeasuredRun;
 use lake::rows::{Cell, Piece};
 use lake::{Cluster, Engine, Error};
 use model::classify::Classifier;
-use report::{Column, InputFact, Report, Table, Unit, Value};
+use report::{Column, InputFact, Remedy, Report, Table, Unit, Value};
 
 use crate::failure::Failure;
 use crate::input::Input;
@@ -51,17 +51,18 @@ impl LakeSource {
         let Some(address) = input.paths.iter().find_map(|path| Address::of_lake(path)) else {
             return match cluster {
                 Some(_) => Err(Failure::input("a cluster queries lakes, and the input is none")
-                    .with_help("`rocm-perf lake build TRACES… --out LAKE` makes one")),
+                    .with_help(Remedy::MakeLake)),
                 None => Ok(None),
             };
         };
         if input.paths.len() > 1 {
             return Err(Failure::input("a lake is looked at by itself, and there are more inputs")
-                .with_help(format!("put them into it: `rocm-perf lake add TRACES… --lake {address}`")));
+                .with_help(Remedy::AddToLake(address.to_string())));
         }
         if !input.filters.is_empty() {
-            return Err(Failure::input("a lake cannot be cut to a part of its traces")
-                .with_help("say the part in SQL, for example WHERE rank = 3 AND start > 1000"));
+            return Err(
+                Failure::input("a lake cannot be cut to a part of its traces").with_help(Remedy::LakeInSql)
+            );
         }
         Ok(Some(Self { address, cluster: cluster.map(str::to_string) }))
     }
@@ -225,36 +226,19 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let message = error.to_string();
         let (failure, help) = match error {
-            Error::NoEngine => (
-                Failure::input(message),
-                Some("`cargo install --path crates/cli --features lake` makes one that has".to_string()),
-            ),
-            Error::NoLake { .. } => {
-                (Failure::input(message), Some("`rocm-perf lake build TRACES… --out LAKE` makes one".into()))
-            }
+            Error::NoEngine => (Failure::input(message), Some(Remedy::LakeEngine)),
+            Error::NoLake { .. } => (Failure::input(message), Some(Remedy::MakeLake)),
             Error::NotALake { .. } => (Failure::input(message), Some("give a folder of its own".into())),
             Error::Newer { .. } => (
                 Failure::input(message),
                 Some("use the version of rocm-perf that wrote it, or a newer one".into()),
             ),
-            Error::Damaged { .. } => {
-                (Failure::input(message), Some("`rocm-perf lake check LAKE` lists all that is wrong".into()))
-            }
-            Error::Cluster { .. } => (
-                Failure::tool(message),
-                Some("check that `rocm-perf-cluster scheduler` and an executor run there".into()),
-            ),
-            Error::NoClient { .. } => (
-                Failure::tool(message),
-                Some(
-                    "`cargo install --path crates/cluster --features ballista` installs it; it has to be beside \
-                     rocm-perf or in PATH"
-                        .into(),
-                ),
-            ),
+            Error::Damaged { .. } => (Failure::input(message), Some(Remedy::CheckLake)),
+            Error::Cluster { .. } => (Failure::tool(message), Some(Remedy::StartCluster)),
+            Error::NoClient { .. } => (Failure::tool(message), Some(Remedy::ClusterClient)),
             Error::Store { .. } => (Failure::tool(message), None),
             Error::NoRun { .. } => (Failure::input(message), None),
-            Error::Sql { hint, .. } => (Failure::input(message), hint),
+            Error::Sql { hint, .. } => (Failure::input(message), hint.map(Into::into)),
             Error::Input(error) => return error.into(),
         };
         failure.with_remedy(help)

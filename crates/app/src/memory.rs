@@ -1,6 +1,7 @@
 //! Which memory a run held, and who held it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use analysis::memory::{Memory, compare, compute_part, needs, present, present_change};
 use report::Report;
@@ -31,7 +32,7 @@ pub fn memory(request: &MemoryRequest, observer: &dyn Observer) -> Result<Report
     Ok(present_change([&trace, &other], &compare(&memory, &candidate)))
 }
 
-fn read(input: &Input, part: Part, observer: &dyn Observer) -> Result<(Trace, Memory), Failure> {
+fn read(input: &Input, part: Part, observer: &dyn Observer) -> Result<(Arc<Trace>, Memory), Failure> {
     let trace = input.read(&needs(), observer)?;
     let memory = compute_part(&trace, part);
     if memory.devices.is_empty() {

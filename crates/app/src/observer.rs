@@ -7,6 +7,7 @@ use ingest::Progress;
 use report::Remedy;
 
 use crate::failure::Failure;
+use crate::kept::Kept;
 
 /// The caller's side of a request: every method may be left out.
 pub trait Observer: Sync {
@@ -44,6 +45,11 @@ pub trait Observer: Sync {
     /// Whether to stop; asked between steps.
     fn cancelled(&self) -> bool {
         false
+    }
+
+    /// Traces that the caller keeps, so that a second request for the same files reads nothing.
+    fn kept(&self) -> Option<&Kept> {
+        None
     }
 
     /// A remedy in the caller's own words, for files that people read.

@@ -1,6 +1,7 @@
 //! A trace as the Perfetto UI takes it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use convert::pftrace;
 use files::TemporaryFolder;
@@ -32,7 +33,7 @@ pub fn perfetto_file(
     observer: &dyn Observer,
 ) -> Result<PerfettoFile, Failure> {
     let name = format!("{}.pftrace", base_name(&input.paths));
-    let mut trace = input.read(&Needs::everything(), observer)?;
+    let mut trace = Arc::unwrap_or_clone(input.read(&Needs::everything(), observer)?);
     let clocks = Recordings::of(&trace).side_by_side(&trace);
     if let Some(clocks) = &clocks {
         trace.shift(&clocks.shift);

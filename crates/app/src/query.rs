@@ -12,7 +12,7 @@ use crate::input::Input;
 use crate::observer::{Observer, watched};
 use crate::ops::{self, OpsRequest};
 
-pub use query::{Relation, Session};
+pub use query::{InterruptHandle, Relation, Session, Value as SqlValue};
 use query::{ResultSet, ValueRef};
 
 /// Opens inputs for statements; `sql` narrows what is read to what they name.
@@ -28,6 +28,13 @@ pub fn open(input: &Input, sql: Option<&str>, observer: &dyn Observer) -> Result
 /// Tables of `ops` that can be queried.
 const OPS_TABLES: [&str; 2] = ["ops", "modules"];
 
+/// Whether statements may look at what `ops` says, which is computed for them when inputs are opened.
+pub fn names_ops(sql: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut words = sql.split(|c| !is_word(c));
+    words.any(|word| OPS_TABLES.iter().any(|table| word.eq_ignore_ascii_case(table)))
+}
+
 /// Adds what `ops` says of the inputs, where a statement may look at it.
 fn add_ops(
     session: &Session,
@@ -35,19 +42,14 @@ fn add_ops(
     sql: Option<&str>,
     observer: &dyn Observer,
 ) -> Result<(), Failure> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let names = |sql: &str| {
-        let mut words = sql.split(|c| !is_word(c));
-        words.any(|word| OPS_TABLES.iter().any(|table| word.eq_ignore_ascii_case(table)))
-    };
     // Standard input cannot be read twice, and tables of the user's own come first.
     let is_free = || session.relations().iter().all(|relation| !OPS_TABLES.contains(&relation.name.as_str()));
     let is_file = input.paths.iter().all(|path| path.as_os_str() != "-");
-    if !sql.is_some_and(names) || !is_file || !is_free() {
+    if !sql.is_some_and(names_ops) || !is_file || !is_free() {
         return Ok(());
     }
     let request = OpsRequest { input: input.clone(), ..OpsRequest::default() };
-    let (found, ()) = ops::compute(&request, observer, |_, _| ())?;
+    let (found, ()) = ops::compute(&request, observer, |_| (), |_, _, ()| ())?;
     let tables = [analysis::ops::op_table(&found), analysis::ops::module_table(&found)];
     for table in tables {
         let columns: Vec<&str> = table.columns.iter().map(|column| column.key.as_str()).collect();
@@ -70,11 +72,10 @@ fn sql_value(value: &Value) -> query::Value {
 /// A part of the inputs: of rocpd databases the rows of their own tables, of other inputs a trace.
 fn open_part(input: &Input, observer: &dyn Observer) -> Result<Session, Failure> {
     let Some(databases) = input.only_databases()? else {
-        return Ok(Session::of_trace(input.read(&Needs::everything(), observer)?)?);
+        return Ok(Session::of_trace(Arc::unwrap_or_clone(input.read(&Needs::everything(), observer)?))?);
     };
     let (trace, part) = input.read_part(observer)?;
     let health = trace.health.clone();
-    let trace = Arc::new(trace);
     match Session::of_part(databases, &part, trace.clone()) {
         // Beyond SQLite's limit of attached databases.
         Err(query::Error::TooManyForPart { .. }) => Ok(Session::of_trace(Arc::unwrap_or_clone(trace))?),
@@ -96,6 +97,22 @@ pub fn query(session: &Session, paths: &[PathBuf], sql: &str, limit: usize) -> R
         report.tables.push(collect(&mut result, limit)?);
     }
     Ok(report)
+}
+
+/// All rows of a result, for callers that take values as SQLite has them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rows {
+    /// Names of the columns, as the statement has them; none where it gives no rows.
+    pub columns: Vec<String>,
+    /// The rows.
+    pub rows: Vec<Vec<SqlValue>>,
+}
+
+/// Runs statements with values for their `?`, and gives all rows of the last one's result.
+pub fn rows(session: &Session, sql: &str, values: &[SqlValue]) -> Result<Rows, Failure> {
+    let mut result = session.run_with(sql, values)?;
+    let columns = result.columns().iter().map(|column| column.name.clone()).collect();
+    Ok(Rows { columns, rows: result.collect()? })
 }
 
 /// Runs statements and gives the rows of the last one's result in pieces, while they come; false ends it.

@@ -1,6 +1,7 @@
 //! How near each kernel is to what the GPU can compute and move.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use analysis::{PeakSource, RooflineOptions};
 use report::chart::SvgOptions;
@@ -84,7 +85,7 @@ pub fn roofline(request: &RooflineRequest, observer: &dyn Observer) -> Result<Re
     };
     let mut trace = request.input.read(&analysis::roofline_needs(), observer)?;
     if let Some(aggregate) = request.aggregate {
-        trace.aggregate_counters(aggregate);
+        Arc::make_mut(&mut trace).aggregate_counters(aggregate);
     }
     one_run_each(&trace)?;
     if trace.kernels.is_empty() {

@@ -59,7 +59,7 @@ fn code_facts(paths: &[PathBuf], observer: &dyn Observer) -> Result<Option<Repor
         true => None,
         false => Some(read(&others, &code_facts_needs(), observer)?),
     };
-    Ok(Some(code_facts_report(&facts, trace.as_ref())))
+    Ok(Some(code_facts_report(&facts, trace.as_deref())))
 }
 
 /// The thread traces at some paths; none when they are something else.

@@ -121,7 +121,8 @@ pub fn stability(input: &Input, observer: &dyn Observer) -> Result<Report, Failu
         };
         runs.push(times);
         // Only what the report names is kept of a run.
-        traces.push(Trace { sources: trace.sources, health: trace.health, ..Default::default() });
+        let (sources, health) = (trace.sources.clone(), trace.health.clone());
+        traces.push(Trace { sources, health, ..Default::default() });
     }
     Ok(stability_report(&traces, &runs))
 }

@@ -2,10 +2,12 @@
 
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 
 use crate::arguments::Arguments;
-use crate::selection;
+use crate::output::print;
+use crate::{selection, version};
 
 /// (heading, commands) in the order of the help text.
 const GROUPS: &[(&str, &[&str])] = &[
@@ -31,7 +33,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Analyse many ranks", &["ranks", "digest"]),
     ("Analyse kernels", &["roofline", "occupancy", "panels", "bottleneck", "att"]),
     ("Act", &["autotune", "optimize"]),
-    ("Share", &["experiment", "report"]),
+    ("Share", &["experiment", "serve", "report", "mcp"]),
     ("Test data", &["synth"]),
     ("Set up", &["completions", "man"]),
 ];
@@ -63,6 +65,10 @@ pub fn parse() -> Result<Arguments, ExitCode> {
         Arguments::from_arg_matches(&matches)
     });
     parsed.map_err(|error| {
+        let is_verbose = || std::env::args().any(|word| word == "-v" || word == "--verbose");
+        if error.kind() == ErrorKind::DisplayVersion && is_verbose() {
+            return print(&version::details()).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
+        }
         let _ = error.print();
         ExitCode::from(error.exit_code() as u8)
     })

@@ -13,6 +13,7 @@ mod remedies;
 mod selection;
 mod store;
 mod values;
+mod version;
 
 use std::process::ExitCode;
 

@@ -196,6 +196,8 @@ impl OutputArgs {
                 return Err(Failure::input(format!("this report has no table `{name}`"))
                     .with_help(format!("choose one of {}", names.join(", "))));
             }
+            // Who names a table asks for it, detail or not.
+            report.tables.iter_mut().for_each(|table| table.is_detail = false);
         }
         let limit = self.row_limit();
         let mut sorted = self.sort.is_none();

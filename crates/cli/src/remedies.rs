@@ -27,6 +27,9 @@ pub fn words(remedy: &Remedy) -> String {
         Remedy::ConvertToRocpd(path) => {
             return format!("convert it first: `rocm-perf convert {path} --to rocpd`");
         }
+        Remedy::AddToLake(lake) => {
+            return format!("put them into it: `rocm-perf lake add TRACES… --lake {lake}`");
+        }
         Remedy::AllowFlags(what) => return format!("allow it with `--flags`: it {what}"),
         Remedy::AllowFastMath(what) => return format!("allow it with `--allow-fast-math`: it {what}"),
         Remedy::Apply(patch) => {
@@ -41,6 +44,16 @@ pub fn words(remedy: &Remedy) -> String {
         }
         Remedy::ReadFolder(folder) => return format!("read it with `rocm-perf summary {folder}`"),
         Remedy::DoctorFile => "make one with `rocm-perf doctor --format json > doctor.json`",
+        Remedy::MakeLake => "make one with `rocm-perf lake build TRACES… --out LAKE`",
+        Remedy::LakeInSql => {
+            "choose the part in SQL: `rocm-perf query LAKE --sql '… WHERE rank = 3 AND start > 1000'`"
+        }
+        Remedy::LakeEngine => "build one that does: `cargo install --path crates/cli --features lake`",
+        Remedy::CheckLake => "list all that is wrong with `rocm-perf lake check LAKE`",
+        Remedy::StartCluster => "check that `rocm-perf-cluster scheduler` and an executor run there",
+        Remedy::ClusterClient => {
+            "install it with `cargo install --path crates/cluster --features ballista`, beside rocm-perf or in PATH"
+        }
         Remedy::NameInput => "name a trace file or a folder, or run `rocm-perf demo` for an example",
         Remedy::OtherPlace => "choose another path with `--out`",
         Remedy::OtherPackage => "choose another path with `--package`",

@@ -1,17 +1,19 @@
 //! What writing commands leave when a call to the system fails: the old output or the new one, never half of one.
 //!
-//! A library that is loaded before the C library fails the n-th write, sync, rename, creation, read or mapping. `n` is
-//! swept; `ROCM_PERF_FAULTS=all` (in `scripts/faults`) tries every `n`.
+//! A library that is loaded before the C library fails the n-th write, sync, rename, creation, read, mapping or start of
+//! a program. `n` is swept; `ROCM_PERF_FAULTS=all` (in `scripts/faults`) tries every `n`.
 
 mod common;
 #[path = "common/faults.rs"]
 mod injected;
+#[path = "common/lab.rs"]
+mod lab;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use common::{files, rocm_perf};
-use injected::{EIO, ENOSPC, Fault, interposer, sweep};
+use injected::{EAGAIN, EIO, ENOSPC, Fault, interposer, sweep};
 
 /// A command that writes, and where.
 struct Writing {
@@ -142,4 +144,70 @@ fn a_failed_read_or_mapping_of_the_input_leaves_the_old_output_or_the_new_one() 
             commands().iter().for_each(|writing| check(writing, call, EIO, false));
         }
     }
+}
+
+/// Fails the n-th start of a program until there is none; `whole` says what a run may leave.
+fn check_starts(make: &dyn Fn() -> Command, folder: &Path, whole: &dyn Fn(bool)) {
+    for at in sweep() {
+        let fault = Fault { call: "spawn", at, below: folder, errno: EAGAIN };
+        let (output, happened) = fault.run(&mut make(), folder);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let all = format!("{}{said}", String::from_utf8_lossy(&output.stdout)).to_lowercase();
+        let what = format!("start {at}: {:?} {said}", output.status);
+        assert!(output.status.code().is_some() && !all.contains("panicked"), "{what}");
+        if !output.status.success() {
+            assert!(all.contains("resource temporarily unavailable"), "{what}");
+        }
+        whole(output.status.success());
+        if !happened {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_program_that_cannot_be_started_while_tuning_is_named_and_the_journal_stays_whole() {
+    if interposer().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    std::fs::write(folder.join("space.json"), r#"{"params": {"N": [1, 2]}}"#).unwrap();
+    let make = || {
+        let _ = std::fs::remove_dir_all(folder.join("out"));
+        let mut command = rocm_perf();
+        command.current_dir(folder).args(["-q", "autotune", "--space", "space.json", "--out", "out"]);
+        command.args(["--cmd-template", "echo time: {N} us", "--metric", r"time: (\d+) us"]);
+        command
+    };
+    let whole = |succeeded: bool| {
+        let best = std::fs::read(folder.join("out/best.json")).ok();
+        assert!(best.is_some() || !succeeded);
+        if let Some(best) = best {
+            serde_json::from_slice::<serde_json::Value>(&best).expect("best.json is whole");
+        }
+    };
+    check_starts(&make, folder, &whole);
+}
+
+#[test]
+fn a_program_that_cannot_be_started_while_collecting_leaves_a_run_that_says_so() {
+    let (Some(_), Some(lab)) = (interposer(), lab::Lab::get()) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let make = || {
+        let _ = std::fs::remove_dir_all(&run);
+        let mut command = lab.rocm_perf();
+        command.args(["collect", "-q", "--out"]).arg(&run).arg("--").args([&lab.app("vector_add"), "2"]);
+        command
+    };
+    let whole = |succeeded: bool| {
+        let facts = std::fs::read(run.join("run.json")).ok();
+        assert!(facts.is_some() || !succeeded);
+        if let Some(facts) = facts {
+            let facts: serde_json::Value = serde_json::from_slice(&facts).expect("run.json is whole");
+            assert_eq!(facts["status"] == "done", succeeded, "{facts}");
+        }
+    };
+    check_starts(&make, folder.path(), &whole);
 }

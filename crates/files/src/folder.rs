@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ffi::CString;
 use std::fs;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,12 +34,22 @@ impl OutputFolder {
         self.output.partial()
     }
 
-    /// Gives the folder its name, in place of an earlier one of ours. Its files are durable already.
+    /// Makes the files durable and gives the folder its name, in place of an earlier one of ours.
     pub fn commit(self) -> io::Result<()> {
+        self.swap()?.finish();
+        Ok(())
+    }
+
+    /// The same, but the earlier folder can still come back.
+    pub(crate) fn swap(self) -> io::Result<Swapped> {
         let (partial, target) = (&self.output.partial, &self.output.target);
         list_as_ours(partial)?;
+        make_durable(partial)?;
         publish(partial, target)?;
-        let Some(old) = check_replaceable(target)? else { return fs::rename(partial, target) };
+        let Some(old) = check_replaceable(target)? else {
+            fs::rename(partial, target)?;
+            return Ok(Swapped { target: target.clone(), old: None });
+        };
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         let aside = target.with_file_name(format!(".{name}.{}.replaced", std::process::id()));
         if exchange(partial, target).is_ok() {
@@ -51,9 +62,54 @@ impl OutputFolder {
                 return Err(error);
             }
         }
-        remove_listed(&aside, &old);
-        Ok(())
+        Ok(Swapped { target: target.clone(), old: Some((aside, old)) })
     }
+}
+
+/// A folder that has its name, and the one that had it before.
+pub(crate) struct Swapped {
+    target: PathBuf,
+    /// Where the old folder is, and its files.
+    old: Option<(PathBuf, Vec<PathBuf>)>,
+}
+
+impl Swapped {
+    /// Removes the old folder.
+    pub fn finish(self) {
+        if let Some((aside, files)) = self.old {
+            remove_listed(&aside, &files);
+        }
+    }
+
+    /// Brings the old folder back and removes the new one.
+    pub fn undo(self) {
+        let Some((aside, _)) = self.old else { return drop(remove_ours(&self.target)) };
+        if exchange(&aside, &self.target).is_ok() {
+            let _ = remove_ours(&aside);
+        } else if remove_ours(&self.target).is_ok() {
+            let _ = fs::rename(&aside, &self.target);
+        }
+    }
+}
+
+/// Above this many files, one call for the whole file system is faster than a call for each.
+const MOST_SYNCED_ONE_BY_ONE: usize = 64;
+
+/// Waits until all files below a folder are on the disk.
+fn make_durable(folder: &Path) -> io::Result<()> {
+    let files = contents(folder)?;
+    if files.len() > MOST_SYNCED_ONE_BY_ONE {
+        let open = fs::File::open(folder)?;
+        // SAFETY: the descriptor is open until the call returns.
+        if unsafe { libc::syncfs(open.as_raw_fd()) } == 0 {
+            return Ok(());
+        }
+    }
+    files
+        .iter()
+        .map(|path| folder.join(path))
+        .filter(|path| path.is_file())
+        .try_for_each(|path| fs::File::open(path)?.sync_all())
 }
 
 /// Two names change places at once, so that a kill at any moment leaves the old folder or the new one.

@@ -1,11 +1,18 @@
 //! The memory that this program may use, and what happens when it is used up: one line that says so, and no files half done.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+#[cfg(not(target_env = "musl"))]
+use std::alloc::System;
+use std::alloc::{GlobalAlloc, Layout};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use crate::output::remove_partial_files_if_free;
+
+/// What memory comes from in static builds: musl's own allocator has one lock for all threads.
+#[cfg(target_env = "musl")]
+#[allow(non_upper_case_globals)]
+const System: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The share of the machine's memory, or of the container's, that we use at most.
 const SHARE: f64 = 0.9;
@@ -92,10 +99,10 @@ pub fn doing(what: &str) {
     *DOING.lock().unwrap_or_else(|e| e.into_inner()) = what.to_string();
 }
 
-/// The system's allocator. Where it has no more memory, the program says so in one line and ends with code 2.
+/// The system's allocator (mimalloc in static builds). Where it has no more memory, the program says so in one line and ends with code 2.
 pub struct Reporting;
 
-// SAFETY: every call goes to the system's allocator with the same arguments; a null pointer is never handed on.
+// SAFETY: every call goes to the allocator below with the same arguments; a null pointer is never handed on.
 unsafe impl GlobalAlloc for Reporting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promises.

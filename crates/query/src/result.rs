@@ -4,7 +4,7 @@ use rusqlite::Statement;
 use rusqlite::types::{Value, ValueRef};
 
 use crate::Session;
-use crate::error::Error;
+use crate::error::{Error, SqlError};
 use crate::script::Piece;
 
 /// A column of a result.
@@ -21,11 +21,32 @@ pub struct Script<'s> {
     session: &'s Session,
     sql: &'s str,
     pieces: std::vec::IntoIter<Piece<'s>>,
+    values: &'s [Value],
 }
 
 impl<'s> Script<'s> {
     pub(crate) fn new(session: &'s Session, sql: &'s str, pieces: Vec<Piece<'s>>) -> Self {
-        Script { session, sql, pieces: pieces.into_iter() }
+        Script { session, sql, pieces: pieces.into_iter(), values: &[] }
+    }
+
+    /// The same with values for the `?` of each statement.
+    pub(crate) fn with_values(self, values: &'s [Value]) -> Self {
+        Script { values, ..self }
+    }
+
+    /// Gives a statement its values; a statement without values has nulls.
+    fn bind(&self, statement: &mut Statement<'_>, offset: usize) -> Result<(), Error> {
+        let wanted = statement.parameter_count();
+        if !self.values.is_empty() && wanted != self.values.len() {
+            let message =
+                format!("the statement has {wanted} parameters, and {} values are given", self.values.len());
+            return Err(SqlError { message, place: None, hint: None }.into());
+        }
+        for (place, value) in self.values.iter().enumerate() {
+            let bound = statement.raw_bind_parameter(place + 1, value);
+            bound.map_err(|error| self.session.explain(error, self.sql, offset))?;
+        }
+        Ok(())
     }
 
     /// Prepares the next statement; it runs as its rows are read, or at once when it has none.
@@ -33,7 +54,8 @@ impl<'s> Script<'s> {
     pub fn next(&mut self) -> Result<Option<ResultSet<'s>>, Error> {
         let Some(piece) = self.pieces.next() else { return Ok(None) };
         let prepared = self.session.connection().prepare(piece.sql);
-        let statement = prepared.map_err(|e| self.session.explain(e, self.sql, piece.offset))?;
+        let mut statement = prepared.map_err(|e| self.session.explain(e, self.sql, piece.offset))?;
+        self.bind(&mut statement, piece.offset)?;
         let columns: Vec<Column> = statement
             .columns()
             .map(|c| Column { name: c.name().to_string(), declared: c.decl_type().map(str::to_string) })

@@ -114,7 +114,12 @@ impl Session {
 
     /// Runs every statement of a text and gives the result of the last, whose rows come as they are asked for.
     pub fn run<'s>(&'s self, sql: &'s str) -> Result<ResultSet<'s>, Error> {
-        let mut script = self.script(sql)?;
+        self.run_with(sql, &[])
+    }
+
+    /// The same of statements with values for the `?` in them, in their order.
+    pub fn run_with<'s>(&'s self, sql: &'s str, values: &'s [Value]) -> Result<ResultSet<'s>, Error> {
+        let mut script = self.script(sql)?.with_values(values);
         loop {
             match script.next()? {
                 Some(result) if script.is_done() => return Ok(result),

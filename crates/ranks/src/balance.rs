@@ -8,6 +8,7 @@ use crate::digest::NONE;
 use crate::figures::AllFigures;
 use crate::fleet::{Fleet, Member, NameShare, NameTotals};
 use crate::matching::Meetings;
+use crate::names::Kind;
 
 /// The time of one name over the ranks that run it.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,6 +88,10 @@ fn imbalance(
     all
 }
 
+/// Parts of names of kernels that compute experts, whatever category they have: a matrix product for each expert.
+const EXPERT_KERNELS: &[&str] =
+    &["grouped_gemm", "grouped_mm", "group_gemm", "groupgemm", "fused_moe", "moe_gemm"];
+
 /// The experts of one rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExpertLoad {
@@ -102,7 +107,12 @@ pub struct ExpertLoad {
 
 /// What the experts of each rank do; empty where there are none.
 pub fn experts(fleet: &Fleet) -> Vec<ExpertLoad> {
-    let is_moe: Vec<bool> = fleet.kernels.iter().map(|kernel| kernel.category == "moe").collect();
+    let has_experts = fleet.groups.iter().any(|group| group.kind == Kind::Expert);
+    let is_moe = |kernel: &NameTotals| {
+        let name = kernel.name.to_ascii_lowercase();
+        kernel.category == "moe" || (has_experts && EXPERT_KERNELS.iter().any(|part| name.contains(part)))
+    };
+    let is_moe: Vec<bool> = fleet.kernels.iter().map(is_moe).collect();
     let place_of: BTreeMap<u32, u32> =
         fleet.members.iter().enumerate().map(|(place, member)| (member.rank, place as u32)).collect();
     let mut loads: Vec<ExpertLoad> = (0..fleet.members.len() as u32)
@@ -162,8 +172,8 @@ pub fn pipeline(fleet: &Fleet, meetings: &Meetings, figures: &AllFigures) -> Vec
             Stage { stage: number, members: Vec::new(), span_ns: 0.0, compute_ns: 0.0, bubble_ns: 0.0 };
         let stage = stages.entry(number).or_insert(empty);
         stage.members.push(place as u32);
-        stage.span_ns += member.span.map_or(0, |span| span.1 - span.0) as f64;
-        stage.compute_ns += member.account.compute_ns as f64;
+        stage.span_ns += fleet.compared_ns(member) as f64;
+        stage.compute_ns += fleet.compared_compute_ns(member) as f64;
         stage.bubble_ns += bubbles[place];
     }
     let mut stages: Vec<Stage> = stages.into_values().collect();

@@ -11,10 +11,12 @@
 mod joint;
 mod line;
 
+use rayon::prelude::*;
 use trace::Ns;
 
+use crate::digest::NONE;
 use crate::fleet::Fleet;
-use crate::matching::Meetings;
+use crate::matching::{Meeting, Meetings, Part};
 use joint::{Point, System};
 use line::FEWEST_FOR_DRIFT;
 pub use line::Line;
@@ -86,8 +88,6 @@ impl Clocks {
 struct Aligner<'a> {
     fleet: &'a Fleet,
     meetings: &'a Meetings,
-    /// By member: (meeting, end on its own clock).
-    ends: Vec<Vec<(u32, Ns)>>,
     /// Whether a meeting is a message.
     is_message: Vec<bool>,
     lines: Vec<Option<Line>>,
@@ -96,92 +96,86 @@ struct Aligner<'a> {
 
 impl<'a> Aligner<'a> {
     fn new(fleet: &'a Fleet, meetings: &'a Meetings) -> Self {
-        let mut ends: Vec<Vec<(u32, Ns)>> = vec![Vec::new(); fleet.members.len()];
-        let mut is_message = vec![false; meetings.all.len()];
-        for (number, meeting) in meetings.all.iter().enumerate() {
-            for part in meetings.parts_of(meeting) {
-                let row = &fleet.members[part.member as usize].collectives[part.row as usize];
-                let Some(end) = row.end() else { continue };
-                is_message[number] |= row.operation.is_message();
-                if row.operation.ends_together() || row.operation.is_message() {
-                    ends[part.member as usize].push((number as u32, end));
-                }
-            }
-        }
-        ends.iter_mut().for_each(|ends| ends.sort_unstable_by_key(|end| end.1));
+        let row = |part: &Part| &fleet.members[part.member as usize].collectives[part.row as usize];
+        let is_message = |meeting: &Meeting| {
+            meetings
+                .parts_of(meeting)
+                .iter()
+                .map(row)
+                .any(|row| row.end().is_some() && row.operation.is_message())
+        };
+        let is_message = meetings.all.par_iter().map(is_message).collect();
         let count = fleet.members.len();
-        Self { fleet, meetings, ends, is_message, lines: vec![None; count], why: vec![None; count] }
+        Self { fleet, meetings, is_message, lines: vec![None; count], why: vec![None; count] }
+    }
+
+    /// The meetings of a member that tell its clock, with their ends on it.
+    fn ends(&self, member: usize) -> impl Iterator<Item = (u32, Ns)> {
+        let rows = self.meetings.of_member(member as u32).iter().zip(&self.fleet.members[member].collectives);
+        rows.filter(|(_, row)| row.operation.ends_together() || row.operation.is_message())
+            .filter_map(|(&meeting, row)| Some((meeting, row.end()?)).filter(|_| meeting != NONE))
     }
 
     /// The member with most collectives.
     fn reference(&self) -> Option<u32> {
         let count = |member: usize| {
-            self.ends[member].iter().filter(|(meeting, _)| !self.is_message[*meeting as usize]).count()
+            self.ends(member).filter(|(meeting, _)| !self.is_message[*meeting as usize]).count()
         };
-        let best = (0..self.ends.len()).max_by_key(|&member| (count(member), std::cmp::Reverse(member)))?;
-        (!self.ends[best].is_empty()).then_some(best as u32)
+        let best = (0..self.lines.len())
+            .into_par_iter()
+            .max_by_key(|&member| (count(member), std::cmp::Reverse(member)))?;
+        self.ends(best).next().map(|_| best as u32)
     }
 
     /// The common moment of every meeting that an aligned member took part in.
     fn moments(&self, with_messages: bool) -> Vec<f64> {
-        let mut moments = vec![f64::NAN; self.meetings.all.len()];
-        let mut common: Vec<f64> = Vec::new();
-        for (number, meeting) in self.meetings.all.iter().enumerate() {
-            if self.is_message[number] && !with_messages {
-                continue;
-            }
+        let moment = |common: &mut Vec<f64>, (meeting, is_message): (&Meeting, &bool)| {
             common.clear();
-            for part in self.meetings.parts_of(meeting) {
+            for part in self.meetings.parts_of(meeting).iter().filter(|_| with_messages || !is_message) {
+                let Some(line) = &self.lines[part.member as usize] else { continue };
                 let row = &self.fleet.members[part.member as usize].collectives[part.row as usize];
-                if let (Some(line), Some(end)) = (&self.lines[part.member as usize], row.end()) {
-                    common.push(line.common(end));
-                }
+                common.extend(row.end().map(|end| line.common(end)));
             }
-            if !common.is_empty() {
-                let middle = common.len() / 2;
-                moments[number] = *common.select_nth_unstable_by(middle, f64::total_cmp).1;
+            match common.len() / 2 {
+                _ if common.is_empty() => f64::NAN,
+                middle => *common.select_nth_unstable_by(middle, f64::total_cmp).1,
             }
-        }
-        moments
+        };
+        self.meetings.all.par_iter().zip(&self.is_message).map_init(Vec::new, moment).collect()
     }
 
     fn points(&self, member: usize, moments: &[f64]) -> Vec<(f64, f64)> {
-        let point =
-            |&(meeting, end): &(u32, Ns)| (moments[meeting as usize], end as f64 - moments[meeting as usize]);
-        self.ends[member].iter().map(point).filter(|point| point.0.is_finite()).collect()
+        let mut ends: Vec<(u32, Ns)> =
+            self.ends(member).filter(|(meeting, _)| moments[*meeting as usize].is_finite()).collect();
+        ends.sort_unstable_by_key(|end| end.1);
+        let point = |(meeting, end): (u32, Ns)| {
+            let moment = moments[meeting as usize];
+            (moment, end as f64 - moment)
+        };
+        ends.into_iter().map(point).collect()
     }
 
     /// Aligns members that share enough meetings with aligned ones, until no more are reached.
     fn reach(&mut self, only_collectives: bool) {
         for _ in 0..MOST_PASSES {
             let moments = self.moments(!only_collectives);
+            let found: Vec<Option<Result<Line, String>>> = (0..self.lines.len())
+                .into_par_iter()
+                .map(|member| match &self.lines[member] {
+                    Some(_) => None,
+                    None => fit(&self.points(member, &moments)),
+                })
+                .collect();
             let mut reached = false;
-            for member in 0..self.lines.len() {
-                if self.lines[member].is_some() {
-                    continue;
+            for (member, found) in found.into_iter().enumerate() {
+                match found {
+                    Some(Ok(line)) => {
+                        (self.lines[member], self.why[member]) = (Some(line), None);
+                        reached = true;
+                    }
+                    Some(Err(why)) => self.why[member] = Some(why),
+                    None => {}
                 }
-                let points = self.points(member, &moments);
-                if points.is_empty() {
-                    continue;
-                }
-                if points.len() < FEWEST {
-                    self.why[member] = Some(format!(
-                        "only {} collectives in common with aligned ranks; {FEWEST} are needed",
-                        points.len()
-                    ));
-                    continue;
-                }
-                let line = Line::fit(&points);
-                if line.residual_ns > WORST_RESIDUAL_NS {
-                    self.why[member] = Some(format!(
-                        "its collectives do not end together with those of other ranks: they stay {:.1} ms apart",
-                        line.residual_ns / 1e6
-                    ));
-                    continue;
-                }
-                self.lines[member] = Some(line);
-                self.why[member] = None;
-                reached = true;
             }
             if !reached {
                 return;
@@ -257,7 +251,7 @@ impl<'a> Aligner<'a> {
         let origin = moments.iter().copied().filter(|at| at.is_finite()).fold(f64::INFINITY, f64::min);
         let origin = if origin.is_finite() { origin } else { 0.0 };
         let why = |member: usize| {
-            self.why[member].clone().unwrap_or_else(|| match self.ends[member].is_empty() {
+            self.why[member].clone().unwrap_or_else(|| match self.ends(member).next().is_none() {
                 true => "it has no collective with a partner and recorded times".into(),
                 false => "no chain of collectives joins it with the reference".into(),
             })
@@ -267,5 +261,27 @@ impl<'a> Aligner<'a> {
             None => MemberClock::Refused(why(member)),
         });
         Clocks { members: members.collect(), reference: Some(reference), origin: origin as Ns }
+    }
+}
+
+/// The line through points, or why there is none; nothing where there are no points.
+fn fit(points: &[(f64, f64)]) -> Option<Result<Line, String>> {
+    match points.len() {
+        0 => None,
+        few @ 1..FEWEST => {
+            Some(Err(format!("only {few} collectives in common with aligned ranks; {FEWEST} are needed")))
+        }
+        _ => {
+            let line = Line::fit(points);
+            let apart = line.residual_ns;
+            Some(if apart > WORST_RESIDUAL_NS {
+                Err(format!(
+                    "its collectives do not end together with those of other ranks: they stay {:.1} ms apart",
+                    apart / 1e6
+                ))
+            } else {
+                Ok(line)
+            })
+        }
     }
 }

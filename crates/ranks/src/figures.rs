@@ -10,7 +10,7 @@ use trace::{Map, Ns};
 use crate::clocks::Clocks;
 use crate::digest::{Collective, NONE};
 use crate::fleet::Fleet;
-use crate::matching::{Meeting, Meetings};
+use crate::matching::{Meeting, Meetings, Part};
 use crate::operation::Operation;
 
 /// Clocks are good enough where their errors are below this part of a collective.
@@ -21,6 +21,9 @@ const MOSTLY: f64 = 2.0 / 3.0;
 const FIRST_FACTOR: f64 = 10.0;
 /// And takes at least this long.
 const FIRST_NS: f64 = 1_000_000.0;
+
+/// Meetings that one thread takes at a time.
+const CHUNK: usize = 4096;
 
 /// What bounds a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,26 +81,26 @@ pub struct Figures {
     pub group: u32,
     /// Members that took part.
     pub count: u32,
-    /// Bytes that a rank sends, where known; the largest of all.
-    pub bytes: Option<u64>,
+    /// Bytes that a rank sends, the largest of all; -1 where that is not known.
+    sent: i64,
     /// Step of its first part, or [`NONE`].
     pub step: u32,
     /// From the first to the last arrival.
-    pub skew_ns: f64,
+    pub skew_ns: f32,
     /// From the last arrival to the end.
-    pub transfer_ns: f64,
+    pub transfer_ns: f32,
     /// Mean waiting of the members.
-    pub wait_ns: f64,
+    pub wait_ns: f32,
     /// The member that came last.
     pub last: u32,
     /// How long after the one before it.
-    pub late_ns: f64,
+    pub late_ns: f32,
     /// How they were told apart.
     pub method: Method,
     /// Set apart: a first collective that only shows how recording began.
     pub is_start: bool,
-    /// When it ended on the common clock.
-    pub end: Option<f64>,
+    /// When it ended on the common clock; NaN where clocks are not aligned.
+    end: f64,
 }
 
 impl Figures {
@@ -106,8 +109,18 @@ impl Figures {
         if self.method == Method::None {
             Bound::Inconclusive
         } else {
-            Bound::of(self.wait_ns, self.transfer_ns)
+            Bound::of(f64::from(self.wait_ns), f64::from(self.transfer_ns))
         }
+    }
+
+    /// Bytes that a rank sends, where known; the largest of all.
+    pub fn bytes(&self) -> Option<u64> {
+        u64::try_from(self.sent).ok()
+    }
+
+    /// When it ended on the common clock.
+    pub fn end(&self) -> Option<f64> {
+        self.end.is_finite().then_some(self.end)
     }
 
     /// Ranks that the operation has: those that the group tells, or those that are there.
@@ -121,9 +134,9 @@ impl Figures {
 
     /// Algorithm bandwidth in GB/s.
     pub fn algorithm_gbps(&self, fleet: &Fleet) -> Option<f64> {
-        let bytes = self.operation.message_bytes(self.bytes?, self.ranks(fleet));
+        let bytes = self.operation.message_bytes(self.bytes()?, self.ranks(fleet));
         (self.method != Method::None && self.transfer_ns >= 1.0 && bytes > 0)
-            .then(|| bytes as f64 / self.transfer_ns)
+            .then(|| bytes as f64 / f64::from(self.transfer_ns))
     }
 
     /// Bus bandwidth in GB/s.
@@ -160,12 +173,18 @@ pub struct AllFigures {
 impl AllFigures {
     /// Computes them all.
     pub fn of(fleet: &Fleet, meetings: &Meetings, clocks: &Clocks) -> Self {
-        let found: Vec<(Figures, Vec<f32>)> =
-            meetings.all.par_iter().map(|meeting| figures(fleet, meetings, clocks, meeting)).collect();
+        let of_chunk = |chunk: &[Meeting]| {
+            let mut waits = Vec::with_capacity(chunk.iter().map(|meeting| meeting.count as usize).sum());
+            let all: Vec<Figures> =
+                chunk.iter().map(|meeting| figures(fleet, meetings, clocks, meeting, &mut waits)).collect();
+            (all, waits)
+        };
+        let found: Vec<(Vec<Figures>, Vec<f32>)> = meetings.all.par_chunks(CHUNK).map(of_chunk).collect();
         let mut waits = Vec::with_capacity(meetings.parts.len());
-        let mut all = Vec::with_capacity(found.len());
+        let mut all = Vec::with_capacity(meetings.all.len());
+        // Chunks are freed as they are taken.
         for (figures, own) in found {
-            all.push(figures);
+            all.extend(figures);
             waits.extend(own);
         }
         charge_lost_members(fleet, meetings, &mut all, &mut waits);
@@ -180,42 +199,50 @@ impl AllFigures {
                 let times = &mut members[part.member as usize];
                 times.collectives += 1;
                 times.wait_ns += f64::from(wait);
-                times.transfer_ns += figures.transfer_ns;
+                times.transfer_ns += f64::from(figures.transfer_ns);
             }
             let last = &mut members[figures.last as usize];
             last.last += 1;
-            last.late_ns += figures.late_ns;
+            last.late_ns += f64::from(figures.late_ns);
         }
         Self { meetings: all, waits, members }
     }
 }
 
-fn figures(fleet: &Fleet, meetings: &Meetings, clocks: &Clocks, meeting: &Meeting) -> (Figures, Vec<f32>) {
+/// The figures of one meeting; adds the waiting of each of its parts.
+fn figures(
+    fleet: &Fleet,
+    meetings: &Meetings,
+    clocks: &Clocks,
+    meeting: &Meeting,
+    waits: &mut Vec<f32>,
+) -> Figures {
     let parts = meetings.parts_of(meeting);
-    let row = |at: usize| -> &Collective {
-        &fleet.members[parts[at].member as usize].collectives[parts[at].row as usize]
-    };
-    let operation = (0..parts.len()).map(|at| row(at).operation).min().unwrap_or_default();
+    let row =
+        |part: &Part| -> &Collective { &fleet.members[part.member as usize].collectives[part.row as usize] };
+    let rows = || parts.iter().map(row);
+    let operation = rows().map(|row| row.operation).min().unwrap_or_default();
     let mut figures = Figures {
         operation,
         group: meeting.group,
         count: meeting.count,
-        bytes: (0..parts.len()).filter_map(|at| row(at).sent()).max(),
-        step: (0..parts.len()).map(|at| row(at).step).find(|&step| step != NONE).unwrap_or(NONE),
-        skew_ns: f64::NAN,
-        transfer_ns: f64::NAN,
-        wait_ns: f64::NAN,
+        sent: rows().map(|row| row.bytes).max().unwrap_or(-1),
+        step: rows().map(|row| row.step).find(|&step| step != NONE).unwrap_or(NONE),
+        skew_ns: f32::NAN,
+        transfer_ns: f32::NAN,
+        wait_ns: f32::NAN,
         last: parts.first().map_or(0, |part| part.member),
         late_ns: 0.0,
         method: Method::None,
         is_start: false,
-        end: None,
+        end: f64::NAN,
     };
-    let mean = (0..parts.len()).map(|at| row(at).time_ns as f64).sum::<f64>() / parts.len().max(1) as f64;
-    let aligned: Option<Vec<(f64, f64)>> = (0..parts.len())
-        .map(|at| {
-            let (start, end) = (row(at).start, row(at).end()?);
-            let line = clocks.line(parts[at].member)?;
+    let mean = rows().map(|row| row.time_ns as f64).sum::<f64>() / parts.len().max(1) as f64;
+    let aligned: Option<Vec<(f64, f64)>> = parts
+        .iter()
+        .map(|part| {
+            let (start, end) = (row(part).start, row(part).end()?);
+            let line = clocks.line(part.member)?;
             Some((line.common(start), line.common(end)))
         })
         .collect();
@@ -223,22 +250,24 @@ fn figures(fleet: &Fleet, meetings: &Meetings, clocks: &Clocks, meeting: &Meetin
     let error = error.fold(0.0, f64::max);
     if let Some(times) = &aligned {
         let mut ends: Vec<f64> = times.iter().map(|time| time.1).collect();
-        ends.sort_by(f64::total_cmp);
-        figures.end = Some(ends[ends.len() / 2]);
+        let middle = ends.len() / 2;
+        figures.end = *ends.select_nth_unstable_by(middle, f64::total_cmp).1;
     }
     // Arrivals on any one clock: the aligned one, or one on which all end at zero.
-    let arrivals: Option<(Vec<f64>, f64)> = match aligned {
+    let (arrivals, end): (Vec<f64>, f64) = match aligned {
         Some(times) if error <= GOOD_CLOCKS * mean => {
             figures.method = Method::Clocks;
-            figures.end.map(|end| (times.iter().map(|time| time.0).collect(), end))
+            (times.iter().map(|time| time.0).collect(), figures.end)
         }
         _ if operation.ends_together() => {
             figures.method = Method::Durations;
-            Some(((0..parts.len()).map(|at| -row(at).time_ns as f64).collect(), 0.0))
+            (rows().map(|row| -row.time_ns as f64).collect(), 0.0)
         }
-        _ => None,
+        _ => {
+            waits.extend(parts.iter().map(|_| f32::NAN));
+            return figures;
+        }
     };
-    let Some((arrivals, end)) = arrivals else { return (figures, vec![f32::NAN; parts.len()]) };
     let (mut first, mut last, mut before) = (f64::INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY);
     for (part, &at) in parts.iter().zip(&arrivals) {
         first = first.min(at);
@@ -248,12 +277,13 @@ fn figures(fleet: &Fleet, meetings: &Meetings, clocks: &Clocks, meeting: &Meetin
             before = before.max(at);
         }
     }
-    let waits: Vec<f32> = arrivals.iter().map(|&at| (last - at) as f32).collect();
-    figures.skew_ns = last - first;
-    figures.transfer_ns = (end - last).max(0.0);
-    figures.wait_ns = waits.iter().map(|&wait| f64::from(wait)).sum::<f64>() / waits.len() as f64;
-    figures.late_ns = if before.is_finite() { last - before } else { 0.0 };
-    (figures, waits)
+    waits.extend(arrivals.iter().map(|&at| (last - at) as f32));
+    let waited: f64 = arrivals.iter().map(|&at| last - at).sum();
+    figures.skew_ns = (last - first) as f32;
+    figures.transfer_ns = (end - last).max(0.0) as f32;
+    figures.wait_ns = (waited / arrivals.len() as f64) as f32;
+    figures.late_ns = if before.is_finite() { (last - before) as f32 } else { 0.0 };
+    figures
 }
 
 /// Transfers of a collective whose last member lost its record seem to begin with the last one that is recorded. What they take
@@ -263,14 +293,18 @@ fn charge_lost_members(fleet: &Fleet, meetings: &Meetings, all: &mut [Figures], 
         let group = &fleet.groups[one.group as usize];
         one.operation.is_message() || one.count as usize >= group.members.len()
     };
-    let mut times: Map<(u32, Operation, Option<u64>), Vec<f64>> = Map::default();
+    if all.iter().all(is_whole) {
+        return;
+    }
+    let mut times: Map<(u32, Operation, i64), Vec<f64>> = Map::default();
     for one in all.iter().filter(|one| is_whole(one) && one.transfer_ns.is_finite()) {
-        times.entry((one.group, one.operation, one.bytes)).or_default().push(one.transfer_ns);
+        times.entry((one.group, one.operation, one.sent)).or_default().push(f64::from(one.transfer_ns));
     }
     let usual: Map<_, f64> =
         times.into_iter().map(|(key, times)| (key, stats::robust::median(&times))).collect();
     for (meeting, one) in meetings.all.iter().zip(all).filter(|(_, one)| !is_whole(one)) {
-        let Some(&usual) = usual.get(&(one.group, one.operation, one.bytes)) else { continue };
+        let Some(&usual) = usual.get(&(one.group, one.operation, one.sent)) else { continue };
+        let usual = usual as f32;
         let beyond = one.transfer_ns - usual;
         if beyond.is_nan() || beyond < usual {
             continue;
@@ -280,14 +314,10 @@ fn charge_lost_members(fleet: &Fleet, meetings: &Meetings, all: &mut [Figures], 
         one.skew_ns += beyond;
         one.late_ns = beyond;
         let parts = meetings.parts_of(meeting);
-        let members = fleet.groups[one.group as usize].members.iter();
-        let mut lost = members.filter(|member| parts.iter().all(|part| part.member != **member));
-        if let (Some(&last), None) = (lost.next(), lost.next()) {
+        if let [last] = fleet.groups[one.group as usize].without(parts)[..] {
             one.last = last;
         }
-        waits[meeting.first as usize..][..meeting.count as usize]
-            .iter_mut()
-            .for_each(|wait| *wait += beyond as f32);
+        waits[meeting.first as usize..][..meeting.count as usize].iter_mut().for_each(|wait| *wait += beyond);
     }
 }
 
@@ -296,7 +326,7 @@ fn set_starts_apart(all: &mut [Figures]) {
     let mut from = 0;
     while from < all.len() {
         let to = from + all[from..].iter().take_while(|figures| figures.group == all[from].group).count();
-        let cost = |figures: &Figures| figures.skew_ns + figures.transfer_ns;
+        let cost = |figures: &Figures| f64::from(figures.skew_ns + figures.transfer_ns);
         let mut costs: Vec<f64> = all[from..to].iter().map(cost).filter(|cost| cost.is_finite()).collect();
         costs.sort_by(f64::total_cmp);
         if costs.len() >= 4 {

@@ -4,14 +4,17 @@
 
 mod jobs;
 mod labels;
+mod window;
 
 use trace::{Map, Ns};
 
 use crate::digest::{Account, Clock, Collective, Digest, Group, Identity, NameStats, Place, Sketch, Step};
+use crate::matching::Part;
 use crate::names::Kind;
 
 pub use jobs::Left;
 pub(crate) use labels::ranges;
+use window::Window;
 
 /// All ranks of one job.
 #[derive(Default)]
@@ -32,6 +35,38 @@ pub struct Fleet {
     pub world_size: Option<u32>,
     /// Whether no input tells its rank, so that ranks are numbers of files.
     pub is_numbered_by_file: bool,
+    /// Only collectives of so many first steps were kept, where all were too many.
+    pub steps_compared: Option<u32>,
+}
+
+impl Fleet {
+    /// The time of a member in which its collectives are compared.
+    pub(crate) fn compared_ns(&self, member: &Member) -> Ns {
+        match self.compared_steps(member) {
+            [first, .., last] => last.end - first.start,
+            _ => member.span.map_or(0, |span| span.1 - span.0),
+        }
+    }
+
+    /// Computation in that time.
+    pub(crate) fn compared_compute_ns(&self, member: &Member) -> Ns {
+        match self.compared_steps(member) {
+            steps @ [_, _, ..] => steps.iter().map(|step| step.compute_ns).sum(),
+            _ => member.account.compute_ns,
+        }
+    }
+
+    /// The steps that are compared, where they are not all.
+    fn compared_steps<'a>(&self, member: &'a Member) -> &'a [Step] {
+        let count = self.steps_compared.map_or(0, |steps| steps as usize);
+        &member.steps[..count.min(member.steps.len())]
+    }
+
+    /// The member of a rank; the last GPU of one that uses several.
+    pub(crate) fn member_of_rank(&self, rank: u32) -> Option<u32> {
+        let place = self.members.partition_point(|member| member.rank <= rank).checked_sub(1)?;
+        (self.members[place].rank == rank).then_some(place as u32)
+    }
 }
 
 /// One rank, or one GPU of a rank that uses several.
@@ -131,6 +166,14 @@ pub struct FleetGroup {
     pub is_told: bool,
 }
 
+impl FleetGroup {
+    /// Its members without those that have a part; parts are by member.
+    pub(crate) fn without(&self, parts: &[Part]) -> Vec<u32> {
+        let has_part = |member: &u32| parts.binary_search_by_key(member, |part| part.member).is_ok();
+        self.members.iter().copied().filter(|member| !has_part(member)).collect()
+    }
+}
+
 /// Collects digests one by one.
 #[derive(Default)]
 pub struct FleetBuilder {
@@ -138,6 +181,7 @@ pub struct FleetBuilder {
     kernels: Names,
     ops: Names,
     left_out: Vec<Left>,
+    window: Window,
 }
 
 /// A digest whose names are numbers.
@@ -212,8 +256,14 @@ impl Names {
 }
 
 impl FleetBuilder {
+    /// Keeps no more collectives than these, if steps can be left out: memory grows with them.
+    pub fn within(most_collectives: usize) -> Self {
+        Self { window: Window::within(most_collectives), ..Self::default() }
+    }
+
     /// Adds the digest of a rank.
     pub fn add(&mut self, mut digest: Digest) {
+        self.window.cut(&mut digest);
         let kernels = std::mem::take(&mut digest.kernels);
         let ops = std::mem::take(&mut digest.ops);
         self.found.push(Found {
@@ -222,6 +272,7 @@ impl FleetBuilder {
             ops: ops.into_iter().map(|stats| self.ops.add(stats)).collect(),
             digest,
         });
+        self.window.fit(&mut self.found);
     }
 
     /// Notes an input that cannot be read.
@@ -241,8 +292,14 @@ impl FleetBuilder {
 
     /// Sorts out jobs, duplicates and groups.
     pub fn finish(self) -> Fleet {
-        let Self { found, kernels, ops, left_out } = self;
-        let mut fleet = Fleet { kernels: kernels.totals, ops: ops.totals, left_out, ..Fleet::default() };
+        let Self { found, kernels, ops, left_out, window } = self;
+        let mut fleet = Fleet {
+            kernels: kernels.totals,
+            ops: ops.totals,
+            left_out,
+            steps_compared: window.steps(),
+            ..Fleet::default()
+        };
         let found = jobs::one_job(found, &mut fleet.left_out);
         let found = jobs::one_per_rank(found, &mut fleet);
         fleet.world_size = found.iter().filter_map(|found| found.digest.identity.world_size).max();

@@ -47,11 +47,11 @@ pub struct CollectiveKind {
 }
 
 /// What makes collectives one kind.
-type Key = (String, Operation, Option<u64>, u64, bool);
+type Key<'a> = (&'a str, Operation, Option<u64>, u64, bool);
 
 #[derive(Default)]
 struct Sums {
-    transfers: Vec<f64>,
+    transfers: Vec<f32>,
     skew: f64,
     wait: f64,
     bus_factor: Option<f64>,
@@ -69,10 +69,10 @@ pub fn kinds(ranks: &Ranks) -> Vec<CollectiveKind> {
     for (meeting, one) in ranks.meetings.all.iter().zip(&ranks.figures.meetings) {
         let group = &fleet.groups[one.group as usize];
         let name = match group.kind {
-            Kind::Other => group.name.clone(),
-            kind => kind.name().to_string(),
+            Kind::Other => group.name.as_str(),
+            kind => kind.name(),
         };
-        let key = (name, one.operation, one.bytes, one.ranks(fleet), one_node[one.group as usize]);
+        let key = (name, one.operation, one.bytes(), one.ranks(fleet), one_node[one.group as usize]);
         let sums = found.entry(key).or_default();
         sums.group = one.group;
         sums.by = sums.by.max(Some(meeting.by));
@@ -80,8 +80,8 @@ pub fn kinds(ranks: &Ranks) -> Vec<CollectiveKind> {
             sums.set_apart += 1;
         } else if one.method != Method::None {
             sums.transfers.push(one.transfer_ns);
-            sums.skew += one.skew_ns;
-            sums.wait += one.wait_ns;
+            sums.skew += f64::from(one.skew_ns);
+            sums.wait += f64::from(one.wait_ns);
             sums.by_durations |= one.method == Method::Durations;
             sums.bus_factor = one.operation.bus_factor(one.ranks(fleet));
         }
@@ -100,22 +100,26 @@ fn kind(fleet: &Fleet, key: Key, mut sums: Sums) -> CollectiveKind {
     let (group, operation, bytes, ranks, on_one_node) = key;
     let calls = sums.transfers.len();
     let mean = |sum: f64| if calls > 0 { sum / calls as f64 } else { f64::NAN };
-    let transfer_ns = mean(sums.transfers.iter().sum());
-    sums.transfers.sort_by(f64::total_cmp);
+    let transfer_ns = mean(sums.transfers.iter().map(|&time| f64::from(time)).sum());
+    let best = calls / 10;
+    let best_transfer_ns = match sums.transfers.get(best) {
+        Some(_) => f64::from(*sums.transfers.select_nth_unstable_by(best, f32::total_cmp).1),
+        None => f64::NAN,
+    };
     let wait_ns = mean(sums.wait);
     // Mean of the bandwidths would count short transfers most.
     let message = bytes.map(|bytes| operation.message_bytes(bytes, ranks)).filter(|&bytes| bytes > 0);
     let algorithm_gbps = message.filter(|_| transfer_ns >= 1.0).map(|bytes| bytes as f64 / transfer_ns);
     CollectiveKind {
         operation,
-        group,
+        group: group.to_string(),
         ranks,
         bytes,
         calls: calls as u64,
         skew_ns: mean(sums.skew),
         transfer_ns,
         wait_ns,
-        best_transfer_ns: sums.transfers.get(calls / 10).copied().unwrap_or(f64::NAN),
+        best_transfer_ns,
         algorithm_gbps,
         bus_gbps: algorithm_gbps.zip(sums.bus_factor).map(|(gbps, factor)| gbps * factor),
         peak_gbps: peak(fleet, sums.group, ranks, on_one_node),

@@ -86,6 +86,29 @@ fn number_after(name: &str, word: &str) -> Option<u32> {
     })
 }
 
+/// The rack that a host's name tells: `rack07-node3`, `r12n03` and `r1i2n3` (HPE, SGI), `x1000c0s0b0n0` (a Cray cabinet).
+pub(crate) fn rack_of(host: &str) -> Option<String> {
+    let host = host.split('.').next()?.to_ascii_lowercase();
+    let digits = |text: &str| text.chars().take_while(char::is_ascii_digit).count();
+    let is_word = |at: usize| !host[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
+    if let Some((at, _)) = host.match_indices("rack").find(|(at, _)| is_word(*at)) {
+        let name = host[at + "rack".len()..].trim_start_matches(['-', '_']);
+        let length = name.chars().take_while(char::is_ascii_alphanumeric).count();
+        let number = digits(name);
+        // `rack7n3` is rack 7; `rackb07-n3` is rack b07.
+        let length = if number > 0 { number } else { length };
+        return (length > 0).then(|| name[..length].to_string());
+    }
+    let numbered = |letter: char, then: &[char]| {
+        let rest = host.strip_prefix(letter)?;
+        let (number, after) = rest.split_at(digits(rest));
+        let after = after.trim_start_matches(['-', '_']);
+        let follows = after.starts_with(then) && after[1..].starts_with(|c: char| c.is_ascii_digit());
+        (!number.is_empty() && follows).then(|| format!("{letter}{number}"))
+    };
+    numbered('x', &['c']).or_else(|| numbered('r', &['n', 'i', 'c', 's', 'u']))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,5 +134,21 @@ mod tests {
         let place = place_of_path(Path::new("runs/1700.5-TP-1-DP-0-PP-2-EXTEND.trace.json.gz"));
         assert_eq!(place, Place { pipeline: Some(2), data: Some(0), tensor: Some(1), expert: None });
         assert!(place_of_path(Path::new("rank0.json")).is_unknown());
+    }
+
+    #[test]
+    fn racks_come_from_names_of_hosts() {
+        let of = |host: &str| rack_of(host).unwrap_or_default();
+        assert_eq!(
+            (of("rack07-node3"), of("gpu-rackb07-n3.example"), of("rack_2n1")),
+            ("07".into(), "b07".into(), "2".into())
+        );
+        assert_eq!(
+            (of("r12n03"), of("R1i2n3"), of("x1000c0s0b0n0")),
+            ("r12".into(), "r1".into(), "x1000".into())
+        );
+        for host in ["", "mi300x-01", "node00001", "rome3", "tracker5", "rack", "x", "r2", "x7"] {
+            assert_eq!(rack_of(host), None, "{host}");
+        }
     }
 }

@@ -6,7 +6,7 @@
 mod cause;
 mod links;
 
-use trace::Ns;
+use rayon::prelude::*;
 
 use crate::figures::{AllFigures, Method};
 use crate::fleet::{Fleet, Member};
@@ -92,11 +92,17 @@ pub(crate) fn delays(
     peers.fill_lost(fleet, &mut graph);
     let graph = &graph;
     let excess: Vec<Excess> =
-        (0..fleet.members.len()).map(|member| peers.excess(fleet, graph, member)).collect();
+        (0..fleet.members.len()).into_par_iter().map(|member| peers.excess(fleet, graph, member)).collect();
     let base = graph.run(&Change::default()).map(|outcome| outcome.step_times());
     let measured = measured_steps(fleet);
     let step_ns = mean(&measured);
-    let predict = |change: &Change| predicted(&measured, base.as_deref()?, &graph.run(change)?.step_times());
+    let predict = |change: &Change| {
+        let base = base.as_deref()?;
+        if change.is_empty() {
+            return predicted(&measured, base, base);
+        }
+        predicted(&measured, base, &graph.run(change)?.step_times())
+    };
     let mut all = Change::default();
     let mut delays = Delays {
         step_ns,
@@ -161,6 +167,7 @@ pub(crate) fn delays(
 /// Times of steps as measured, each in the middle of all members; the whole run where there are not two steps.
 fn measured_steps(fleet: &Fleet) -> Vec<f64> {
     let count = fleet.members.iter().map(|member| member.steps.len()).max().unwrap_or(0);
+    let count = fleet.steps_compared.map_or(count, |steps| count.min(steps as usize));
     let time = |member: &Member, step: usize| {
         Some((member.steps.get(step + 1)?.end - member.steps.get(step)?.end) as f64)
     };
@@ -196,7 +203,7 @@ fn guilty(fleet: &Fleet, excess: &[Excess]) -> Vec<usize> {
         return Vec::new();
     }
     let (middle, spread) = (stats::robust::median(&told), stats::robust::median_absolute_deviation(&told));
-    let span = |member: usize| fleet.members[member].span.map_or(0, |span: (Ns, Ns)| span.1 - span.0) as f64;
+    let span = |member: usize| fleet.compared_ns(&fleet.members[member]) as f64;
     let mut found: Vec<usize> = (0..excess.len())
         .filter(|&member| excess[member].collectives > 0)
         .filter(|&member| {
@@ -258,7 +265,7 @@ fn origin(
     let mut seen = vec![member];
     for _ in 0..MOST_HOPS {
         let mut waited: trace::Map<u32, f64> = trace::Map::default();
-        for event in &graph.events[at as usize] {
+        for event in &graph.tracks[at as usize].events {
             let Some(meeting) = meetings.all.get(event.meeting as usize) else { continue };
             let one = &figures.meetings[event.meeting as usize];
             if one.is_start || one.last == at || seen.contains(&one.last) {

@@ -75,8 +75,8 @@ fn waiting_and_transfer(found: &Ranks, truth: &RanksTruth) -> [(f64, f64); 2] {
     for one in &found.figures.meetings {
         let size = found.fleet.groups[one.group as usize].size.unwrap();
         if one.operation.is_message() || one.count == size {
-            wait.0 += one.wait_ns;
-            transfer.0 += one.transfer_ns;
+            wait.0 += f64::from(one.wait_ns);
+            transfer.0 += f64::from(one.transfer_ns);
         }
     }
     [wait, transfer]

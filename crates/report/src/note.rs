@@ -143,6 +143,20 @@ pub enum Remedy {
     ServerFolder(Option<String>),
     /// Convert this file to rocpd first.
     ConvertToRocpd(String),
+    /// Make a lake of traces.
+    MakeLake,
+    /// Put the traces into this lake.
+    AddToLake(String),
+    /// Choose a part of a lake in SQL.
+    LakeInSql,
+    /// Build the program with an engine for lakes.
+    LakeEngine,
+    /// List what is wrong with a lake.
+    CheckLake,
+    /// Start a cluster.
+    StartCluster,
+    /// Install the client of clusters.
+    ClusterClient,
     /// Keep the environments.
     KeepEnvironment,
     /// Merge, which can keep the environments.

@@ -71,6 +71,11 @@ impl Strings {
         slice(&self.text, &self.ends, id.0)
     }
 
+    /// All strings one after the other, in id order.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// How many distinct strings there are, the empty one included.
     pub fn len(&self) -> usize {
         self.ends.len()

@@ -10,6 +10,8 @@ mod rules;
 mod verdict;
 mod waits;
 
+use std::collections::BTreeSet;
+
 use report::Report;
 use stats::percent;
 use trace::{Needs, Trace};
@@ -19,6 +21,7 @@ pub use present::present;
 pub use verdict::{Applies, Evidence, Figures, Verdict, bottleneck_counters, judge, judge_on};
 
 pub(crate) use figures::{each_counter, kernel_figures_where, put_counter, put_workgroups};
+use verdict::Judge;
 pub(crate) use verdict::value as formula_value;
 
 /// What a trace must be read with.
@@ -82,18 +85,18 @@ impl Bottlenecks {
     /// What bounds kernels whose figures are known.
     pub fn of(kernels: &[KernelFigures]) -> Self {
         let whole: i64 = kernels.iter().map(|kernel| kernel.total_ns).sum();
+        let mut judge = Judge::default();
         let judged = |kernel: &KernelFigures| KernelBottleneck {
             name: kernel.name.clone(),
             total_ns: kernel.total_ns,
             share_pct: percent(kernel.total_ns, whole),
-            verdict: kernel.judge(),
+            verdict: judge.judge(&kernel.figures, kernel.arch.as_deref()),
             achieved_occupancy_pct: achieved(kernel),
         };
         let judged: Vec<KernelBottleneck> = kernels.iter().map(judged).collect();
-        let mut missing_counters: Vec<String> =
-            judged.iter().flat_map(|kernel| kernel.verdict.counters.iter().cloned()).collect();
-        missing_counters.sort();
-        missing_counters.dedup();
+        let missing: BTreeSet<&String> =
+            judged.iter().flat_map(|kernel| kernel.verdict.counters.iter()).collect();
+        let missing_counters = missing.into_iter().cloned().collect();
         let arch = kernels.iter().find_map(|kernel| kernel.arch.clone());
         Self { kernels: judged, arch, missing_counters }
     }

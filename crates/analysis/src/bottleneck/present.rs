@@ -10,6 +10,9 @@ use crate::base;
 const LEAST_SHARE_PCT: f64 = 5.0;
 /// Most findings.
 const MOST: usize = 5;
+/// Kernels with most time whose missing counters are listed: the lists of a million kernels say the same a million times.
+const LISTED: usize = 1_000;
+const NOT_LISTED: &str = "only listed for the 1,000 kernels with most time";
 /// Why a column of the first label is empty.
 const NO_LABEL: &str = "no label applies";
 
@@ -52,7 +55,7 @@ impl Bottlenecks {
             Column::int("achieved_occupancy_pct", Unit::Pct).data(),
         ];
         let mut table = Table::new("bottlenecks", "What bounds each kernel", columns);
-        self.kernels.iter().for_each(|kernel| table.push(cells(kernel)));
+        self.kernels.iter().enumerate().for_each(|(row, kernel)| table.push(cells(kernel, row < LISTED)));
         table
     }
 
@@ -66,10 +69,14 @@ impl Bottlenecks {
     }
 }
 
-fn cells(kernel: &KernelBottleneck) -> Vec<Value> {
+fn cells(kernel: &KernelBottleneck, listed: bool) -> Vec<Value> {
     let verdict = &kernel.verdict;
     let first = verdict.labels.first();
     let of_first = |get: &dyn Fn(&Applies) -> Value| first.map_or_else(|| Value::absent(NO_LABEL), get);
+    let list = |names: &dyn Fn() -> serde_json::Value| match listed {
+        true => Value::Json(names()),
+        false => Value::absent(NOT_LISTED),
+    };
     let secondary: Vec<&str> = verdict.labels.iter().skip(1).map(|other| other.label).collect();
     vec![
         Value::from(kernel.name.as_str()),
@@ -82,8 +89,8 @@ fn cells(kernel: &KernelBottleneck) -> Vec<Value> {
         of_first(&|first| Value::int_or(first.gain_ns, "what it costs was not counted")),
         of_first(&|first| Value::from(first.advice)),
         of_first(&|first| Value::Json(evidence(first))),
-        Value::Json(serde_json::json!(verdict.counters)),
-        Value::Json(serde_json::json!(verdict.lacks())),
+        list(&|| verdict.counters.to_vec().into()),
+        list(&|| verdict.lacks().into()),
         kernel.achieved_occupancy_pct.map_or_else(Value::absent, Value::Float),
     ]
 }

@@ -1,8 +1,11 @@
 //! What bounds one kernel, by the rules and as far as its figures tell.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::sync::Arc;
 
 use expr::{Expression, Operator};
+use trace::Map;
 
 use super::figures::FACTS;
 use super::rules::{Condition, Rules};
@@ -58,9 +61,9 @@ pub struct Verdict {
     /// Labels that apply, the strongest first.
     pub labels: Vec<Applies>,
     /// Counters that undecided rules need, as far as the GPU has them.
-    pub counters: Vec<String>,
+    pub counters: Arc<[String]>,
     /// Facts that undecided rules need.
-    pub facts: Vec<String>,
+    pub facts: Arc<[String]>,
 }
 
 impl Verdict {
@@ -86,55 +89,75 @@ pub fn judge(figures: &Figures) -> Verdict {
 
 /// Judges a kernel by its figures on an architecture, named as the catalogue of counters does.
 pub fn judge_on(figures: &Figures, arch: Option<&str>) -> Verdict {
-    let rules: &'static Rules = Rules::built_in();
-    let known = with_features(rules, figures, arch);
-    let needs = Needs { rules, known: &known, arch };
-    let mut verdict = Verdict::default();
-    let mut missing: BTreeSet<&str> = BTreeSet::new();
-    for rule in &rules.rules {
-        let mut evidence = Vec::new();
-        let mut unknown: Vec<&'static Condition> = Vec::new();
-        let mut holds = true;
-        for condition in &rule.when {
-            match (value(&condition.left, &known), value(&condition.right, &known)) {
-                (Some(left), Some(right)) => {
-                    holds &= condition.operator.apply(left, right) != 0.0;
-                    evidence.push(needs.evidence(condition, left));
+    Judge::default().judge(figures, arch)
+}
+
+/// Counters and facts that undecided rules need.
+type Lacking = (Arc<[String]>, Arc<[String]>);
+
+/// Judges many kernels. What is missing is the same for most of them: it is found once, and shared.
+#[derive(Default)]
+pub(super) struct Judge {
+    /// By what is known, on which GPU, and which conditions it leaves open.
+    lacking: Map<String, Lacking>,
+}
+
+impl Judge {
+    pub(super) fn judge(&mut self, figures: &Figures, arch: Option<&str>) -> Verdict {
+        let rules: &'static Rules = Rules::built_in();
+        let known = with_features(rules, figures, arch);
+        let needs = Needs { rules, known: &known, arch };
+        let mut labels = Vec::new();
+        let mut undecided: Vec<Vec<&'static Condition>> = Vec::new();
+        let mut key = arch.unwrap_or_default().to_string();
+        for (place, rule) in rules.rules.iter().enumerate() {
+            let mut evidence = Vec::new();
+            let mut unknown: Vec<(usize, &'static Condition)> = Vec::new();
+            let mut holds = true;
+            for (which, condition) in rule.when.iter().enumerate() {
+                match (value(&condition.left, &known), value(&condition.right, &known)) {
+                    (Some(left), Some(right)) => {
+                        holds &= condition.operator.apply(left, right) != 0.0;
+                        evidence.push((condition, left));
+                    }
+                    _ => unknown.push((which, condition)),
                 }
-                _ => unknown.push(condition),
+            }
+            // A condition that fails decides, whatever the others are.
+            if !holds {
+                continue;
+            }
+            if unknown.is_empty() {
+                let score = value(&rule.score, &known).unwrap_or(0.0).clamp(0.0, 1.0);
+                let gain = rule.gain.as_ref().and_then(|gain| value(gain, &known));
+                let gain_ns = gain.map(|gain| gain.max(0.0).round() as i64);
+                let evidence = evidence.into_iter().map(|(condition, left)| needs.evidence(condition, left));
+                labels.push(Applies {
+                    label: &rule.label,
+                    score,
+                    evidence: evidence.collect(),
+                    gain_ns,
+                    advice: &rule.advice,
+                });
+            } else {
+                for (which, _) in &unknown {
+                    // Writing to a string cannot fail.
+                    let _ = write!(key, " {place}.{which}");
+                }
+                undecided.push(unknown.into_iter().map(|(_, condition)| condition).collect());
             }
         }
-        // A condition that fails decides, whatever the others are.
-        if !holds {
-            continue;
+        // Equal scores keep the order of the table; of rules with one label the strongest speaks.
+        labels.sort_by(|a, b| b.score.total_cmp(&a.score));
+        let mut said: BTreeSet<&str> = BTreeSet::new();
+        labels.retain(|applies: &Applies| said.insert(applies.label));
+        for name in known.keys() {
+            key.push(' ');
+            key.push_str(name);
         }
-        if unknown.is_empty() {
-            let score = value(&rule.score, &known).unwrap_or(0.0).clamp(0.0, 1.0);
-            let gain = rule.gain.as_ref().and_then(|gain| value(gain, &known));
-            let gain_ns = gain.map(|gain| gain.max(0.0).round() as i64);
-            verdict.labels.push(Applies {
-                label: &rule.label,
-                score,
-                evidence,
-                gain_ns,
-                advice: &rule.advice,
-            });
-        } else {
-            // A rule that this GPU cannot decide needs nothing.
-            let lacking: Option<Vec<BTreeSet<&str>>> =
-                unknown.iter().flat_map(|of| [needs.of(&of.left), needs.of(&of.right)]).collect();
-            missing.extend(lacking.into_iter().flatten().flatten());
-        }
+        let (counters, facts) = self.lacking.entry(key).or_insert_with(|| needs.of_all(&undecided)).clone();
+        Verdict { labels, counters, facts }
     }
-    // Equal scores keep the order of the table; of rules with one label the strongest speaks.
-    verdict.labels.sort_by(|a, b| b.score.total_cmp(&a.score));
-    let mut said: BTreeSet<&str> = BTreeSet::new();
-    verdict.labels.retain(|applies| said.insert(applies.label));
-    for name in missing {
-        let counter = name.starts_with(|c: char| c.is_ascii_uppercase());
-        if counter { &mut verdict.counters } else { &mut verdict.facts }.push(name.to_string());
-    }
-    verdict
 }
 
 /// The counters that decide all rules on an architecture.
@@ -204,6 +227,21 @@ struct Needs<'k> {
 }
 
 impl Needs<'_> {
+    /// The counters and facts that rules with these open conditions lack.
+    fn of_all(&self, undecided: &[Vec<&'static Condition>]) -> Lacking {
+        let mut missing: BTreeSet<&str> = BTreeSet::new();
+        for unknown in undecided {
+            // A rule that this GPU cannot decide needs nothing.
+            let lacking: Option<Vec<BTreeSet<&str>>> =
+                unknown.iter().flat_map(|of| [self.of(&of.left), self.of(&of.right)]).collect();
+            missing.extend(lacking.into_iter().flatten().flatten());
+        }
+        let is_counter = |name: &str| name.starts_with(|c: char| c.is_ascii_uppercase());
+        let (counters, facts): (Vec<String>, Vec<String>) =
+            missing.into_iter().map(str::to_string).partition(|name| is_counter(name));
+        (counters.into(), facts.into())
+    }
+
     /// The counters and facts that a formula lacks; none where the GPU cannot count one of them. Of several ways to tell a
     /// feature, the one that lacks least.
     fn of(&self, expression: &'static Expression) -> Option<BTreeSet<&'static str>> {

@@ -146,6 +146,22 @@ pub struct IdleAccounts {
 
 /// Accounts for all time of all GPUs.
 pub fn compute(trace: &Trace, classes: &Classes) -> IdleAccounts {
+    accounts(trace, classes, Places::Named)
+}
+
+/// Accounts for all time of all GPUs by cause alone: pieces of host code name no owner that launches little.
+pub fn causes(trace: &Trace, classes: &Classes) -> IdleAccounts {
+    accounts(trace, classes, Places::Any)
+}
+
+/// Whether the owner of host code is looked for among all that cover it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Places {
+    Named,
+    Any,
+}
+
+fn accounts(trace: &Trace, classes: &Classes, places: Places) -> IdleAccounts {
     let mut gpus: Vec<GpuAccount> = lanes(trace, classes).into_iter().map(account).collect();
     gpus.retain(|gpu| !gpu.rows.is_empty());
     common_spans(trace, &mut gpus);
@@ -161,7 +177,7 @@ pub fn compute(trace: &Trace, classes: &Classes) -> IdleAccounts {
         });
         gpus[number].idle = pieces;
     }
-    owner::charge(trace, &mut gpus, stretches);
+    owner::charge(trace, &mut gpus, stretches, places);
     for gpu in &mut gpus {
         gpu.busy = gpu.total() - gpu.idle_total();
         gpu.idle = joined(std::mem::take(&mut gpu.idle));

@@ -9,7 +9,7 @@ use trace::{Map, Ns, StrId, Trace};
 use model::profiler::ProfilerSpans;
 
 use super::host::Thread;
-use super::{Cause, GpuAccount, Piece};
+use super::{Cause, GpuAccount, Piece, Places};
 
 /// An owner launches at most this share of all GPU time.
 const LAUNCHED_PCT: i64 = 10;
@@ -32,13 +32,16 @@ impl Stretch {
 }
 
 /// Names the place of every piece of host code; one that no region covers is `not recorded`.
-pub(super) fn charge(trace: &Trace, gpus: &mut [GpuAccount], mut stretches: Vec<Stretch>) {
+pub(super) fn charge(trace: &Trace, gpus: &mut [GpuAccount], mut stretches: Vec<Stretch>, places: Places) {
     if stretches.is_empty() {
         return;
     }
     stretches.sort_by_key(|stretch| (stretch.start, stretch.end));
     find_candidates(trace, &mut stretches);
-    let launched = launched_by_name(trace, gpus, &stretches);
+    let launched = match places {
+        Places::Named => launched_by_name(trace, gpus, &stretches),
+        Places::Any => Map::default(),
+    };
     let all: i128 =
         gpus.iter().flat_map(|gpu| &gpu.rows).map(|row| i128::from(row.work.end - row.work.start)).sum();
     let launches_little = |name: StrId| {

@@ -71,7 +71,7 @@ pub(super) fn result(parts: &Parts) -> Json {
                 "confidence": first.map(|label| label.score),
                 "reasoning": first.map_or_else(Vec::new, |label| label.evidence.iter().map(|item| item.text()).collect()),
                 "secondary": verdict.labels.iter().skip(1).map(|label| label.label).collect::<Vec<_>>(),
-                "missing_counters": verdict.counters,
+                "missing_counters": verdict.counters.to_vec(),
             })
         }),
     })

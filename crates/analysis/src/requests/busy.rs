@@ -31,7 +31,14 @@ impl Busy {
         let of_process: Map<ProcessId, Merged> =
             work.into_iter().map(|(process, spans)| (process, Merged::of(spans))).collect();
         let number = trace.processes.len();
-        let worker = (0..number).map(|process| worker(trace, recordings, &of_process, process)).collect();
+        // By pid: the process with GPU work, and none where several have some.
+        let mut of_pid: Map<i64, Option<ProcessId>> = Map::default();
+        for process in (0..number).map(ProcessId::at).filter(|process| of_process.contains_key(process)) {
+            let pid = trace.processes[process.0 as usize].pid;
+            of_pid.entry(pid).and_modify(|known| *known = None).or_insert(Some(process));
+        }
+        let worker =
+            (0..number).map(|process| worker(trace, recordings, &of_process, &of_pid, process)).collect();
         Self { of_process, worker }
     }
 
@@ -53,25 +60,23 @@ fn worker(
     trace: &Trace,
     recordings: &Recordings,
     work: &Map<ProcessId, Merged>,
+    of_pid: &Map<i64, Option<ProcessId>>,
     process: usize,
 ) -> Option<ProcessId> {
     let own = ProcessId::at(process);
     if work.contains_key(&own) {
         return Some(own);
     }
-    let pid = trace.processes[process].pid;
-    let mut same = (0..trace.processes.len())
-        .map(ProcessId::at)
-        .filter(|other| work.contains_key(other) && trace.processes[other.0 as usize].pid == pid);
-    match (same.next(), same.next()) {
-        (Some(only), None) => Some(only),
-        _ => {
-            // Threads of one server that a file lists as processes.
-            let recording = recordings.of_process(own)?;
-            let members = &recordings.all[recording].processes;
-            members.iter().copied().find(|member| work.contains_key(member)).filter(|_| members.len() == 2)
-        }
+    if let Some(&Some(only)) = of_pid.get(&trace.processes[process].pid) {
+        return Some(only);
     }
+    // Threads of one server that a file lists as processes.
+    let recording = recordings.of_process(own)?;
+    let members = &recordings.all[recording].processes;
+    if members.len() != 2 {
+        return None;
+    }
+    members.iter().copied().find(|member| work.contains_key(member))
 }
 
 impl Merged {

@@ -182,7 +182,6 @@ impl Parts {
         let own = self.total - self.unknown - self.by_bound.iter().map(|(_, ns)| ns).sum::<i64>();
         let mut parts: Vec<(BoundBy, i64)> = self.by_bound.to_vec();
         parts.push((BoundBy::Gpu, own.max(self.gpu)));
-        parts.sort_by_key(|&(_, ns)| std::cmp::Reverse(ns));
         let share = |ns: i64| percent(ns, self.total);
         if !is_linked && percent(self.busy, self.total) < BUSY_PCT {
             return None;
@@ -190,11 +189,17 @@ impl Parts {
         if share(self.unknown) > BOUND_PCT {
             return None;
         }
-        let (first, next) = (parts[0], parts[1].1.max(self.unknown - missing));
-        let bounds =
-            percent(first.1, self.total - missing) >= BOUND_PCT && first.1 as f64 >= TIMES_NEXT * next as f64;
-        Some(if bounds { first.0 } else { BoundBy::Mixed })
+        Some(bound_of(&parts, self.unknown - missing, self.total - missing))
     }
+}
+
+/// The part that bounds a run: at least half of `total`, and twice as much as any other or as what is `unknown`.
+pub fn bound_of(parts: &[(BoundBy, i64)], unknown: i64, total: i64) -> BoundBy {
+    let Some(first) = parts.iter().max_by_key(|part| part.1) else { return BoundBy::Mixed };
+    let others = parts.iter().filter(|part| part.0 != first.0).map(|part| part.1);
+    let next = others.max().unwrap_or(0).max(unknown);
+    let bounds = percent(first.1, total) >= BOUND_PCT && first.1 as f64 >= TIMES_NEXT * next as f64;
+    if bounds { first.0 } else { BoundBy::Mixed }
 }
 
 /// Idle time of GPUs whose next work was launched long before: they did something that is not in the trace.

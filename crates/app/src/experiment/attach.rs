@@ -171,7 +171,7 @@ impl Prepared {
 }
 
 /// The files behind a path, each with its name in the trial; links are not followed.
-fn find(path: &Path, files: &mut Vec<(String, PathBuf)>) -> Result<(), Failure> {
+pub(super) fn find(path: &Path, files: &mut Vec<(String, PathBuf)>) -> Result<(), Failure> {
     let facts = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?;
     if !facts.is_dir() {
         let name = path.file_name().and_then(|name| name.to_str());

@@ -3,6 +3,7 @@
 mod sql_rules;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use analysis::explain::{RULES, RULES_TABLE, explain_needs, rank, rule_row};
 use model::Run;
@@ -46,13 +47,14 @@ pub fn explain(request: &ExplainRequest, observer: &dyn Observer) -> Result<Repo
     one_run(&trace.sources, "explain")?;
     let mapping = read_mapping(request.mapping.as_ref(), &needs, observer)?;
     let mut report = {
-        let context = Run::new(&trace, mapping.as_ref(), &Classifier::builtin(), 0.0)
+        let context = Run::new(&trace, mapping.as_deref(), &Classifier::builtin(), 0.0)
             .map_err(|error| Failure::input(error.to_string()))?
             .with_stage_patterns(&request.input.filters.stage_patterns);
         analysis::explain::explain(&context, &request.rules, &for_target(&request.target_arch))
     };
     if !asked.is_empty() {
-        let session = Session::of_trace(trace).map_err(|error| Failure::input(error.to_string()))?;
+        let session = Session::of_trace(Arc::unwrap_or_clone(trace))
+            .map_err(|error| Failure::input(error.to_string()))?;
         for rule in asked {
             let judged = rule.judge(&session)?;
             let status = if judged.findings.is_empty() { "clear" } else { "found" };

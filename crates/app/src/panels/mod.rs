@@ -4,6 +4,7 @@ mod files;
 mod preset;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use analysis::panels::catalogue::{ARCHITECTURES, Catalogue, architecture};
 use analysis::panels::{ChoiceError, list_metrics, panels_needs};
@@ -29,7 +30,7 @@ pub fn read_panels(
 ) -> Result<Vec<Trace>, Failure> {
     let mut traces = Vec::new();
     for input in inputs {
-        let mut trace = input.read(&panels_needs(), observer)?;
+        let mut trace = Arc::unwrap_or_clone(input.read(&panels_needs(), observer)?);
         if let Some(aggregate) = aggregate {
             trace.aggregate_counters(aggregate);
         }

@@ -3,6 +3,7 @@
 mod code;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use analysis::profile::{
@@ -98,7 +99,7 @@ impl ProfileRequest {
         }
         let mut runs: Vec<RunTimes> = Vec::new();
         let mut made: Vec<Run> = Vec::new();
-        let mut last: Option<Trace> = None;
+        let mut last: Option<Arc<Trace>> = None;
         for number in 1..=self.runs {
             if observer.cancelled() {
                 return Err(Failure::cancelled());
@@ -142,7 +143,7 @@ impl ProfileRequest {
         let profiled = Profiled {
             runs: &runs,
             timing: &trace,
-            counters: counters.as_ref(),
+            counters: counters.as_deref(),
             thread_traces: &traces,
             traced: self.thread_trace,
             code: Some(&code.contents).filter(|code| !code.kernels.is_empty()),
@@ -200,7 +201,7 @@ impl ProfileRequest {
         folder: &Path,
         events: &ForwardedEvents<'_>,
         notes: &mut Vec<Note>,
-    ) -> Result<Option<Trace>, Failure> {
+    ) -> Result<Option<Arc<Trace>>, Failure> {
         let agent = timed.kernels.agent.first().and_then(|agent| agent.get());
         let gpu = agent.map_or("", |agent| timed.strings.get(timed.agents[agent].name));
         let Some(arch) = hw::arch::find(gpu) else {
@@ -328,7 +329,7 @@ fn make_room(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn read(run: &Run, needs: &Needs, observer: &dyn Observer) -> Result<Trace, Failure> {
+fn read(run: &Run, needs: &Needs, observer: &dyn Observer) -> Result<Arc<Trace>, Failure> {
     crate::input::read(&run.traces, needs, observer)
 }
 

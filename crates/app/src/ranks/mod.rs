@@ -30,6 +30,9 @@ const BATCH_FILES: usize = 16;
 /// Digests are small.
 const BATCH_DIGESTS: usize = 1024;
 
+/// Collectives that are compared at most; each takes about 200 bytes.
+const MOST_COLLECTIVES: usize = 16_000_000;
+
 /// Which ranks to look at.
 #[derive(Clone, Debug, Default)]
 pub struct RanksRequest {
@@ -39,14 +42,25 @@ pub struct RanksRequest {
 
 /// What all ranks of a job tell together.
 pub fn ranks(request: &RanksRequest, observer: &dyn Observer) -> Result<Report, Failure> {
-    let mut fleet = FleetBuilder::default();
+    let mut fleet = FleetBuilder::within(MOST_COLLECTIVES);
     let (lakes, paths): (Vec<PathBuf>, Vec<PathBuf>) =
         request.paths.iter().cloned().partition(|path| Address::of_lake(path).is_some());
     for address in lakes.iter().filter_map(|path| Address::of_lake(path)) {
-        for (name, bytes) in lake::digests(&address)? {
-            match digest::decode(&bytes) {
-                Ok(digest) => fleet.add(digest),
-                Err(error) => fleet.leave_out(&format!("{address}/{name}"), &error.to_string()),
+        let mut stored = lake::digests(&address)?.into_iter();
+        loop {
+            let batch: Vec<(String, Vec<u8>)> = stored.by_ref().take(BATCH_DIGESTS).collect();
+            if batch.is_empty() {
+                break;
+            }
+            if observer.cancelled() {
+                return Err(Failure::cancelled());
+            }
+            let decoded = batch.into_par_iter().map(|(name, bytes)| (name, digest::decode(&bytes)));
+            for (name, digest) in decoded.collect::<Vec<_>>() {
+                match digest {
+                    Ok(digest) => fleet.add(digest),
+                    Err(error) => fleet.leave_out(&format!("{address}/{name}"), &error.to_string()),
+                }
             }
         }
     }

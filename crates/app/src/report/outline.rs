@@ -1,6 +1,7 @@
 //! What a report of a run holds, and in which order it is read.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use analysis::breakdown::{self, Breakdown, GpuTime};
 use analysis::efficiency::efficiency_needs;
@@ -111,7 +112,7 @@ impl Run {
         let (mut report, summary) = summary_of_run(&trace);
         report.command = "report".into();
         report.tables.extend(analysis::info(&trace).tables.into_iter().filter(|table| table.name == "gpus"));
-        let mut context = model::Run::new(&trace, mapping.as_ref(), &classifier, 0.0)
+        let mut context = model::Run::new(&trace, mapping.as_deref(), &classifier, 0.0)
             .map_err(|error| Failure::input(error.to_string()))?
             .with_stage_patterns(&input.filters.stage_patterns);
         let (staged, breakdown) = add_gpu_time(&mut report, &context);
@@ -120,7 +121,7 @@ impl Run {
         add(&mut report, explain::present(&context, &explained, &for_target(target_arch)));
         // What the tables lack carries its reason; the roofline tells the rest.
         add(&mut report, Report { notes: Vec::new(), ..efficiency::present(&trace, &split) });
-        add(&mut report, ops_of(&context, mapping.as_ref()));
+        add(&mut report, ops_of(&context, mapping.as_deref()));
         add(&mut report, requests_of(&trace));
         let more = [memory::report(&trace), roofline::report(&trace), panels::report(&trace)];
         for more in more.into_iter().flatten() {
@@ -189,7 +190,7 @@ fn section((id, title, text, charts, tables): &Outline) -> Section {
 }
 
 /// The summary of the run without the captures beside it, which the other analyses leave out themselves.
-fn summary_of_run(trace: &Trace) -> (Report, Summary) {
+fn summary_of_run(trace: &Arc<Trace>) -> (Report, Summary) {
     let summary_of = |trace: &Trace| {
         let summary = summary::compute(trace, &SummaryOptions::default());
         (summary::present(trace, &summary), summary)
@@ -197,7 +198,7 @@ fn summary_of_run(trace: &Trace) -> (Report, Summary) {
     if trace.sources.iter().all(|source| source.role.is_none()) {
         return summary_of(trace);
     }
-    let mut run = trace.clone();
+    let mut run = Arc::clone(trace);
     keep_run(&mut run);
     summary_of(&run)
 }

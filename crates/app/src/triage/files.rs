@@ -1,6 +1,7 @@
 //! The files of one run: which are analysed, which only tell where kernels come from.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use analysis::filters::Filters;
 use analysis::triage::{self, OneRun, OneRunError};
@@ -11,6 +12,9 @@ use trace::{Needs, Source, Trace};
 use crate::failure::Failure;
 use crate::input::read;
 use crate::observer::{Observer, watched};
+
+/// A run, and the trace to locate its kernels by.
+pub type Read = (Arc<Trace>, Option<Arc<Trace>>);
 
 /// The files of one run.
 pub struct Run {
@@ -56,7 +60,7 @@ impl Run {
     }
 
     /// Reads the run, and the trace to locate its kernels by.
-    pub fn read(&self, part: &Filters, observer: &dyn Observer) -> Result<(Trace, Option<Trace>), Failure> {
+    pub fn read(&self, part: &Filters, observer: &dyn Observer) -> Result<Read, Failure> {
         let trace = read(&self.formal, &part.widen(&triage::needs()), observer)?;
         let mapping = match &self.mapping[..] {
             [] => None,

@@ -66,7 +66,7 @@ impl TriageRequest {
         let run = Run::find(&self.inputs, &self.mapping, self.rank, observer)?;
         let (mut trace, mapping) = run.read(&self.part, observer)?;
         let part = mark(&self.part, &mut trace, &|| classifier.clone())?;
-        let context = model::Run::new(&trace, mapping.as_ref(), &classifier, self.min_share);
+        let context = model::Run::new(&trace, mapping.as_deref(), &classifier, self.min_share);
         let context = context.map_err(|error| {
             Failure::input(error.to_string())
                 .with_help("the mapping trace must be of the same model, run with the same kernels")
@@ -76,8 +76,10 @@ impl TriageRequest {
         if let Some(part) = &part {
             context.rows.retain(|&row| part.wants_work(&trace, row));
         }
-        let (found, mut report, server_args) = self.of_run(&run, &mut context)?;
-        let accounts = analysis::idle::compute(&trace, &context.classes);
+        let classes = context.classes.clone();
+        let (found, accounts) =
+            rayon::join(|| self.of_run(&run, &mut context), || analysis::idle::compute(&trace, &classes));
+        let (found, mut report, server_args) = found?;
         let target = for_target(&self.profile.target_arch);
         report.verdict = Some(analysis::verdict::compute(&context, &accounts, &report.findings, &target));
         let split = efficiency::compute(&context, &accounts, &RooflineOptions::default());

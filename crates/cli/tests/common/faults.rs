@@ -49,6 +49,7 @@ impl Fault<'_> {
         command.env("LD_PRELOAD", interposer().unwrap()).env("FAULT_CALL", self.call);
         command.env("FAULT_AT", self.at.to_string()).env("FAULT_BELOW", self.below);
         command.env("FAULT_ERRNO", self.errno.to_string()).env("FAULT_LOG", &log);
+        command.env("FAULT_PROGRAM", "rocm-perf");
         let output = command.output().expect("the binary runs");
         (output, log.exists())
     }
@@ -56,5 +57,7 @@ impl Fault<'_> {
 
 /// An error of the device.
 pub const EIO: i32 = 5;
+/// No further process.
+pub const EAGAIN: i32 = 11;
 /// A full disk.
 pub const ENOSPC: i32 = 28;

@@ -1,6 +1,7 @@
 /* Fails the n-th call of one function of the C library that changes something, counted over threads of one process.
  * FAULT_CALL names it, FAULT_AT says which call, FAULT_BELOW the folder whose files count, FAULT_ERRNO what goes wrong,
- * FAULT_LOG a file that gets a line when the fault happens. */
+ * FAULT_LOG a file that gets a line when the fault happens. FAULT_PROGRAM is the only program that it happens in: children
+ * inherit all of this. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -36,7 +37,9 @@ static int fd_below(int fd) {
 /* Whether this call is the one that fails. */
 static int fails(const char *name, int counts) {
     const char *call = getenv("FAULT_CALL"), *at = getenv("FAULT_AT");
+    const char *program = getenv("FAULT_PROGRAM");
     if (!call || !at || strcmp(call, name) || !counts) return 0;
+    if (program && strcmp(program, program_invocation_short_name)) return 0;
     if (atomic_fetch_add(&calls, 1) + 1 != atol(at)) return 0;
     const char *log = getenv("FAULT_LOG"), *error = getenv("FAULT_ERRNO");
     if (log) {
@@ -76,6 +79,10 @@ int fsync(int fd) {
 }
 int fdatasync(int fd) {
     REAL(int, "fdatasync", int);
+    return fails("sync", fd_below(fd)) ? -1 : real(fd);
+}
+int syncfs(int fd) {
+    REAL(int, "syncfs", int);
     return fails("sync", fd_below(fd)) ? -1 : real(fd);
 }
 int rename(const char *from, const char *to) {

@@ -1,6 +1,6 @@
 //! Folder packages of newer rocpd tools: `NAME.rpdb/` with the databases and an `index.yaml` that lists them.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -79,7 +79,6 @@ fn copy_as_it_is(path: &Path, copy: &Path) -> std::io::Result<()> {
     }
     for (from, to) in copies {
         fs::copy(from, &to)?;
-        File::open(to)?.sync_all()?;
     }
     Ok(())
 }

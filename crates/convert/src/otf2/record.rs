@@ -101,11 +101,10 @@ impl Chunks {
         Ok(())
     }
 
-    /// Writes the last chunk, makes the file durable and gives its size.
+    /// Writes the last chunk and gives the size of the file, which becomes durable with its folder.
     pub fn finish(&mut self) -> io::Result<u64> {
         self.chunk.extend_from_slice(&END);
         self.write()?;
-        File::open(&self.path)?.sync_all()?;
         self.chunk = Vec::new();
         Ok(self.written)
     }

@@ -2,10 +2,10 @@
 
 use formats::rocpd::table;
 use serde_json::Value as Json;
-use trace::{Arg, QueueId, Region, Regions, StreamId, Strings, Sync, Syncs, Table};
+use trace::{Arg, Needs, QueueId, Region, Regions, RowRef, StreamId, Strings, Sync, Syncs, Table, Trace};
 
 use super::Reader;
-use super::groups::unpacked;
+use super::groups::{Group, unpacked};
 use super::identity::Kind;
 use super::places::{Late, OWN_SLOTS, Places, Time};
 use super::refs::{Missing, Refs, make_up};
@@ -191,41 +191,50 @@ impl Reader<'_> {
         });
     }
 
-    /// Reads the arguments that were asked for.
-    pub(super) fn args(&mut self) {
-        let Reader { group, needs, trace, events, tally, .. } = self;
-        let Some(table) = group.table(table::ARG) else { return };
-        let wanted: [Col; 5] =
-            ["event_id", "position", "type", "name", "value"].map(|name| table.column(name));
-        let [event, position, ty, name, value] = wanted;
-        let all_events = &*events;
-        let each = |chunk: &mut (Vec<Arg>, Strings, u64), row: &Row<'_>| {
-            let (rows, strings, lost) = chunk;
-            let name = row.text(name).unwrap_or_default();
-            if !needs.args.wants(&name) {
-                return;
+    /// Gives arguments to the rows of their events.
+    pub(super) fn args(&mut self, found: Vec<FoundArg>) {
+        for FoundArg { event, arg } in found {
+            match event.and_then(|id| self.events.owner(id)) {
+                Some(owner) => self.trace.args.push(Arg { owner, ..arg }),
+                None => self.tally.ownerless += 1,
             }
-            let Some(owner) = row.int(event).and_then(|id| all_events.owner(id)) else {
-                *lost += 1;
-                return;
-            };
-            let position = row.int(position).and_then(|p| u32::try_from(p).ok()).unwrap_or(0);
-            let (ty, name) = (strings.intern(&row.text(ty).unwrap_or_default()), strings.intern(&name));
-            rows.push(Arg {
-                owner,
-                position,
-                ty,
-                name,
-                value: strings.intern(&row.text(value).unwrap_or_default()),
-            });
-        };
-        group.scan(table::ARG, &wanted, Default::default, each, |(rows, strings, lost)| {
-            let known = trace.strings.absorb(&strings);
-            let to = |id: trace::StrId| known[id.0 as usize];
-            for arg in rows {
-                trace.args.push(Arg { ty: to(arg.ty), name: to(arg.name), value: to(arg.value), ..arg });
-            }
-            tally.ownerless += lost;
-        });
+        }
     }
+}
+
+/// An argument, before it is known which row its event belongs to.
+pub(super) struct FoundArg {
+    event: Option<i64>,
+    arg: Arg,
+}
+
+/// Reads the arguments that were asked for.
+pub(super) fn find_args(group: &Group<'_>, needs: &Needs, trace: &mut Trace) -> Vec<FoundArg> {
+    let mut found = Vec::new();
+    let Some(table) = group.table(table::ARG) else { return found };
+    let wanted: [Col; 5] = ["event_id", "position", "type", "name", "value"].map(|name| table.column(name));
+    let [event, position, ty, name, value] = wanted;
+    let each = |(rows, strings): &mut (Vec<FoundArg>, Strings), row: &Row<'_>| {
+        let name = row.text(name).unwrap_or_default();
+        if !needs.args.wants(&name) {
+            return;
+        }
+        let arg = Arg {
+            owner: RowRef::NONE,
+            position: row.int(position).and_then(|p| u32::try_from(p).ok()).unwrap_or(0),
+            ty: strings.intern(&row.text(ty).unwrap_or_default()),
+            name: strings.intern(&name),
+            value: strings.intern(&row.text(value).unwrap_or_default()),
+        };
+        rows.push(FoundArg { event: row.int(event), arg });
+    };
+    group.scan(table::ARG, &wanted, Default::default, each, |(rows, strings)| {
+        let known = trace.strings.absorb(&strings);
+        let to = |id: trace::StrId| known[id.0 as usize];
+        found.extend(rows.into_iter().map(|FoundArg { event, arg }| FoundArg {
+            event,
+            arg: Arg { ty: to(arg.ty), name: to(arg.name), value: to(arg.value), ..arg },
+        }));
+    });
+    found
 }

@@ -94,7 +94,9 @@ struct Reader<'a> {
 
 fn read_group(group: &Group<'_>, source: SourceId, needs: &Needs, trace: &mut Trace, tally: &mut Tally) {
     let identity = Identity::read(group, source, trace);
-    let any_args = needs.args != ArgNeeds::None;
+    // First, as most recordings have none of a few named ones: their events need no owners then.
+    let args = if needs.args == ArgNeeds::None { Vec::new() } else { host::find_args(group, needs, trace) };
+    let any_args = !args.is_empty();
     let regions = needs.regions || needs.python_frames || needs.links || any_args;
     let kernels = needs.kernels || needs.counters || needs.links;
     let rows = regions || kernels || needs.memory_copies || needs.memory_allocations || needs.samples;
@@ -126,7 +128,7 @@ fn read_group(group: &Group<'_>, source: SourceId, needs: &Needs, trace: &mut Tr
         reader.samples_and_counters();
     }
     if any_args {
-        reader.args();
+        reader.args(args);
     }
     reader.tally.made_up += reader.identity.made_up;
     reader.tally.lost_tracks += reader.identity.lost_tracks();

@@ -36,16 +36,18 @@ pub fn digest_needs() -> Needs {
 /// several. `modified_ns` is when its file was last changed.
 pub fn of_trace(trace: &Trace, classifier: &Classifier, modified_ns: i64) -> Vec<Digest> {
     let classes = Classes::of(trace, classifier);
-    let accounts = idle::compute(trace, &classes);
+    let accounts = idle::causes(trace, &classes);
     let stages = Stages::of(trace, None);
     let facts = GroupFacts::of(trace);
-    let source = Source { modified_ns, accounts: &accounts.gpus };
+    let source = Source::of(trace, modified_ns, &accounts.gpus);
+    let mut shared = Shared::of(trace);
     let mut digests: Vec<Digest> = accounts
         .gpus
         .iter()
-        .map(|gpu| {
-            let mut digest = of_gpu(trace, &classes, &stages, &facts, gpu);
-            digest.identity = identity_of_gpu(trace, &source, gpu);
+        .enumerate()
+        .map(|(place, gpu)| {
+            let mut digest = of_gpu(trace, &classes, &stages, &facts, &mut shared, gpu);
+            digest.identity = identity_of_gpu(trace, &source, place, gpu);
             digest
         })
         .collect();
@@ -67,13 +69,33 @@ pub fn of_trace(trace: &Trace, classifier: &Classifier, modified_ns: i64) -> Vec
     digests
 }
 
-fn of_gpu(trace: &Trace, classes: &Classes, stages: &Stages, facts: &GroupFacts, gpu: &GpuAccount) -> Digest {
+/// What is made once for all GPUs, as there may be very many.
+struct Shared {
+    op_names: Map<i64, StrId>,
+    /// Room for [`Names`] of kernels and of ops.
+    places: [Vec<u32>; 2],
+}
+
+impl Shared {
+    fn of(trace: &Trace) -> Self {
+        let places = || vec![NONE; trace.strings.len()];
+        Self { op_names: op_names(trace), places: [places(), places()] }
+    }
+}
+
+fn of_gpu(
+    trace: &Trace,
+    classes: &Classes,
+    stages: &Stages,
+    facts: &GroupFacts,
+    shared: &mut Shared,
+    gpu: &GpuAccount,
+) -> Digest {
     let steps = StepNumbers::met(stages, gpu);
     let mut digest = Digest::default();
     let mut sweep = Sweep::new(steps.count);
-    let mut kernels = Names::new(trace);
-    let mut ops = Names::new(trace);
-    let op_names = op_names(trace);
+    let Shared { op_names, places: [of_kernels, of_ops] } = shared;
+    let (mut kernels, mut ops) = (Names::new(of_kernels), Names::new(of_ops));
     for row in &gpu.rows {
         let step = steps.place(stages, row.row);
         let is_counted = row.work.bucket == Bucket::Compute && row.row.row_of(Table::Kernels).is_some();
@@ -239,15 +261,15 @@ impl StepNumbers {
 }
 
 /// Statistics by name of a trace.
-struct Names {
-    /// By string.
-    places: Vec<u32>,
+struct Names<'p> {
+    /// By string; all `NONE` before and after.
+    places: &'p mut [u32],
     found: Vec<(StrId, NameStats)>,
 }
 
-impl Names {
-    fn new(trace: &Trace) -> Self {
-        Self { places: vec![NONE; trace.strings.len()], found: Vec::new() }
+impl<'p> Names<'p> {
+    fn new(places: &'p mut [u32]) -> Self {
+        Self { places, found: Vec::new() }
     }
 
     fn stats(&mut self, name: StrId) -> &mut NameStats {
@@ -260,6 +282,7 @@ impl Names {
     }
 
     fn finish(self, trace: &Trace, category: impl Fn(StrId) -> String) -> Vec<NameStats> {
+        self.found.iter().for_each(|(name, _)| self.places[name.0 as usize] = NONE);
         let mut all: Vec<NameStats> = self
             .found
             .into_iter()

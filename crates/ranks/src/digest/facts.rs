@@ -5,25 +5,38 @@ use std::path::Path;
 use analysis::idle::GpuAccount;
 use model::recordings::Recordings;
 use serde_json::Value as Json;
-use trace::{AgentId, ProcessId, Status, Table, Trace};
+use trace::{AgentId, Map, ProcessId, Status, Table, Trace};
 
 use super::{Identity, Place, Problem};
 use crate::names::place_of_path;
 
 /// The file that digests are made of.
-pub(super) struct Source<'a> {
-    pub modified_ns: i64,
-    pub accounts: &'a [GpuAccount],
+pub(super) struct Source {
+    modified_ns: i64,
+    /// The process of each account.
+    processes: Vec<ProcessId>,
+    /// How many GPUs each of them has.
+    gpus: Map<ProcessId, usize>,
 }
 
-pub(super) fn identity_of_gpu(trace: &Trace, source: &Source, gpu: &GpuAccount) -> Identity {
-    let process = process_of(trace, gpu);
-    let same = source.accounts.iter().filter(|other| process_of(trace, other) == process);
+impl Source {
+    pub fn of(trace: &Trace, modified_ns: i64, accounts: &[GpuAccount]) -> Self {
+        let recordings = Recordings::of(trace);
+        let processes: Vec<ProcessId> =
+            accounts.iter().map(|gpu| process_of(trace, &recordings, gpu)).collect();
+        let mut gpus = Map::default();
+        processes.iter().for_each(|process| *gpus.entry(*process).or_default() += 1);
+        Self { modified_ns, processes, gpus }
+    }
+}
+
+/// Who the rank behind the account at a place is.
+pub(super) fn identity_of_gpu(trace: &Trace, source: &Source, place: usize, gpu: &GpuAccount) -> Identity {
+    let process = source.processes[place];
     let mut identity = identity_of_process(trace, source, process);
     identity.rank = gpu.lane.rank.or(identity.rank);
-    if same.count() > 1 {
+    if source.gpus.get(&process).is_some_and(|gpus| *gpus > 1) {
         let index = gpu.lane.agent.get().and_then(|agent| trace.agents[agent].absolute_index.get());
-        let place = source.accounts.iter().position(|other| std::ptr::eq(other, gpu)).unwrap_or(0);
         identity.gpu = index.and_then(|index| u32::try_from(index).ok()).or(Some(place as u32));
     }
     take_gpu(trace, &mut identity, gpu.lane.agent);
@@ -32,7 +45,7 @@ pub(super) fn identity_of_gpu(trace: &Trace, source: &Source, gpu: &GpuAccount) 
 
 pub(super) fn identity_of_process(trace: &Trace, source: &Source, process: ProcessId) -> Identity {
     let mut identity = Identity { modified_ns: source.modified_ns, parts: 1, ..Identity::default() };
-    identity.only_collectives = source.accounts.is_empty();
+    identity.only_collectives = source.processes.is_empty();
     let found = process.get().map(|process| &trace.processes[process]);
     let file = found.and_then(|process| process.source.get()).or((trace.sources.len() == 1).then_some(0));
     if let Some(file) = file.map(|file| &trace.sources[file]) {
@@ -53,12 +66,11 @@ pub(super) fn identity_of_process(trace: &Trace, source: &Source, process: Proce
     identity
 }
 
-fn process_of(trace: &Trace, gpu: &GpuAccount) -> ProcessId {
-    let recordings = || Recordings::of(trace);
+fn process_of(trace: &Trace, recordings: &Recordings, gpu: &GpuAccount) -> ProcessId {
     match gpu.rows.first().and_then(|row| row.row.get()) {
         Some((Table::Kernels, row)) => trace.kernels.process[row],
         Some((Table::MemoryCopies, row)) => trace.memory_copies.process[row],
-        _ => gpu.lane.recording.map_or(ProcessId::NONE, |place| recordings().all[place].processes[0]),
+        _ => gpu.lane.recording.map_or(ProcessId::NONE, |place| recordings.all[place].processes[0]),
     }
 }
 

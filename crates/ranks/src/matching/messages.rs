@@ -15,9 +15,7 @@ pub(super) fn join(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>], joined:
     if rows.iter().all(Vec::is_empty) {
         return;
     }
-    let of_rank: Map<u32, u32> =
-        fleet.members.iter().enumerate().map(|(place, member)| (member.rank, place as u32)).collect();
-    let by_rank = pairs(fleet, group, rows, |peer| of_rank.get(&peer).copied());
+    let by_rank = pairs(fleet, group, rows, |peer| fleet.member_of_rank(peer));
     let by_place = pairs(fleet, group, rows, |peer| group.members.get(peer as usize).copied());
     let fitting =
         |pairs: &Pairs| -> usize { pairs.values().map(|[sent, got]| sent.len().min(got.len())).sum() };
@@ -25,14 +23,15 @@ pub(super) fn join(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>], joined:
     let mut chosen: Vec<_> = chosen.into_iter().collect();
     chosen.sort_unstable_by_key(|(ends, _)| *ends);
     for ((from, to), [sent, got]) in chosen {
-        let before = joined.meetings.len();
-        join_pair(fleet, &sent, &got, joined);
-        let is_met = |part: &Part| joined.meetings[before..].iter().any(|(_, parts)| parts.contains(part));
-        let alone = |parts: &[Part]| parts.iter().copied().filter(|part| !is_met(part)).collect::<Vec<_>>();
-        if joined.meetings.len() - before < sent.len().max(got.len()) {
-            let (sent, got) = (alone(&sent), alone(&got));
-            joined.unpaired.extend(sent.into_iter().map(|part| (part, to)));
-            joined.unpaired.extend(got.into_iter().map(|part| (part, from)));
+        let met = join_pair(fleet, &sent, &got, joined);
+        if met.len() < sent.len().max(got.len()) {
+            let (mut is_sent, mut is_got) = (vec![false; sent.len()], vec![false; got.len()]);
+            met.iter().for_each(|&(one, two)| (is_sent[one as usize], is_got[two as usize]) = (true, true));
+            let alone = |parts: Vec<Part>, is_met: Vec<bool>| {
+                parts.into_iter().zip(is_met).filter(|(_, is_met)| !is_met).map(|(part, _)| part)
+            };
+            joined.unpaired.extend(alone(sent, is_sent).map(|part| (part, to)));
+            joined.unpaired.extend(alone(got, is_got).map(|part| (part, from)));
         }
     }
 }
@@ -58,7 +57,8 @@ fn pairs(
     pairs
 }
 
-fn join_pair(fleet: &Fleet, sent: &[Part], got: &[Part], joined: &mut Joined) {
+/// Joins the messages of one pair; gives the places of those that met.
+fn join_pair(fleet: &Fleet, sent: &[Part], got: &[Part], joined: &mut Joined) -> Vec<(u32, u32)> {
     let items = |parts: &[Part]| -> Vec<Item> {
         let item = |part: &Part| {
             let found = row(fleet, part.member, part.row);
@@ -67,12 +67,13 @@ fn join_pair(fleet: &Fleet, sent: &[Part], got: &[Part], joined: &mut Joined) {
         parts.iter().map(item).collect()
     };
     let (one, two) = (items(sent), items(got));
-    let mut meet = |by: MatchedBy, one: Part, two: Part| joined.meetings.push((by, vec![one, two]));
-    if in_order(&one, &two) {
-        sent.iter().zip(got).for_each(|(&one, &two)| meet(MatchedBy::Order, one, two));
-        return;
+    let (by, met) = if in_order(&one, &two) {
+        (MatchedBy::Order, (0..sent.len() as u32).map(|place| (place, place)).collect())
+    } else {
+        (MatchedBy::Alignment, align(&one, &two).unwrap_or_default())
+    };
+    for &(one, two) in &met {
+        joined.meet(by, [sent[one as usize], got[two as usize]]);
     }
-    for (one, two) in align(&one, &two).unwrap_or_default() {
-        meet(MatchedBy::Alignment, sent[one as usize], got[two as usize]);
-    }
+    met
 }

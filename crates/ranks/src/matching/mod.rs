@@ -9,7 +9,7 @@ mod order;
 
 use rayon::prelude::*;
 
-use crate::digest::Collective;
+use crate::digest::{Collective, NONE};
 use crate::fleet::{Fleet, FleetGroup};
 
 /// What tells that collectives belong together.
@@ -71,7 +71,14 @@ pub struct Meetings {
     pub not_joined: Vec<String>,
     /// Messages and collectives of two whose partner lost its record, and who that is.
     pub unpaired: Vec<(Part, u32)>,
+    /// The meeting of each collective, or [`NONE`]; members one after the other.
+    of_row: Vec<u32>,
+    /// Where the collectives of each member begin in `of_row`.
+    first_row: Vec<usize>,
 }
+
+/// Groups that are joined side by side; what they find is kept twice for a moment.
+const BATCH: usize = 4096;
 
 impl Meetings {
     /// The parts of a meeting.
@@ -79,32 +86,61 @@ impl Meetings {
         &self.parts[meeting.first as usize..][..meeting.count as usize]
     }
 
+    /// The meetings of a member's collectives, or [`NONE`] for those without a partner.
+    pub fn of_member(&self, member: u32) -> &[u32] {
+        &self.of_row[self.first_row[member as usize]..self.first_row[member as usize + 1]]
+    }
+
     /// Matches all collectives of a fleet.
     pub fn of(fleet: &Fleet) -> Self {
-        let found: Vec<Joined> =
-            (0..fleet.groups.len()).into_par_iter().map(|group| join(fleet, group)).collect();
         let mut meetings = Self::default();
-        for (group, joined) in found.into_iter().enumerate() {
-            meetings.collectives += joined.collectives;
-            let mut matched = 0;
-            for (by, parts) in joined.meetings {
-                let (first, count) = (meetings.parts.len() as u32, parts.len() as u32);
-                matched += parts.len();
-                meetings.all.push(Meeting { group: group as u32, first, count, by });
-                meetings.parts.extend(parts);
-            }
-            meetings.unmatched += joined.collectives - matched.min(joined.collectives);
-            meetings.not_joined.extend(joined.not_joined);
-            meetings.unpaired.extend(joined.unpaired);
+        meetings.parts.reserve_exact(fleet.members.iter().map(|member| member.collectives.len()).sum());
+        let groups: Vec<usize> = (0..fleet.groups.len()).collect();
+        for batch in groups.chunks(BATCH) {
+            let found: Vec<Joined> = batch.par_iter().map(|&group| join(fleet, group)).collect();
+            batch.iter().zip(found).for_each(|(&group, joined)| meetings.add(group as u32, joined));
         }
+        meetings.all.shrink_to_fit();
+        meetings.index(fleet);
         meetings
+    }
+
+    fn add(&mut self, group: u32, joined: Joined) {
+        self.collectives += joined.collectives;
+        self.unmatched += joined.collectives - joined.parts.len().min(joined.collectives);
+        let mut first = self.parts.len() as u32;
+        for (by, count) in joined.meetings {
+            self.all.push(Meeting { group, first, count, by });
+            first += count;
+        }
+        self.parts.extend(joined.parts);
+        self.not_joined.extend(joined.not_joined);
+        self.unpaired.extend(joined.unpaired);
+    }
+
+    fn index(&mut self, fleet: &Fleet) {
+        let mut rows = 0;
+        self.first_row = vec![0];
+        for member in &fleet.members {
+            rows += member.collectives.len();
+            self.first_row.push(rows);
+        }
+        self.of_row = vec![NONE; rows];
+        for (number, meeting) in self.all.iter().enumerate() {
+            for part in &self.parts[meeting.first as usize..][..meeting.count as usize] {
+                self.of_row[self.first_row[part.member as usize] + part.row as usize] = number as u32;
+            }
+        }
     }
 }
 
 /// What was found of one group.
 #[derive(Default)]
 struct Joined {
-    meetings: Vec<(MatchedBy, Vec<Part>)>,
+    /// How each was found, and how many parts it has.
+    meetings: Vec<(MatchedBy, u32)>,
+    /// The parts of all of them.
+    parts: Vec<Part>,
     collectives: usize,
     not_joined: Vec<String>,
     unpaired: Vec<(Part, u32)>,
@@ -132,12 +168,13 @@ fn join(fleet: &Fleet, group: usize) -> Joined {
 fn rows_of(fleet: &Fleet, member: u32, group: u32) -> (Vec<u32>, Vec<u32>) {
     let member = &fleet.members[member as usize];
     let is_own = |row: &Collective| member.groups.get(usize::from(row.group)) == Some(&group);
-    let rows = || member.collectives.iter().enumerate().filter(|(_, row)| is_own(row));
-    let is_message = |row: &Collective| row.operation.is_message() && row.peer != crate::digest::NONE;
-    let places = |wanted: bool| {
-        rows().filter(|(_, row)| is_message(row) == wanted).map(|(place, _)| place as u32).collect()
-    };
-    (places(false), places(true))
+    let is_message = |row: &Collective| row.operation.is_message() && row.peer != NONE;
+    let (mut together, mut messages) = (Vec::new(), Vec::new());
+    for (place, row) in member.collectives.iter().enumerate().filter(|(_, row)| is_own(row)) {
+        let rows = if is_message(row) { &mut messages } else { &mut together };
+        rows.push(place as u32);
+    }
+    (together, messages)
 }
 
 fn row(fleet: &Fleet, member: u32, row: u32) -> &Collective {
@@ -167,12 +204,19 @@ fn by_number(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>], joined: &mut 
     for same in keyed.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
         match same {
             [(.., alone)] => joined.leave_alone(group, *alone),
-            _ => joined.meetings.push((MatchedBy::Sequence, same.iter().map(|entry| entry.2).collect())),
+            _ => joined.meet(MatchedBy::Sequence, same.iter().map(|entry| entry.2)),
         }
     }
 }
 
 impl Joined {
+    /// Notes one operation of several members.
+    fn meet(&mut self, by: MatchedBy, parts: impl IntoIterator<Item = Part>) {
+        let before = self.parts.len();
+        self.parts.extend(parts);
+        self.meetings.push((by, (self.parts.len() - before) as u32));
+    }
+
     /// Notes a collective without a partner; of a group of two, the other one took part and lost its record.
     fn leave_alone(&mut self, group: &FleetGroup, part: Part) {
         if let [one, two] = group.members[..] {

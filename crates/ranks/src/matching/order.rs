@@ -55,7 +55,7 @@ pub(super) fn join(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>], joined:
                 [_] => {}
                 _ => {
                     slot.parts.sort_unstable_by_key(|part| part.member);
-                    joined.meetings.push((cluster.by, slot.parts));
+                    joined.meet(cluster.by, slot.parts);
                 }
             }
         }

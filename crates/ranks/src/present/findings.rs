@@ -5,19 +5,57 @@ use report::{Finding, NextStep, Severity, Value};
 
 use super::time;
 use crate::Ranks;
+use crate::balance;
 use crate::stragglers::{Cause, SlowLink, Straggler};
 
 /// From this share of a step a finding is severe.
 const SEVERE: f64 = 0.05;
 /// Below this share, one of several late ranks costs nothing alone.
 const SMALL: f64 = 0.01;
+/// Experts are uneven if those of a rank take this many times the mean.
+const UNEVEN: f64 = 1.1;
 
 pub(super) fn findings(ranks: &Ranks) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
         ranks.delays.stragglers.iter().map(|found| straggler(ranks, found)).collect();
     findings.extend(ranks.delays.slow_links.iter().map(|link| slow_link(ranks, link)));
+    findings.extend(uneven_experts(ranks));
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.gain_ceiling_ns));
     findings
+}
+
+/// The rank whose experts take longest, where that costs something.
+fn uneven_experts(ranks: &Ranks) -> Option<Finding> {
+    let loads = balance::experts(&ranks.fleet);
+    let worst = loads.iter().max_by_key(|load| load.moe_ns)?;
+    let mean = loads.iter().map(|load| load.moe_ns as f64).sum::<f64>() / loads.len() as f64;
+    let (beyond, span) = (worst.moe_ns as f64 - mean, ranks.fleet.members[worst.member as usize].span?);
+    let share = beyond / (span.1 - span.0).max(1) as f64;
+    let ratio = worst.moe_ns as f64 / mean;
+    if ratio.is_nan() || ratio < UNEVEN || share < SMALL {
+        return None;
+    }
+    let label = &ranks.fleet.members[worst.member as usize].label;
+    Some(Finding {
+        id: "uneven-experts".into(),
+        key: format!("uneven-experts:{label}"),
+        severity: if share >= SEVERE { Severity::High } else { Severity::Medium },
+        title: format!(
+            "experts of rank {label} take {ratio:.2}x the mean of all ranks, which wait for it in all-to-all operations"
+        ),
+        evidence: vec![
+            ("rank".into(), Value::from(label.as_str())),
+            ("moe_ns".into(), Value::Int(worst.moe_ns)),
+            ("mean_moe_ns".into(), Value::Int(mean.round() as i64)),
+            ("moe_ratio".into(), Value::Float(ratio)),
+        ],
+        gain_ceiling_ns: Some(beyond.round() as i64),
+        recommendation: "spread tokens more evenly: a larger weight of the router's balancing loss, a lower capacity factor, or \
+                         other experts on this rank (expert-parallel load balancing in serving)"
+            .into(),
+        next_step: None,
+        ..Finding::default()
+    })
 }
 
 fn gain(ranks: &Ranks, with: Option<f64>, without: Option<f64>) -> (Option<i64>, Severity, f64) {

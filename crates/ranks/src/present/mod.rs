@@ -3,6 +3,7 @@
 mod charts;
 mod findings;
 mod tables;
+mod verdict;
 
 use report::{HealthCheck, HealthStatus, InputFact, Report, Unit, Value, show};
 use serde_json::json;
@@ -22,47 +23,19 @@ pub fn present(ranks: &Ranks) -> Report {
         bytes: member.bytes,
         rank: Some(member.rank),
     });
-    let mut report = Report {
+    let findings = findings::findings(ranks);
+    Report {
         command: "ranks".into(),
         inputs: inputs.collect(),
+        verdict: Some(verdict::verdict(ranks, &findings)),
         health: health(ranks),
         tables: tables::tables(ranks),
-        findings: findings::findings(ranks),
+        findings,
         findings_first: true,
         charts: charts::charts(ranks),
         result: Some(result(ranks)),
+        notes: notes(ranks).into_iter().map(Into::into).collect(),
         ..Report::default()
-    };
-    report.notes.insert(0, headline(ranks).into());
-    report.notes.extend(notes(ranks).into_iter().map(Into::into));
-    report
-}
-
-/// The answer in a sentence.
-fn headline(ranks: &Ranks) -> String {
-    let delays = &ranks.delays;
-    let hosts: std::collections::BTreeSet<&str> = ranks
-        .fleet
-        .members
-        .iter()
-        .map(|member| member.host.as_str())
-        .filter(|host| !host.is_empty())
-        .collect();
-    let nodes = match hosts.len() {
-        0 => String::new(),
-        1 => " on 1 node".into(),
-        count => format!(" on {count} nodes"),
-    };
-    let who = format!("{} ranks{nodes}", ranks.fleet.members.len());
-    let has_steps = ranks.fleet.members.iter().any(|member| member.steps.len() > 1);
-    let what = if has_steps { "a step takes" } else { "the run takes" };
-    match (delays.step_ns, delays.step_without_ns) {
-        (Some(with), Some(without)) if !delays.stragglers.is_empty() || !delays.slow_links.is_empty() => {
-            format!("{who}: {what} {}, and would take {} without the delays found", time(with), time(without))
-        }
-        (Some(with), _) if delays.is_contradictory => format!("{who}: {what} {}", time(with)),
-        (Some(with), _) => format!("{who}: {what} {}; no rank or link holds the others up", time(with)),
-        (None, _) => format!("{who}; the inputs tell no times of steps"),
     }
 }
 
@@ -78,6 +51,12 @@ fn notes(ranks: &Ranks) -> Vec<String> {
                 .into(),
         );
     }
+    if let Some(steps) = fleet.steps_compared {
+        let all = fleet.members.iter().map(|member| member.steps.len()).max().unwrap_or(0);
+        notes.push(format!(
+            "collectives of the first {steps} of {all} steps are compared: those of all steps would take too much memory"
+        ));
+    }
     if ranks.delays.is_contradictory {
         notes.push(
             "collectives of the ranks contradict each other's order, so no rank is blamed: the inputs do not tell process groups (torch traces and RCCL's Inspector do)"
@@ -90,7 +69,10 @@ fn notes(ranks: &Ranks) -> Vec<String> {
             "{set_apart} first collectives are set apart: they show when the profiler began on each rank"
         ));
     }
-    notes.extend(ranks.meetings.not_joined.iter().take(NAMED).cloned());
+    // Groups may share a label.
+    let mut not_joined: Vec<&String> = ranks.meetings.not_joined.iter().collect();
+    not_joined.dedup();
+    notes.extend(not_joined.into_iter().take(NAMED).cloned());
     notes
 }
 

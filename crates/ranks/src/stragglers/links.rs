@@ -40,8 +40,8 @@ pub(super) fn slow(fleet: &Fleet, figures: &AllFigures) -> Vec<SlowLink> {
     let told = |group: u32| fleet.groups[group as usize].is_told;
     let counts = |one: &&Figures| !one.is_start && one.method != Method::None && told(one.group);
     for one in figures.meetings.iter().filter(counts) {
-        let alike = (one.operation, one.bytes, one.count, one_node[one.group as usize]);
-        transfers.entry(alike).or_default().entry(one.group).or_default().push(one.transfer_ns);
+        let alike = (one.operation, one.bytes(), one.count, one_node[one.group as usize]);
+        transfers.entry(alike).or_default().entry(one.group).or_default().push(f64::from(one.transfer_ns));
     }
     // Group: times what it should be and times what it is.
     let mut sums: Map<u32, (f64, f64, usize, usize)> = Map::default();

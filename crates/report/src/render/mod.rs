@@ -15,7 +15,7 @@ mod xlsx;
 
 pub use csv::{csv, csv_header, csv_rows};
 pub use error::RenderError;
-pub use html::html;
+pub use html::{html, html_fragment};
 pub use image::{jpeg, png};
 pub use json::{json, json_rows};
 pub use markdown::{markdown, markdown_table};

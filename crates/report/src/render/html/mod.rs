@@ -3,8 +3,11 @@
 //! Nothing is loaded from anywhere: styles, script, fonts and data are in the page. A table shows its first rows without
 //! any script; the others are compact data that the script reads when somebody sorts, filters or turns a page.
 
+mod fragment;
 mod parts;
 mod table;
+
+pub use fragment::html_fragment;
 
 use std::fmt::Write;
 

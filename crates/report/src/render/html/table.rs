@@ -15,33 +15,7 @@ pub const MOST: usize = 20_000;
 pub fn table(page: &mut String, table: &Table) {
     let shown = layout::for_people(table);
     let total = table.rows.len() + table.hidden;
-    let id = escape(&table.name);
-    _ = write!(
-        page,
-        "<div class=\"table\" id=\"{id}\"><div class=\"bar\"><h3>{}</h3><span class=\"count\">{}</span></div>\n\
-         <div class=\"scroll\"><table><thead><tr>",
-        escape(&table.title),
-        rows_text(total)
-    );
-    for &c in &shown {
-        let column = &table.columns[c];
-        let class = if column.text { "" } else { " class=\"n\"" };
-        _ = write!(
-            page,
-            "<th{class} data-key=\"{}\">{}</th>",
-            escape(&column.key),
-            escape(&column.heading())
-        );
-    }
-    page.push_str("</tr></thead><tbody>");
-    for row in table.rows.iter().take(ROWS) {
-        page.push_str("<tr>");
-        for &c in &shown {
-            cell(page, &row[c], table.columns[c].unit, table.columns[c].text);
-        }
-        page.push_str("</tr>");
-    }
-    page.push_str("</tbody></table></div>\n");
+    head_and_rows(page, table, &shown, ROWS);
     let carried = table.rows.len().min(MOST);
     if carried < total {
         _ = writeln!(
@@ -53,6 +27,48 @@ pub fn table(page: &mut String, table: &Table) {
     }
     let data = data(table, &shown).to_string().replace('<', "\\u003c");
     _ = writeln!(page, "<script type=\"application/json\">{data}</script></div>");
+}
+
+/// The first rows of a table, without data for a script.
+pub fn first_rows(page: &mut String, table: &Table, rows: usize) {
+    head_and_rows(page, table, &layout::for_people(table), rows);
+    let more = (table.rows.len() + table.hidden).saturating_sub(rows);
+    if more > 0 {
+        let more = number::show(&Value::from(more), Unit::None);
+        _ = writeln!(page, "<p class=\"more\">… {more} more</p>");
+    }
+    page.push_str("</div>\n");
+}
+
+/// Opens the element of a table and writes its heading and its first rows.
+fn head_and_rows(page: &mut String, table: &Table, shown: &[usize], rows: usize) {
+    _ = write!(
+        page,
+        "<div class=\"table\" id=\"{}\"><div class=\"bar\"><h3>{}</h3><span class=\"count\">{}</span></div>\n\
+         <div class=\"scroll\"><table><thead><tr>",
+        escape(&table.name),
+        escape(&table.title),
+        rows_text(table.rows.len() + table.hidden)
+    );
+    for &c in shown {
+        let column = &table.columns[c];
+        let class = if column.text { "" } else { " class=\"n\"" };
+        _ = write!(
+            page,
+            "<th{class} data-key=\"{}\">{}</th>",
+            escape(&column.key),
+            escape(&column.heading())
+        );
+    }
+    page.push_str("</tr></thead><tbody>");
+    for row in table.rows.iter().take(rows) {
+        page.push_str("<tr>");
+        for &c in shown {
+            cell(page, &row[c], table.columns[c].unit, table.columns[c].text);
+        }
+        page.push_str("</tr>");
+    }
+    page.push_str("</tbody></table></div>\n");
 }
 
 fn rows_text(rows: usize) -> String {

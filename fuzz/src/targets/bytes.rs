@@ -1,0 +1,80 @@
+//! Parsers of bytes in memory.
+
+use std::io::{ErrorKind, Read};
+use std::sync::Arc;
+
+use ingest::json::{Cursor, decimal, float, integer, micros};
+use ranks::{Digest, digest};
+
+/// What can be decoded is encoded to something that decodes to the same. The bytes are the fields: compressed, and with a
+/// length and a checksum that fit, or nothing would get past them.
+pub fn digest(bytes: &[u8]) {
+    let _ = digest::decode(bytes);
+    let packed = zstd::bulk::compress(bytes, 1).expect("zstd compresses anything");
+    // Magic and version are those of a digest of nothing.
+    let mut sealed = digest::encode(&Digest::default())[..10].to_vec();
+    sealed.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    sealed.extend_from_slice(&rapidhash::v3::rapidhash_v3(&packed).to_le_bytes());
+    sealed.extend_from_slice(&packed);
+    if let Ok(read) = digest::decode(&sealed) {
+        let again = digest::encode(&read);
+        let twice = digest::decode(&again).expect("what we wrote can be read");
+        assert_eq!(again, digest::encode(&twice));
+    }
+}
+
+/// A code object, a bundle, an archive or a program.
+pub fn code_object(bytes: &[u8]) {
+    let _ = hw::code_object::contents(bytes);
+}
+
+fn drain(mut reader: impl Read, at_once: usize) -> (Vec<u8>, Option<ErrorKind>) {
+    let mut bytes = Vec::new();
+    let mut block = vec![0; at_once];
+    while bytes.len() < 4 << 20 {
+        match reader.read(&mut block) {
+            Ok(0) => return (bytes, None),
+            Ok(count) => bytes.extend_from_slice(&block[..count]),
+            Err(error) => return (bytes, Some(error.kind())),
+        }
+    }
+    bytes.truncate(4 << 20);
+    (bytes, None)
+}
+
+/// Several threads give what one thread gives, and both what flate2 gives.
+pub fn inflate(bytes: &[u8]) {
+    // With a head, most inputs get as far as a block.
+    let mut packed = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
+    packed.extend_from_slice(bytes);
+    for packed in [bytes, &packed] {
+        let sequential = drain(::inflate::Sequential::new(packed), 1000);
+        let parallel = ::inflate::Parallel::with_ranges(Arc::new(packed.to_vec()), 2, 100..=100);
+        assert_eq!(drain(parallel, 700), sequential);
+        let (reference, error) = drain(flate2::bufread::MultiGzDecoder::new(packed), 1);
+        assert_eq!(error, sequential.1);
+        // flate2 loses the byte that it decoded in the call that met the damage.
+        assert!(sequential.0.starts_with(&reference) && sequential.0.len() <= reference.len() + 1);
+    }
+}
+
+/// What the cursor skips is what it reads.
+pub fn json(bytes: &[u8]) {
+    let mut json = Cursor::new(bytes);
+    let mut skipper = json;
+    let raw = json.raw_value();
+    assert_eq!(raw.is_ok(), skipper.skip_value().is_ok());
+    if raw.is_ok() {
+        assert_eq!(json.pos(), skipper.pos());
+    }
+    let mut json = Cursor::new(bytes);
+    if let Ok(mut keys) = json.object() {
+        while let Ok(Some(key)) = keys.next(&mut json) {
+            let _ = key.text();
+            if json.skip_value().is_err() {
+                break;
+            }
+        }
+    }
+    let _ = (micros(bytes), integer(bytes), float(bytes), decimal(bytes, -5));
+}

@@ -1,0 +1,57 @@
+//! The targets, one for each reader and each parser.
+
+mod bytes;
+mod folders;
+mod readers;
+mod texts;
+
+use crate::mutate::Shape::{self, Bytes, Json, Lines, Pickle, Protobuf, Sqlite};
+
+/// What is fuzzed.
+pub struct Target {
+    /// Its name, which is also the name of its corpus.
+    pub name: &'static str,
+    /// How its inputs are built.
+    pub shape: Shape,
+    /// Takes one input.
+    pub run: fn(&[u8]),
+}
+
+const fn target(name: &'static str, shape: Shape, run: fn(&[u8])) -> Target {
+    Target { name, shape, run }
+}
+
+/// All of them.
+pub const ALL: &[Target] = &[
+    target("torch", Json, readers::torch),
+    target("torch_gzip", Bytes, readers::torch_gzip),
+    target("rocpd", Sqlite, readers::rocpd),
+    target("rpd", Sqlite, readers::rpd),
+    target("compute_analysis", Sqlite, readers::compute_analysis),
+    target("rocprofv3_json", Json, readers::rocprofv3_json),
+    target("rocprofv3_csv", Lines, readers::rocprofv3_csv),
+    target("rocprof", Lines, readers::rocprof),
+    target("perfetto", Protobuf, readers::perfetto),
+    target("xplane", Protobuf, readers::xplane),
+    target("snapshot", Pickle, readers::snapshot),
+    target("inspector", Json, readers::inspector),
+    target("prometheus", Lines, readers::prometheus),
+    target("unified_memory", Json, readers::unified_memory),
+    target("detect", Bytes, readers::detect),
+    target("compute", Lines, folders::compute),
+    target("att", Json, folders::att),
+    target("code", Json, folders::code),
+    target("analyses", Json, readers::analyses),
+    target("perfetto_fix", Json, readers::perfetto_fix),
+    target("digest", Bytes, bytes::digest),
+    target("code_object", Bytes, bytes::code_object),
+    target("inflate", Bytes, bytes::inflate),
+    target("json", Json, bytes::json),
+    target("expression", Bytes, texts::expression),
+    target("gate", Bytes, texts::gate),
+    target("what_if", Bytes, texts::what_if),
+    target("space", Json, texts::space),
+    target("template", Bytes, texts::template),
+    target("sql", Bytes, texts::sql),
+    target("redactor", Json, texts::redactor),
+];
