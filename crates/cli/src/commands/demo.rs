@@ -1,5 +1,6 @@
 //! `demo`: a first look for newcomers, without a GPU or a trace.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use app::experiment::{self, Place};
@@ -7,6 +8,7 @@ use app::synth::Demo;
 use clap::Args;
 use report::{Report, render};
 
+use crate::commands::serve::serve_here;
 use crate::failure::Failure;
 use crate::output::{Format, OutputArgs, print};
 
@@ -15,7 +17,8 @@ use crate::output::{Format, OutputArgs, print};
   rocm-perf demo
   rocm-perf demo --out my-demo      # keep the traces there
   rocm-perf demo --profile          # what `rocm-perf profile` shows, on simulated runs
-  rocm-perf demo --experiments      # a store of simulated experiments")]
+  rocm-perf demo --experiments      # a store of simulated experiments
+  rocm-perf demo --serve            # the same, with the dashboard")]
 pub struct DemoArgs {
     /// Folder for the simulated traces; they are kept
     #[arg(short, long, value_name = "DIR", default_value = "rocm-perf-demo")]
@@ -28,6 +31,14 @@ pub struct DemoArgs {
     /// Fill a store with simulated experiments: OUT/experiments.db
     #[arg(long, conflicts_with = "profile")]
     experiments: bool,
+
+    /// Fill that store and serve the dashboard
+    #[arg(long, conflicts_with_all = ["profile", "experiments"])]
+    serve: bool,
+
+    /// With `--serve`: address and port; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7420")]
+    listen: SocketAddr,
 }
 
 /// Rows per table: enough for an impression, without filling the screen.
@@ -41,6 +52,10 @@ impl DemoArgs {
         }
         if self.experiments {
             return output.show(self.fill(output)?);
+        }
+        if self.serve {
+            self.fill(output)?;
+            return serve_here(self.place(), self.listen, output);
         }
         let Demo { run, mut summary, triage } = app::demo(&self.out, output)?;
         if output.format() != Format::Table {
@@ -70,11 +85,18 @@ impl DemoArgs {
         )
     }
 
+    fn database(&self) -> PathBuf {
+        self.out.join("experiments.db")
+    }
+
+    fn place(&self) -> Place {
+        Place { database: Some(self.database().display().to_string()), artifacts: None }
+    }
+
     /// A store of simulated experiments.
     fn fill(&self, output: &OutputArgs) -> Result<Report, Failure> {
-        let database = self.out.join("experiments.db");
-        let place = Place { database: Some(database.display().to_string()), artifacts: None };
-        let mut report = experiment::fill_demo(&place, &self.out.join("traces"), output)?;
+        let mut report = experiment::fill_demo(&self.place(), &self.out.join("traces"), output)?;
+        let database = self.database();
         let next = format!("next: `rocm-perf experiment show serving-mi300x --db {}`", database.display());
         report.notes.push(next.into());
         Ok(report)

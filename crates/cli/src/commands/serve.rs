@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use app::experiment::Place;
 use clap::Args;
 use report::{Column, Report, Table, Value};
 use serve::{Options, ServeError, Tokens};
@@ -57,6 +58,12 @@ impl ServeArgs {
         };
         serve::run(&options, &|address| ready(address, output)).map_err(failure)
     }
+}
+
+/// Serves a store without tokens, which only this machine can reach.
+pub fn serve_here(place: Place, listen: SocketAddr, output: &OutputArgs) -> Result<(), Failure> {
+    let options = Options { place, listen, ..Options::default() };
+    serve::run(&options, &|address| ready(address, output)).map_err(failure)
 }
 
 /// Says where the server is.
