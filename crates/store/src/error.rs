@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::postgresql;
+
 /// Why something was not stored or found.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -89,6 +91,6 @@ impl From<postgres::Error> for StoreError {
             Some(told) => told.message().to_string(),
             None => error.to_string(),
         };
-        if error.is_closed() { StoreError::Unreachable(why) } else { StoreError::Database(why) }
+        if postgresql::is_lost(&error) { StoreError::Unreachable(why) } else { StoreError::Database(why) }
     }
 }

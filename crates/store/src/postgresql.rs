@@ -37,13 +37,29 @@ impl PostgreSql {
     /// Connects again where the connection was lost.
     fn ensure(&mut self) -> Result<(), StoreError> {
         if self.client.is_closed() && !self.in_transaction {
-            self.client = client(&self.url)?;
-            self.prepared.clear();
+            self.connect_again()?;
         }
         Ok(())
     }
 
-    fn prepared(&mut self, sql: &str) -> Result<Statement, StoreError> {
+    fn connect_again(&mut self) -> Result<(), StoreError> {
+        self.client = client(&self.url)?;
+        self.prepared.clear();
+        Ok(())
+    }
+
+    /// Whether a statement can be sent again on a new connection: a server that was restarted says so only when it is asked.
+    fn may_repeat(&self, error: &postgres::Error) -> bool {
+        !self.in_transaction && (is_lost(error) || self.client.is_closed())
+    }
+
+    fn ask(&mut self, sql: &str, values: &[Cell]) -> Result<Vec<postgres::Row>, postgres::Error> {
+        let statement = self.prepared(sql)?;
+        let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|cell| cell as _).collect();
+        self.client.query(&statement, &values)
+    }
+
+    fn prepared(&mut self, sql: &str) -> Result<Statement, postgres::Error> {
         if let Some(statement) = self.prepared.get(sql) {
             return Ok(statement.clone());
         }
@@ -54,6 +70,13 @@ impl PostgreSql {
         self.prepared.insert(sql.to_string(), statement.clone());
         Ok(statement)
     }
+}
+
+/// Whether a connection is gone, or about to be.
+pub(crate) fn is_lost(error: &postgres::Error) -> bool {
+    // A shutdown, a crash, and a server that does not accept connections yet.
+    const ENDING: [&str; 3] = ["57P01", "57P02", "57P03"];
+    error.is_closed() || error.code().is_some_and(|code| ENDING.contains(&code.code()))
 }
 
 fn client(url: &str) -> Result<Client, StoreError> {
@@ -102,9 +125,14 @@ fn cell(row: &postgres::Row, at: usize) -> Result<Cell, postgres::Error> {
 impl Database for PostgreSql {
     fn query(&mut self, sql: &str, values: &[Cell]) -> Result<Vec<Row>, StoreError> {
         self.ensure()?;
-        let statement = self.prepared(sql)?;
-        let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|cell| cell as _).collect();
-        let found = self.client.query(&statement, &values)?;
+        let found = match self.ask(sql, values) {
+            // What only reads has not done anything yet.
+            Err(error) if self.may_repeat(&error) && sql.starts_with("SELECT") => {
+                self.connect_again()?;
+                self.ask(sql, values)?
+            }
+            other => other?,
+        };
         let rows = found.iter().map(|row| (0..row.len()).map(|at| cell(row, at)).collect());
         Ok(rows.collect::<Result<_, _>>()?)
     }
@@ -115,7 +143,13 @@ impl Database for PostgreSql {
 
     fn begin(&mut self) -> Result<(), StoreError> {
         self.ensure()?;
-        self.batch("BEGIN")?;
+        match self.client.batch_execute("BEGIN") {
+            Err(error) if self.may_repeat(&error) => {
+                self.connect_again()?;
+                self.batch("BEGIN")?;
+            }
+            other => other?,
+        }
         self.in_transaction = true;
         Ok(())
     }

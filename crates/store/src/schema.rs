@@ -83,6 +83,8 @@ ALTER TABLE experiments ADD COLUMN trial_count BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE experiments ADD COLUMN artifact_count BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE experiments ADD COLUMN last_trial TEXT;
 CREATE INDEX experiments_by_change ON experiments (changed_ns, id);
+CREATE INDEX experiments_by_alerts ON experiments (open_alerts, changed_ns, id);
+CREATE INDEX experiments_by_trials ON experiments (trial_count, changed_ns, id);
 CREATE INDEX tags_by_name ON tags (tag, experiment_id);
 CREATE TABLE overview (
     experiment_id BIGINT PRIMARY KEY REFERENCES experiments(id) ON DELETE CASCADE, summary TEXT NOT NULL

@@ -156,6 +156,7 @@ fn what_changes_later_is_told_too() {
         raw(
             location,
             "DROP TABLE overview; DROP TABLE places; DROP TABLE progress; DROP INDEX experiments_by_change; \
+             DROP INDEX experiments_by_alerts; DROP INDEX experiments_by_trials; \
              DROP INDEX tags_by_name; ALTER TABLE experiments DROP COLUMN status; \
              ALTER TABLE experiments DROP COLUMN open_alerts; ALTER TABLE experiments DROP COLUMN trial_count; \
              ALTER TABLE experiments DROP COLUMN artifact_count; ALTER TABLE experiments DROP COLUMN last_trial; \

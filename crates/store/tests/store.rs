@@ -176,7 +176,8 @@ fn an_old_store_is_migrated_after_a_backup_and_a_newer_one_refused() {
         raw(
             location,
             "DROP TABLE acknowledged; DROP TABLE suppressed; DROP TABLE limits; DROP TABLE overview; \
-             DROP TABLE places; DROP TABLE progress; DROP INDEX experiments_by_change; DROP INDEX tags_by_name; \
+             DROP TABLE places; DROP TABLE progress; DROP INDEX experiments_by_change; \
+             DROP INDEX experiments_by_alerts; DROP INDEX experiments_by_trials; DROP INDEX tags_by_name; \
              ALTER TABLE trials DROP COLUMN conclusion; ALTER TABLE experiments DROP COLUMN status; \
              ALTER TABLE experiments DROP COLUMN open_alerts; ALTER TABLE experiments DROP COLUMN trial_count; \
              ALTER TABLE experiments DROP COLUMN artifact_count; ALTER TABLE experiments DROP COLUMN last_trial; \
