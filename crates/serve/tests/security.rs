@@ -151,12 +151,13 @@ fn inline(page: &str) -> Option<String> {
     let lower = page.to_lowercase();
     let tags = lower.split('<').skip(1).map(|rest| rest.split('>').next().unwrap_or_default().to_string());
     tags.into_iter().find(|tag| {
-        let has = |what: &str| tag.contains(&format!(" {what}"));
-        let handler = tag.split(' ').skip(1).any(|word| word.starts_with("on") && word.contains('='));
-        has("style=")
-            || handler
-            || tag.contains("javascript:")
-            || (tag.starts_with("script") && !has("src=\"/assets/"))
+        // What is between quotes is the value of an attribute, whatever it looks like.
+        let names: String = tag.split('"').step_by(2).collect();
+        let is_handler = |word: &str| word.starts_with("on") && word.contains('=');
+        names.split_whitespace().skip(1).any(is_handler)
+            || names.contains(" style=")
+            || tag.contains("=\"javascript:")
+            || (tag.starts_with("script") && !tag.contains(" src=\"/assets/"))
     })
 }
 

@@ -44,10 +44,20 @@ pub async fn page(
     Query(query): Query<ListQuery>,
     Query(PageQuery { page }): Query<PageQuery>,
 ) -> Result<Html<String>, Problem> {
-    let page = page.unwrap_or(1).max(1);
-    let request = PageRequest { offset: (page - 1).saturating_mul(ROWS), limit: ROWS, order: query.order() };
-    let (found, choices) = state.overview_with_choices(query.filter()?, request).await?;
+    let mut page = page.unwrap_or(1).max(1);
+    let part = |page: usize| PageRequest {
+        offset: (page - 1).saturating_mul(ROWS),
+        limit: ROWS,
+        order: query.order(),
+    };
+    let filter = query.filter()?;
+    let (mut found, choices) = state.overview_with_choices(filter.clone(), part(page)).await?;
     let pages = found.total.div_ceil(ROWS).max(1);
+    if page > pages {
+        // The list got shorter since the link was made.
+        page = pages;
+        found = state.overview(filter, part(page)).await?;
+    }
     let first = (found.offset + 1).min(found.total);
     let words = format!("{}–{} of {}", first, found.offset + found.rows.len(), parts::count(found.total));
     let is_filtered = !address(&query, |_| {}).eq("/");

@@ -124,6 +124,6 @@ fn draw_axis(shapes: &mut Vec<Shape>, axis: &Axis, x: f64) {
     shapes.push(text(TOP - 18.0, axis.name.replace('_', " "), Anchor::Middle, true, Ink::Text, x));
     let every = axis.ticks.len().div_ceil(MOST_TICKS).max(1);
     for (words, y) in axis.ticks.iter().step_by(every) {
-        shapes.push(text(*y + 4.0, words.clone(), Anchor::Start, false, Ink::Muted, x + 6.0));
+        shapes.push(text(*y - 6.0, words.clone(), Anchor::Start, false, Ink::Muted, x + 6.0));
     }
 }
