@@ -1804,6 +1804,16 @@ class ExperimentNotesRow(Record):
     text: str
 
 
+class ExperimentPushedRow(Record):
+    """A row of the table `pushed` of `experiment`."""
+
+    trial: str
+    status: str
+    files: Optional[int]
+    new_files: Optional[int]
+    bytes: Optional[int]
+
+
 class ExperimentSeriesRow(Record):
     """A row of the table `series` of `experiment`."""
 
@@ -1854,6 +1864,7 @@ class Experiment(Report):
     links: Table["ExperimentLinksRow"]
     metadata: Table["ExperimentMetadataRow"]
     metrics: Table["ExperimentMetricsRow"]
+    pushed: Table["ExperimentPushedRow"]
     series: Table["ExperimentSeriesRow"]
     tags: Table["ExperimentTagsRow"]
     trials: Table["ExperimentTrialsRow"]
@@ -1873,6 +1884,7 @@ class Experiment(Report):
         "metadata": ExperimentMetadataRow,
         "metrics": ExperimentMetricsRow,
         "notes": ExperimentNotesRow,
+        "pushed": ExperimentPushedRow,
         "series": ExperimentSeriesRow,
         "tags": ExperimentTagsRow,
         "trials": ExperimentTrialsRow,

@@ -1,5 +1,6 @@
 """SQL with rocpd's names, read-only."""
 
+import contextlib
 import sqlite3
 
 import pytest
@@ -9,7 +10,8 @@ import rocm_perf as rp
 
 def test_rows_are_those_of_sqlite_on_the_file(rocpd):
     sql = "SELECT name, start, end FROM kernels ORDER BY start, name"
-    theirs = sqlite3.connect(f"file:{rocpd}?mode=ro", uri=True).execute(sql).fetchall()
+    with contextlib.closing(sqlite3.connect(f"file:{rocpd}?mode=ro", uri=True)) as plain:
+        theirs = plain.execute(sql).fetchall()
     cursor = rp.connect([rocpd]).execute(sql)
     assert [column[0] for column in cursor.description] == ["name", "start", "end"]
     assert cursor.fetchone() == theirs[0]
