@@ -134,7 +134,7 @@ fn found(report: &Report, key: &str, trace: &str, longest: usize, items: usize) 
         return Some(finding_json(finding, trace, longest, items));
     }
     for table in &report.tables {
-        if let Some(at) = row_keys(table).iter().position(|row| row == key) {
+        if let Some(at) = row_keys(table, usize::MAX).iter().position(|row| row == key) {
             let columns = table.columns.iter().zip(&table.rows[at]);
             let mut row: Map<String, Json> = columns
                 .map(|(column, value)| (column.key.clone(), shortened(&cell(value), longest, items)))
@@ -199,7 +199,7 @@ fn finding_json(finding: &Finding, trace: &str, longest: usize, items: usize) ->
 }
 
 fn table_json(table: &Table, offset: usize, rows: usize, longest: usize) -> Json {
-    let keys = row_keys(table);
+    let keys = row_keys(table, offset.saturating_add(rows));
     let mut absent: BTreeMap<&str, &str> = BTreeMap::new();
     let mut shown = Vec::new();
     for (row, key) in table.rows.iter().zip(&keys).skip(offset).take(rows) {
@@ -227,11 +227,11 @@ fn table_json(table: &Table, offset: usize, rows: usize, longest: usize) -> Json
     object
 }
 
-/// A short key for each row: the same trace gives the same one, whatever its rank among the rows.
-fn row_keys(table: &Table) -> Vec<String> {
+/// A short key for each of the first rows: the same trace gives the same one, whatever its rank among the rows.
+fn row_keys(table: &Table, most: usize) -> Vec<String> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    let mut keys = Vec::with_capacity(table.rows.len());
-    for row in &table.rows {
+    let mut keys = Vec::with_capacity(most.min(table.rows.len()));
+    for row in table.rows.iter().take(most) {
         let mut hash = Fnv::default();
         for (column, value) in table.columns.iter().zip(row) {
             match value {
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn an_answer_stays_within_its_budget_whatever_is_asked() {
-        for (rows, width, limit) in [(3, 5, 8), (100_000, 900, 5_000), (500, 3_000, 500)] {
+        for (rows, width, limit) in [(3, 5, 8), (20_000, 900, 5_000), (500, 3_000, 500)] {
             let report = Report { tables: vec![table(rows, width); 4], ..Report::default() };
             let text = compact(&report, &view(limit));
             assert!(text.len() <= BUDGET, "{}", text.len());
@@ -402,9 +402,9 @@ mod tests {
     #[test]
     fn a_key_finds_its_row_wherever_it_stands() {
         let mut table = table(9, 5);
-        let keys = row_keys(&table);
+        let keys = row_keys(&table, usize::MAX);
         table.rows.reverse();
-        assert_eq!(row_keys(&table).last(), keys.first());
+        assert_eq!(row_keys(&table, usize::MAX).last(), keys.first());
         let report = Report { tables: vec![table], ..Report::default() };
         assert_eq!(whole(&report, &keys[3], "t1").unwrap()["total_ns"], 3);
         assert_eq!(whole(&report, "kernels:no", "t1"), None);
