@@ -168,7 +168,7 @@ pub fn pages(
          | 3 | an external tool failed; its own message and code are shown |\n| 130 | interrupted |\n",
     );
     pages.insert("reference/commands.md".into(), index);
-    pages.insert("SUMMARY.md".into(), crate::below(summary, "(reference/commands.md)", &contents));
+    pages.insert("SUMMARY.md".into(), crate::contents::below(summary, "(reference/commands.md)", &contents));
     Ok(pages)
 }
 
