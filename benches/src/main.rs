@@ -13,6 +13,7 @@ mod older;
 mod panels;
 mod report;
 mod searching;
+mod sequential;
 mod surfaces;
 mod tuning;
 mod verdicts;
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
     let older = arguments.iter().position(|a| a == "--against").and_then(|at| arguments.get(at + 1));
     let done = match older {
         Some(older) => bench.against(Path::new(older)),
+        None if arguments.iter().any(|a| a == "--sequential") => bench.sequential(),
         None => bench.run(full),
     };
     match done {
@@ -93,6 +95,7 @@ impl Bench {
         if full {
             self.convert_growth()?;
         }
+        self.sequential()?;
         println!("\n{} limits missed", self.missed);
         Ok(())
     }
@@ -156,12 +159,7 @@ impl Bench {
         self.add("summary torch.json", cost, limits);
         self.verdicts(&json, "torch.json")?;
 
-        let gzip = json.with_extension("json.gz");
-        if !gzip.exists() {
-            let output = std::fs::File::create(&gzip).map_err(|e| e.to_string())?;
-            let done = Command::new("gzip").arg("-1").arg("-c").arg(&json).stdout(output).status();
-            done.map_err(|e| format!("gzip: {e}"))?;
-        }
+        let gzip = packed(&json)?;
         let baseline = best_of(3, || {
             let mut command = Command::new("gzip");
             command.arg("-dc").arg(&gzip);
@@ -243,6 +241,17 @@ impl Bench {
         self.report(&db)?;
         self.merge()
     }
+}
+
+/// The same file packed by `gzip -1`, made when it is not there.
+fn packed(json: &Path) -> Result<PathBuf, String> {
+    let gzip = json.with_extension("json.gz");
+    if !gzip.exists() {
+        let output = std::fs::File::create(&gzip).map_err(|e| e.to_string())?;
+        let done = Command::new("gzip").arg("-1").arg("-c").arg(json).stdout(output).status();
+        done.map_err(|e| format!("gzip: {e}"))?;
+    }
+    Ok(gzip)
 }
 
 /// The first file with that ending in a folder, or else below it.

@@ -30,8 +30,9 @@ const COMMANDS: &[(&[&str], Input, f64)] = &[
     (&["report", "--force", "--out", "{OUT}.html"], Input::Rocpd, 1.1),
 ];
 
+/// Data that several benchmarks use.
 #[derive(Clone, Copy)]
-enum Input {
+pub(crate) enum Input {
     Torch,
     TorchWithoutFrames,
     Rocpd,
@@ -71,7 +72,8 @@ impl Bench {
         Ok(cost.cpu)
     }
 
-    fn input(&mut self, input: Input) -> Result<PathBuf, String> {
+    /// The file of an input, made when it is not there.
+    pub(crate) fn input(&mut self, input: Input) -> Result<PathBuf, String> {
         let (size, kernels) = (self.torch_bytes.to_string(), self.kernels.to_string());
         match input {
             Input::Torch => self.data("torch", &["--to", "torch", "--ranks", "1", "--size", &size], ".json"),

@@ -112,24 +112,39 @@ pub fn critical_path(request: &CriticalPathRequest, observer: &dyn Observer) -> 
     let trace = request.input.read_classified(&needs, observer, || classifier.clone())?;
     one_run(&trace.sources, "critical-path")?;
     let infer = request.infer;
+    let of_run = || {
+        Run::new(&trace, None, &classifier, 0.0)
+            .map(|run| run.with_stage_patterns(&request.input.filters.stage_patterns))
+            .map_err(|error| Failure::input(error.to_string()))
+    };
     let (path, mut report) = {
-        let run = Run::new(&trace, None, &classifier, 0.0)
-            .map_err(|error| Failure::input(error.to_string()))?
-            .with_stage_patterns(&request.input.filters.stage_patterns);
-        for question in &mut what_if {
-            question.look_up(&run).map_err(|error| failed(error.into()))?;
-        }
-        // Findings come with idle accounts and the graph of the run; neither is made twice.
-        let (accounts, findings, graph) = if asks_findings {
-            let (explained, graph) = analysis::explain::compute_with_graph(&run, &[]);
-            (explained.accounts, explained.scenarios, graph.filter(|_| !infer))
+        let (run, accounts, path) = if what_if.is_empty() {
+            // Without questions the path needs the trace alone, and what the run means is found beside it.
+            let options = CriticalPathOptions { infer, ..Default::default() };
+            let (run, path) = rayon::join(
+                || of_run().map(|run| (analysis::idle::compute(&trace, &run.classes), run)),
+                || critical_path::compute(&trace, &classifier, &options),
+            );
+            let (accounts, run) = run?;
+            (run, accounts, path)
         } else {
-            (analysis::idle::compute(&trace, &run.classes), Vec::new(), None)
-        };
-        let options = CriticalPathOptions { what_if, infer, findings };
-        let path = match &graph {
-            Some(graph) => critical_path::compute_on_graph(graph, &run.classes, &options),
-            None => critical_path::compute(&trace, &classifier, &options),
+            let run = of_run()?;
+            for question in &mut what_if {
+                question.look_up(&run).map_err(|error| failed(error.into()))?;
+            }
+            // Findings come with idle accounts and the graph of the run; neither is made twice.
+            let (accounts, findings, graph) = if asks_findings {
+                let (explained, graph) = analysis::explain::compute_with_graph(&run, &[]);
+                (explained.accounts, explained.scenarios, graph.filter(|_| !infer))
+            } else {
+                (analysis::idle::compute(&trace, &run.classes), Vec::new(), None)
+            };
+            let options = CriticalPathOptions { what_if, infer, findings };
+            let path = match &graph {
+                Some(graph) => critical_path::compute_on_graph(graph, &run.classes, &options),
+                None => critical_path::compute(&trace, &classifier, &options),
+            };
+            (run, accounts, path)
         };
         let path = path.map_err(failed)?;
         let mut report = critical_path::present(&trace, &path, request.all_segments);

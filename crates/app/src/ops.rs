@@ -29,9 +29,10 @@ pub struct OpsRequest {
 
 /// Ops, modules and Python frames with the GPU work below them.
 pub fn ops(request: &OpsRequest, observer: &dyn Observer) -> Result<Report, Failure> {
-    let (ops, mut report) = compute(request, observer, |run, ops| {
+    let verdict = |run: &Run| verdict_of(run, &[], &request.target_arch);
+    let (ops, mut report) = compute(request, observer, verdict, |run, ops, verdict| {
         let mut report = ops::present(run, ops);
-        report.verdict = Some(verdict_of(run, &[], &request.target_arch));
+        report.verdict = Some(verdict);
         report
     })?;
     if let Some(target) = &request.stacks {
@@ -45,11 +46,12 @@ pub fn ops(request: &OpsRequest, observer: &dyn Observer) -> Result<Report, Fail
     Ok(report)
 }
 
-/// Reads the run and groups its work; `with` looks at the run while it is there.
-pub(crate) fn compute<T>(
+/// Reads the run and groups its work. `beside` looks at the run at the same time, `with` at both while they are there.
+pub(crate) fn compute<B: Send, T>(
     request: &OpsRequest,
     observer: &dyn Observer,
-    with: impl FnOnce(&Run, &Ops) -> T,
+    beside: impl FnOnce(&Run) -> B + Send,
+    with: impl FnOnce(&Run, &Ops, B) -> T,
 ) -> Result<(Ops, T), Failure> {
     let classifier = classifier(None)?;
     let needs = analysis::ops_needs();
@@ -67,7 +69,7 @@ pub(crate) fn compute<T>(
         run.rows.retain(|&row| part.wants_work(&trace, row));
     }
     let options = OpsOptions { mapping: mapping.as_deref(), linked: request.linked, is_part: part.is_some() };
-    let ops = ops::compute(&run, &options);
-    let more = with(&run, &ops);
+    let (ops, beside) = rayon::join(|| ops::compute(&run, &options), || beside(&run));
+    let more = with(&run, &ops, beside);
     Ok((ops, more))
 }

@@ -49,7 +49,7 @@ fn add_ops(
         return Ok(());
     }
     let request = OpsRequest { input: input.clone(), ..OpsRequest::default() };
-    let (found, ()) = ops::compute(&request, observer, |_, _| ())?;
+    let (found, ()) = ops::compute(&request, observer, |_| (), |_, _, ()| ())?;
     let tables = [analysis::ops::op_table(&found), analysis::ops::module_table(&found)];
     for table in tables {
         let columns: Vec<&str> = table.columns.iter().map(|column| column.key.as_str()).collect();

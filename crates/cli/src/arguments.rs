@@ -91,6 +91,8 @@ pub enum Command {
     Report(commands::report::ReportArgs),
     /// Serve the dashboard of experiments, and its JSON API
     Serve(commands::serve::ServeArgs),
+    /// Answer agents: a Model Context Protocol server for traces
+    Mcp(commands::mcp::McpArgs),
     /// Find the best values of a program's parameters
     Autotune(Box<commands::autotune::AutotuneArgs>),
     /// Try changes to a kernel; keep those that are faster and correct

@@ -11,13 +11,6 @@ use crate::{Error, Progress};
 /// Compressed bytes that are read at once.
 const READ_AHEAD: usize = 256 * 1024;
 
-/// Threads from which on several inflate one file: with marks for unknown bytes, inflating takes twice the CPU time, and
-/// parsing needs threads as well.
-const LEAST_THREADS: usize = 4;
-
-/// Bytes of a gzip file that several threads inflate.
-const LEAST_PARALLEL: u64 = 2 << 20;
-
 /// An opened input.
 pub(crate) enum Opened<'p> {
     /// An uncompressed file, mapped.
@@ -46,7 +39,9 @@ pub(crate) fn open<'p>(path: &Path, progress: &'p Progress) -> Result<Opened<'p>
     let map = || unsafe { memmap2::Mmap::map(&file) }.map_err(unreadable);
     match Compression::of(&magic) {
         Compression::None => Ok(Opened::Mapped(map()?)),
-        Compression::Gzip if pays(meta.len()) => Ok(Opened::Stream(Stream::of_gzip(map()?, progress))),
+        Compression::Gzip if inflate::pays(meta.len(), rayon::current_num_threads()) => {
+            Ok(Opened::Stream(Stream::of_gzip(map()?, progress)))
+        }
         Compression::Zstd => {
             let map = map()?;
             if inflate::has_many_frames(&map) {
@@ -56,11 +51,6 @@ pub(crate) fn open<'p>(path: &Path, progress: &'p Progress) -> Result<Opened<'p>
         }
         _ => Ok(Opened::Stream(Stream::new(path, io::Cursor::new(magic).chain(file), progress)?)),
     }
-}
-
-/// Whether several threads inflate a gzip file of this size sooner than one.
-fn pays(bytes: u64) -> bool {
-    rayon::current_num_threads() >= LEAST_THREADS && bytes >= LEAST_PARALLEL
 }
 
 /// Gives back the memory of a part of a mapped file that was read: mapped pages count as memory in use. Whoever reads the part
@@ -304,7 +294,7 @@ mod tests {
     fn bytes_before_a_flipped_bit_were_lost_and_how_many_depended_on_the_block() {
         let text = noise(6 << 20);
         let mut packed = gzip(&text);
-        assert!(packed.len() as u64 > LEAST_PARALLEL);
+        assert!(inflate::pays(packed.len() as u64, 4));
         let at = packed.len() / 2;
         packed[at..at + 8].fill(0xff);
         let one = with_threads(1, || whole(&packed).unwrap());

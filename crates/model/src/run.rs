@@ -54,12 +54,19 @@ impl<'a> Run<'a> {
         classifier: &Classifier,
         min_share_pct: f64,
     ) -> Result<Self, Error> {
-        let attribution = attribute(trace, mapping)?;
-        let stages = Stages::of(trace, Some(&attribution));
-        let mut classes = Classes::of(trace, classifier);
-        classes.refine(trace, &attribution);
-        let (calls, recordings) = (Calls::of(trace), Recordings::of(trace));
-        let work = GpuWork::of(trace, &classes, &recordings);
+        let (attribution, (mut classes, calls, recordings)) = rayon::join(
+            || attribute(trace, mapping),
+            || (Classes::of(trace, classifier), Calls::of(trace), Recordings::of(trace)),
+        );
+        let attribution = attribution?;
+        let (stages, (classes, work)) = rayon::join(
+            || Stages::of(trace, Some(&attribution)),
+            || {
+                classes.refine(trace, &attribution);
+                let work = GpuWork::of(trace, &classes, &recordings);
+                (classes, work)
+            },
+        );
         // Captures beside a run tell where its kernels come from; their own work is none of the run's.
         let counts = |place: &usize| recordings.counts(work.process(*place));
         let rows = (0..work.len()).filter(counts).map(|place| work.row_ref(place)).collect();

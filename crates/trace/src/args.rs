@@ -1,6 +1,6 @@
 //! Arguments of calls and events, as far as they were asked for.
 
-use crate::columns::table;
+use crate::columns::{order_by, table};
 use crate::ids::StrId;
 use crate::links::RowRef;
 
@@ -25,11 +25,7 @@ table! {
 impl Args {
     /// Sorts by owner and position, which `of` relies on.
     pub fn sort(&mut self) {
-        let sorted = (1..self.len())
-            .all(|i| (self.owner[i - 1], self.position[i - 1]) <= (self.owner[i], self.position[i]));
-        if !sorted {
-            let mut order: Vec<u32> = (0..self.len() as u32).collect();
-            order.sort_by_key(|&i| (self.owner[i as usize], self.position[i as usize]));
+        if let Some(order) = order_by(self.len(), |i| (self.owner[i], self.position[i])) {
             self.reorder(&order);
         }
     }

@@ -1,7 +1,9 @@
 //! The checks that any trace gets, whatever it was read from.
 
+use rayon::join;
+
 use crate::Map;
-use crate::health::Status;
+use crate::health::{Check, Status};
 use crate::links::{LinkKind, Table};
 use crate::trace::Trace;
 
@@ -10,25 +12,30 @@ const CLOCK_TOLERANCE_NS: i64 = 2_000;
 
 /// Adds coverage, clock and overlap checks to the trace's health.
 pub(crate) fn assess(trace: &mut Trace) {
-    contents(trace);
-    coverage(trace);
-    clock(trace);
-    causality(trace);
-    overlaps(trace);
+    let all = &*trace;
+    let ((coverage, clock), (causality, overlaps)) =
+        join(|| join(|| coverage(all), || clock(all)), || join(|| causality(all), || overlaps(all)));
+    let checks = [contents(all), coverage, clock, causality, overlaps];
+    trace.health.checks.extend(checks.into_iter().flatten());
 }
 
-fn contents(trace: &mut Trace) {
+fn check(id: &'static str, status: Status, value: f64, message: impl Into<String>) -> Option<Check> {
+    Some(Check { id, status, value: Some(value), message: message.into() })
+}
+
+fn contents(trace: &Trace) -> Option<Check> {
     // A snapshot of an allocator and a list of collectives have no kernels to miss.
     let others = trace.allocator_events.len() + trace.allocator_segments.len() + trace.collectives.len();
-    if trace.kernels.is_empty() && others == 0 {
-        trace.health.report("kernels", Status::Warn, Some(0.0), "no GPU kernel was recorded");
+    if !trace.kernels.is_empty() || others > 0 {
+        return None;
     }
+    check("kernels", Status::Warn, 0.0, "no GPU kernel was recorded")
 }
 
-fn coverage(trace: &mut Trace) {
+fn coverage(trace: &Trace) -> Option<Check> {
     let kernels = &trace.kernels;
     if kernels.is_empty() {
-        return;
+        return None;
     }
     let total_ns: i64 = (0..kernels.len()).map(|i| kernels.end[i] - kernels.start[i]).sum();
     let (mut linked, mut linked_ns) = (0usize, 0i64);
@@ -48,10 +55,10 @@ fn coverage(trace: &mut Trace) {
     } else {
         format!("{linked} of {} kernels, {time_share:.1} % of GPU time, linked to a launch", kernels.len())
     };
-    trace.health.report("coverage", status, Some(share), message);
+    check("coverage", status, share, message)
 }
 
-fn clock(trace: &mut Trace) {
+fn clock(trace: &Trace) -> Option<Check> {
     let backwards = |start: &[i64], end: &[i64]| start.iter().zip(end).filter(|(s, e)| e < s).count();
     let zeros = |start: &[i64]| start.iter().filter(|s| **s == 0).count();
     let (k, c, r) = (&trace.kernels, &trace.memory_copies, &trace.regions);
@@ -60,14 +67,16 @@ fn clock(trace: &mut Trace) {
     let unset = zeros(&k.start) + zeros(&c.start) + zeros(&r.start);
     if wrong > 0 {
         let message = format!("{wrong} rows end before they start; their durations count as negative");
-        trace.health.report("clock", Status::Fail, Some(wrong as f64), message);
+        check("clock", Status::Fail, wrong as f64, message)
     } else if unset > 1 {
         let message = format!("{unset} rows start at time zero: the profiler did not fill them in");
-        trace.health.report("clock", Status::Warn, Some(unset as f64), message);
+        check("clock", Status::Warn, unset as f64, message)
+    } else {
+        None
     }
 }
 
-fn causality(trace: &mut Trace) {
+fn causality(trace: &Trace) -> Option<Check> {
     let (kernels, regions, links) = (&trace.kernels, &trace.regions, &trace.links);
     let (mut early, mut worst) = (0usize, 0i64);
     for i in 0..links.len() {
@@ -82,17 +91,18 @@ fn causality(trace: &mut Trace) {
             worst = worst.max(ahead);
         }
     }
-    if early > 0 {
-        let message = format!(
-            "{early} kernels start before the call that launched them (worst {:.1} µs): clocks are not aligned",
-            worst as f64 / 1e3
-        );
-        trace.health.report("causality", Status::Warn, Some(early as f64), message);
+    if early == 0 {
+        return None;
     }
+    let message = format!(
+        "{early} kernels start before the call that launched them (worst {:.1} µs): clocks are not aligned",
+        worst as f64 / 1e3
+    );
+    check("causality", Status::Warn, early as f64, message)
 }
 
 /// Kernels of one lane (process, agent, queue, stream) that run at the same time, which hardware queues do not do.
-fn overlaps(trace: &mut Trace) {
+fn overlaps(trace: &Trace) -> Option<Check> {
     let kernels = &trace.kernels;
     let mut last_end: Map<(u32, u32, u32, u32), i64> = Map::default();
     let (mut count, mut overlap_ns, mut busy_ns) = (0usize, 0i64, 0i64);
@@ -107,11 +117,11 @@ fn overlaps(trace: &mut Trace) {
         *end = (*end).max(kernels.end[i]);
     }
     if count == 0 {
-        return;
+        return None;
     }
     let share = if busy_ns > 0 { 100.0 * overlap_ns as f64 / busy_ns as f64 } else { 0.0 };
     let status = if share > 1.0 { Status::Warn } else { Status::Pass };
     let message =
         format!("{count} kernels overlap their predecessor on one stream, {share:.2} % of kernel time");
-    trace.health.report("overlaps", status, Some(count as f64), message);
+    check("overlaps", status, count as f64, message)
 }

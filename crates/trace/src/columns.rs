@@ -1,5 +1,7 @@
 //! Struct-of-arrays tables: `table!` declares the row once and yields its columns.
 
+use rayon::prelude::*;
+
 use crate::ids::{ShapeId, StrId};
 
 /// How ids of one trace become ids of another when the first is appended to the second.
@@ -52,20 +54,33 @@ pub trait Permute {
     fn permute(&mut self, order: &[u32]);
 }
 
-impl<T: Copy> Permute for Vec<T> {
+/// Rows that one thread takes at least: fewer are done before another thread wakes up.
+pub(crate) const ROWS_AT_ONCE: usize = 1 << 14;
+
+impl<T: Copy + Send + Sync> Permute for Vec<T> {
     fn permute(&mut self, order: &[u32]) {
-        *self = order.iter().map(|&i| self[i as usize]).collect();
+        let old = &self[..];
+        let mut new = Vec::with_capacity(order.len());
+        order.par_iter().with_min_len(ROWS_AT_ONCE).map(|&i| old[i as usize]).collect_into_vec(&mut new);
+        *self = new;
     }
 }
 
 /// The order that sorts rows by (start, end), or `None` when they already are.
 pub(crate) fn time_order(start: &[i64], end: &[i64]) -> Option<Vec<u32>> {
-    let sorted = (1..start.len()).all(|i| (start[i - 1], end[i - 1]) <= (start[i], end[i]));
-    if sorted {
+    order_by(start.len(), |i| (start[i], end[i]))
+}
+
+/// The order that sorts rows by a key, rows with equal keys as they are, or `None` when they already are.
+pub(crate) fn order_by<K: Ord>(rows: usize, key: impl Fn(usize) -> K + Sync) -> Option<Vec<u32>> {
+    let is_sorted = |from: usize, to: usize| (from.max(1)..to).all(|i| key(i - 1) <= key(i));
+    let parts = rows.div_ceil(ROWS_AT_ONCE);
+    let part = |n: usize| is_sorted(n * ROWS_AT_ONCE, rows.min((n + 1) * ROWS_AT_ONCE));
+    if (0..parts).into_par_iter().all(part) {
         return None;
     }
-    let mut order: Vec<u32> = (0..start.len() as u32).collect();
-    order.sort_by_key(|&i| (start[i as usize], end[i as usize]));
+    let mut order: Vec<u32> = (0..rows as u32).collect();
+    order.par_sort_by_key(|&i| key(i as usize));
     Some(order)
 }
 

@@ -1,8 +1,13 @@
 //! Links GPU work to the calls that launched it, by (guid, correlation).
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rayon::prelude::*;
+
 use crate::Map;
+use crate::columns::ROWS_AT_ONCE;
 use crate::ids::{ProcessId, StrId};
-use crate::links::{Link, LinkKind, RowRef, Table};
+use crate::links::{Link, LinkKind, Links, RowRef, Table};
 use crate::trace::Trace;
 
 /// The region of each correlation id of one guid.
@@ -10,31 +15,20 @@ enum CallsById {
     /// Ids are nearly consecutive: an array from the lowest.
     Dense {
         lowest: i64,
-        rows: Vec<u32>,
+        /// One more than the row, and zero for none, so that the highest row wins whichever thread comes first.
+        rows: Vec<AtomicU32>,
     },
     Sparse(Map<i64, u32>),
 }
-
-const NO_ROW: u32 = u32::MAX;
 
 impl CallsById {
     fn get(&self, correlation: i64) -> Option<u32> {
         match self {
             CallsById::Dense { lowest, rows } => {
                 let place = usize::try_from(correlation.checked_sub(*lowest)?).ok()?;
-                rows.get(place).copied().filter(|&row| row != NO_ROW)
+                rows.get(place)?.load(Ordering::Relaxed).checked_sub(1)
             }
             CallsById::Sparse(rows) => rows.get(&correlation).copied(),
-        }
-    }
-
-    /// Of several calls with one id the last to start is the innermost, which did the launch.
-    fn set(&mut self, correlation: i64, row: u32) {
-        match self {
-            CallsById::Dense { lowest, rows } => rows[(correlation - *lowest) as usize] = row,
-            CallsById::Sparse(rows) => {
-                rows.insert(correlation, row);
-            }
         }
     }
 }
@@ -47,6 +41,16 @@ struct Range {
     highest: i64,
 }
 
+impl Range {
+    const NONE: Self = Self { count: 0, lowest: i64::MAX, highest: i64::MIN };
+
+    fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.lowest = self.lowest.min(other.lowest);
+        self.highest = self.highest.max(other.highest);
+    }
+}
+
 /// Adds launch links for kernels, copies and allocations. Tables are sorted already.
 pub(crate) fn link(trace: &mut Trace) {
     let group_of = groups(trace);
@@ -57,18 +61,22 @@ pub(crate) fn link(trace: &mut Trace) {
         (Table::MemoryCopies, &memory_copies.correlation, &memory_copies.process),
         (Table::MemoryAllocations, &memory_allocations.correlation, &memory_allocations.process),
     ];
-    links.reserve(kernels.len());
     for (table, correlations, processes) in tables {
-        for (row, (&correlation, process)) in correlations.iter().zip(processes).enumerate() {
-            if correlation == 0 {
-                continue;
-            }
-            let Some(group) = process.get().map(|p| group_of[p]) else { continue };
-            if let Some(call) = calls[group].as_ref().and_then(|calls| calls.get(correlation)) {
-                let (from, to) = (RowRef::region(call as usize), RowRef::new(table, row));
-                links.push(Link { kind: LinkKind::Launch, from, to });
-            }
-        }
+        let link = |row: usize| {
+            let correlation = correlations[row];
+            let group = processes[row].get().filter(|_| correlation != 0).map(|process| group_of[process])?;
+            let call = calls[group].as_ref()?.get(correlation)?;
+            let (from, to) = (RowRef::region(call as usize), RowRef::new(table, row));
+            Some(Link { kind: LinkKind::Launch, from, to })
+        };
+        let rows = (0..correlations.len()).into_par_iter().with_min_len(ROWS_AT_ONCE);
+        let parts: Vec<Links> = rows
+            .fold(Links::default, |mut part, row| {
+                link(row).into_iter().for_each(|link| part.push(link));
+                part
+            })
+            .collect();
+        parts.into_iter().for_each(|part| links.concat(part));
     }
 }
 
@@ -94,21 +102,42 @@ fn calls_by_id(trace: &Trace, group_of: &[usize]) -> Option<Vec<Option<CallsById
     let groups = group_of.iter().max()? + 1;
     let group = |process: &ProcessId| process.get().map(|p| group_of[p]);
     let regions = &trace.regions;
-    let mut ranges = vec![Range { count: 0, lowest: i64::MAX, highest: i64::MIN }; groups];
-    for (&correlation, process) in regions.correlation.iter().zip(&regions.process) {
-        if let (true, Some(group)) = (correlation != 0, group(process)) {
-            let range = &mut ranges[group];
-            range.count += 1;
-            range.lowest = range.lowest.min(correlation);
-            range.highest = range.highest.max(correlation);
-        }
-    }
+    let rows = || (0..regions.len()).into_par_iter().with_min_len(ROWS_AT_ONCE);
+    let id = |row: usize| {
+        let correlation = Some(regions.correlation[row]).filter(|&correlation| correlation != 0)?;
+        Some((correlation, group(&regions.process[row])?))
+    };
+    let ranges = rows()
+        .fold(
+            || vec![Range::NONE; groups],
+            |mut ranges, row| {
+                if let Some((id, group)) = id(row) {
+                    ranges[group].add(Range { count: 1, lowest: id, highest: id });
+                }
+                ranges
+            },
+        )
+        .reduce(
+            || vec![Range::NONE; groups],
+            |mut ranges, others| {
+                ranges.iter_mut().zip(others).for_each(|(range, other)| range.add(other));
+                ranges
+            },
+        );
     let mut calls: Vec<Option<CallsById>> = ranges.iter().map(empty_index).collect();
-    for (row, (&correlation, process)) in regions.correlation.iter().zip(&regions.process).enumerate() {
-        if let (true, Some(group)) = (correlation != 0, group(process))
-            && let Some(calls) = &mut calls[group]
+    // Of several calls with one id the last to start is the innermost, which did the launch.
+    rows().for_each(|row| {
+        if let Some((id, group)) = id(row)
+            && let Some(CallsById::Dense { lowest, rows }) = &calls[group]
         {
-            calls.set(correlation, row as u32);
+            rows[(id - lowest) as usize].fetch_max(row as u32 + 1, Ordering::Relaxed);
+        }
+    });
+    if calls.iter().flatten().any(|calls| matches!(calls, CallsById::Sparse(_))) {
+        for (row, (id, group)) in (0..regions.len()).filter_map(|row| Some((row, id(row)?))) {
+            if let Some(CallsById::Sparse(rows)) = &mut calls[group] {
+                rows.insert(id, row as u32);
+            }
         }
     }
     Some(calls)
@@ -120,8 +149,12 @@ fn empty_index(range: &Range) -> Option<CallsById> {
     }
     let width = i128::from(range.highest) - i128::from(range.lowest) + 1;
     Some(if width <= 4 * range.count as i128 + 1024 {
-        CallsById::Dense { lowest: range.lowest, rows: vec![NO_ROW; width as usize] }
+        CallsById::Dense { lowest: range.lowest, rows: zeros(width as usize) }
     } else {
         CallsById::Sparse(Map::with_capacity_and_hasher(range.count, Default::default()))
     })
+}
+
+fn zeros(count: usize) -> Vec<AtomicU32> {
+    std::iter::repeat_with(AtomicU32::default).take(count).collect()
 }

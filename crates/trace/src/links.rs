@@ -1,6 +1,6 @@
 //! Links between rows, found by look-up both ways.
 
-use crate::columns::{Remap, Remapping, table};
+use crate::columns::{Remap, Remapping, order_by, table};
 
 /// A table whose rows can be referred to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -134,10 +134,7 @@ table! {
 impl Links {
     /// Sorts, which the look-ups rely on. Launch links may not come in this order: sort before asking.
     pub fn sort(&mut self) {
-        let key = |l: &Self, i: usize| (l.kind[i], l.to[i], l.from[i]);
-        if !(1..self.len()).all(|i| key(self, i - 1) <= key(self, i)) {
-            let mut order: Vec<u32> = (0..self.len() as u32).collect();
-            order.sort_by_key(|&i| key(self, i as usize));
+        if let Some(order) = order_by(self.len(), |i| (self.kind[i], self.to[i], self.from[i])) {
             self.reorder(&order);
         }
     }
@@ -160,9 +157,8 @@ impl Links {
 
     /// An index for look-ups from cause to effects: link numbers sorted by (kind, from, to).
     pub fn by_cause(&self) -> Vec<u32> {
-        let mut order: Vec<u32> = (0..self.len() as u32).collect();
-        order.sort_by_key(|&i| (self.kind[i as usize], self.from[i as usize], self.to[i as usize]));
-        order
+        let order = order_by(self.len(), |i| (self.kind[i], self.from[i], self.to[i]));
+        order.unwrap_or_else(|| (0..self.len() as u32).collect())
     }
 
     /// The effects of a row, with the index of `by_cause`.

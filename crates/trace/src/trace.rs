@@ -1,8 +1,10 @@
 //! The trace itself: all tables of one run, over any number of sources.
 
+use rayon::prelude::*;
+
 use crate::allocator::{AllocatorBlocks, AllocatorEvents, AllocatorSegments, Stacks};
 use crate::args::Args;
-use crate::columns::{Remap, Remapping, time_order};
+use crate::columns::{ROWS_AT_ONCE, Remap, Remapping, time_order};
 use crate::counter_columns::CounterColumns;
 use crate::counters::{CounterKind, Counters};
 use crate::graph_nodes::GraphNodes;
@@ -267,9 +269,8 @@ impl Trace {
             new_row[old as usize] = new as u32;
         }
         for column in references {
-            for reference in column.iter_mut() {
-                *reference = reference.moved(table, &new_row);
-            }
+            let references = column.par_iter_mut().with_min_len(ROWS_AT_ONCE);
+            references.for_each(|reference| *reference = reference.moved(table, &new_row));
         }
     }
 

@@ -65,13 +65,21 @@ pub(super) fn build(trace: &Trace, classes: &Classes, infer: bool) -> Option<Run
     let limits = &Rules::built_in().limits;
     let recordings = Recordings::of(trace);
     let counted = counted_processes(trace, &recordings);
-    let works = GpuWork::of_ranks(trace, classes, &recordings);
-    let meetings = Meetings::of(trace, &works, &recordings);
-    let separate_clocks = clocks::not_joined(trace, &recordings, &meetings.all);
-    let clocks = Clocks::of(trace, &meetings.all);
-    let works = on_one_clock(works, &clocks);
-    let (calls, profiler) = (Calls::of(trace), ProfilerSpans::of(trace));
-    let operations = Operations::of(trace, &calls, &recordings);
+    let of_works = || {
+        let works = GpuWork::of_ranks(trace, classes, &recordings);
+        let meetings = Meetings::of(trace, &works, &recordings);
+        let separate_clocks = clocks::not_joined(trace, &recordings, &meetings.all);
+        let clocks = Clocks::of(trace, &meetings.all);
+        let works = on_one_clock(works, &clocks);
+        (works, meetings, separate_clocks, clocks)
+    };
+    let of_calls = || {
+        let (calls, profiler) = (Calls::of(trace), ProfilerSpans::of(trace));
+        let operations = Operations::of(trace, &calls, &recordings);
+        (calls, profiler, operations)
+    };
+    let ((works, meetings, separate_clocks, clocks), (calls, profiler, operations)) =
+        rayon::join(of_works, of_calls);
 
     let mut draft = Draft::new(limits.clock_tolerance_ns);
     let points = works.len() as u32;
@@ -80,8 +88,11 @@ pub(super) fn build(trace: &Trace, classes: &Classes, infer: bool) -> Option<Run
         draft.point(works.start[work]);
         draft.point(works.end[work]);
     }
-    let mut host = Host::of(trace, &profiler, &clocks, &counted, 2 * points);
-    let span = span(trace, &profiler, &clocks, &counted)?;
+    let (mut host, span) = rayon::join(
+        || Host::of(trace, &profiler, &clocks, &counted, 2 * points),
+        || span(trace, &profiler, &clocks, &counted),
+    );
+    let span = span?;
 
     let met = meet_members(trace, &works, &meetings.all);
     for work in 0..points {

@@ -75,9 +75,14 @@ pub(super) fn rank(run: &Run, path: &Path) -> Vec<WorkSlack> {
     asked.sort_by_key(|&number| rank_on_path(&ranked[number as usize]));
     asked.truncate(limits.ranked_kernels);
     asked.retain(|&number| ranked[number as usize].on_path_ns > 0);
-    for numbers in asked.chunks(LANES) {
-        let saved = savings(run, end, &of_work, numbers);
-        for (&number, saved) in numbers.iter().zip(saved) {
+    // Two passes at a time: each needs as much memory as all the times of the graph.
+    for numbers in asked.chunks(2 * LANES) {
+        let (some, others) = numbers.split_at(numbers.len().min(LANES));
+        let pass = |numbers: &[u32]| {
+            (!numbers.is_empty()).then(|| savings(run, end, &of_work, numbers)).into_iter().flatten()
+        };
+        let (of_some, of_others) = rayon::join(|| pass(some), || pass(others));
+        for (&number, saved) in some.iter().zip(of_some).chain(others.iter().zip(of_others)) {
             ranked[number as usize].saved_by_1pct_ns = Some(saved);
         }
     }

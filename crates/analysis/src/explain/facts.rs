@@ -27,14 +27,15 @@ pub(super) struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    pub fn of(context: &'a Run<'a>, accounts: IdleAccounts) -> Self {
+    /// `engine` is the run as a graph, where it was built already.
+    pub fn of(context: &'a Run<'a>, accounts: IdleAccounts, engine: Option<Option<Engine<'a>>>) -> Self {
         Self {
             context,
             limits: Thresholds::built_in(),
             gpus: accounts.gpus,
             overlap: OnceCell::new(),
             fusions: OnceCell::new(),
-            engine: OnceCell::new(),
+            engine: engine.map_or_else(OnceCell::new, OnceCell::from),
             scenarios: RefCell::default(),
         }
     }

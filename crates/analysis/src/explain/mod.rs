@@ -72,7 +72,11 @@ pub fn compute(context: &Run, only: &[String]) -> Explained {
 
 /// [`compute`], and the graph of the run that gains were asked of, where any rule asked.
 pub fn compute_with_graph<'a>(context: &'a Run<'a>, only: &[String]) -> (Explained, Option<Engine<'a>>) {
-    let facts = Facts::of(context, idle::compute(context.trace, &context.classes));
+    let (trace, classes) = (context.trace, &context.classes);
+    // Some of the rules ask the graph of the run as soon as there is something to win.
+    let (accounts, engine) =
+        rayon::join(|| idle::compute(trace, classes), || only.is_empty().then(|| Engine::of(trace, classes)));
+    let facts = Facts::of(context, accounts, engine);
     let (mut judgements, mut findings) = (Vec::new(), Vec::new());
     for rule in RULES.iter().filter(|rule| only.is_empty() || only.iter().any(|id| id == rule.id)) {
         let verdict = if facts.gpus.is_empty() {

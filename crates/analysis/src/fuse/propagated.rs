@@ -1,5 +1,6 @@
 //! What the run would save without the kernels that fusions take in, by propagation.
 
+use rayon::prelude::*;
 use trace::Trace;
 
 use super::{Fuse, FuseOpportunity};
@@ -9,9 +10,9 @@ use model::Run;
 impl Fuse {
     /// Asks for each opportunity how much sooner the run would end.
     pub(crate) fn propagate(&mut self, context: &Run, engine: &Engine) {
-        for one in &mut self.opportunities {
+        self.opportunities.par_iter_mut().for_each(|one| {
             one.removal_saves_ns = Some(engine.saving(&one.without(context.trace)));
-        }
+        });
     }
 }
 

@@ -22,6 +22,7 @@ pub use stacks::folded_stacks;
 use model::Run;
 use model::attribution;
 use model::call_tree::{CallTree, FoldedTree, NodeKind, TreeOptions};
+use rayon::join;
 use trace::{Needs, StrId, Trace};
 
 /// What `ops` is asked for.
@@ -99,11 +100,25 @@ pub fn of_tree(tree: CallTree, linked: bool) -> Ops {
     let is_frame = |node: usize| tree.nodes[node].kind == NodeKind::Frame;
     let frame_key = |node: usize| is_frame(node).then(|| (tree.nodes[node].name, 0));
     let inclusive = tree.inclusive();
-    let ops = only_launching(group::by(&tree, &inclusive, op_key));
-    let shapes = only_launching(group::by(&tree, &inclusive, shape_key));
-    let frames = group::by(&tree, &inclusive, frame_key);
-    let modules = FoldedTree::of(&tree, |node| node.kind == NodeKind::Module);
-    let module_ops = group::module_ops(&tree, &owners);
+    let ((ops, shapes), (frames, (modules, module_ops))) = join(
+        || {
+            join(
+                || only_launching(group::by(&tree, &inclusive, op_key)),
+                || only_launching(group::by(&tree, &inclusive, shape_key)),
+            )
+        },
+        || {
+            join(
+                || group::by(&tree, &inclusive, frame_key),
+                || {
+                    join(
+                        || FoldedTree::of(&tree, |node| node.kind == NodeKind::Module),
+                        || group::module_ops(&tree, &owners),
+                    )
+                },
+            )
+        },
+    );
     let gpu_ns = tree.gpu_ns();
     Ops { ops, shapes, frames, module_ops, modules, linked, gpu_ns, tree }
 }

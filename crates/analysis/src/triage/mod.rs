@@ -31,6 +31,7 @@ pub use run::{OneRun, OneRunError};
 pub use sites::SiteTotals;
 
 use model::Run;
+use rayon::join;
 use trace::Needs;
 
 use crate::critical_path::Engine;
@@ -62,13 +63,23 @@ pub struct Triage {
 
 /// Which kernels cost most and where they come from, what could overlap, what could be fused.
 pub fn compute(context: &Run) -> Triage {
-    let mut fuse = fuse(context);
     // The graph of the run answers for fusions and ops.
-    let engine = Engine::of(context.trace, &context.classes);
-    if let Some(engine) = &engine {
-        fuse.propagate(context, engine);
-    }
-    let ops = engine.map_or_else(Vec::new, |engine| op_savings::of(context, &engine));
-    let (kernels, small_kernels) = kernel_table::kernel_rows(context, context.min_share_pct);
-    Triage { kernels, small_kernels, overlap: overlap(context), fuse, ops, coverage: Coverage::of(context) }
+    let (engine, ((mut fuse, overlap), ((kernels, small_kernels), coverage))) = join(
+        || Engine::of(context.trace, &context.classes),
+        || {
+            join(
+                || join(|| fuse(context), || overlap(context)),
+                || {
+                    join(
+                        || kernel_table::kernel_rows(context, context.min_share_pct),
+                        || Coverage::of(context),
+                    )
+                },
+            )
+        },
+    );
+    let ops = engine.map_or_else(Vec::new, |engine| {
+        join(|| fuse.propagate(context, &engine), || op_savings::of(context, &engine)).1
+    });
+    Triage { kernels, small_kernels, overlap, fuse, ops, coverage }
 }

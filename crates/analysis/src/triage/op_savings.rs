@@ -1,6 +1,7 @@
 //! What the run would save without an op: by propagation, so that work which hides behind other work saves nothing.
 
 use model::Run;
+use rayon::prelude::*;
 use stats::percent;
 use trace::{Map, StrId};
 
@@ -41,7 +42,7 @@ pub(super) fn of(context: &Run, engine: &Engine) -> Vec<OpSaving> {
     ops.retain(|(_, (ns, _))| percent(*ns, all) >= context.min_share_pct);
     ops.truncate(MOST_OPS);
     let mut savings: Vec<OpSaving> = ops
-        .into_iter()
+        .into_par_iter()
         .map(|(op, (gpu_ns, calls))| OpSaving {
             op: text(op).to_string(),
             calls,

@@ -76,8 +76,10 @@ impl TriageRequest {
         if let Some(part) = &part {
             context.rows.retain(|&row| part.wants_work(&trace, row));
         }
-        let (found, mut report, server_args) = self.of_run(&run, &mut context)?;
-        let accounts = analysis::idle::compute(&trace, &context.classes);
+        let classes = context.classes.clone();
+        let (found, accounts) =
+            rayon::join(|| self.of_run(&run, &mut context), || analysis::idle::compute(&trace, &classes));
+        let (found, mut report, server_args) = found?;
         let target = for_target(&self.profile.target_arch);
         report.verdict = Some(analysis::verdict::compute(&context, &accounts, &report.findings, &target));
         let split = efficiency::compute(&context, &accounts, &RooflineOptions::default());

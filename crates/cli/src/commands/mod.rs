@@ -17,6 +17,7 @@ pub mod experiment;
 pub mod explain;
 pub mod info;
 pub mod lake;
+pub mod mcp;
 pub mod memory;
 pub mod merge;
 pub mod occupancy;
@@ -85,6 +86,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Experiment(args) => args.run(output),
         Command::Report(args) => args.run(output),
         Command::Serve(args) => args.run(output),
+        Command::Mcp(args) => args.run(output),
         Command::Autotune(args) => args.run(output),
         Command::Optimize(args) => args.run(output),
         Command::Synth(args) => args.run(output),

@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use flate2::Compression;
-use flate2::bufread::MultiGzDecoder;
 use flate2::write::GzEncoder;
 
 use super::Error;
@@ -13,6 +13,8 @@ use files::OutputFile;
 
 /// Bytes read or written at once.
 const BLOCK: usize = 256 * 1024;
+/// How gzip files begin.
+const GZIP: &[u8] = &[0x1f, 0x8b];
 /// Between speed and size: level 6 is a tenth smaller and takes twice as long.
 const LEVEL: u32 = 3;
 
@@ -21,7 +23,8 @@ pub(super) fn open<'a>(path: &Path, advance: &'a dyn Fn(u64)) -> Result<Box<dyn 
     let unreadable = |why: String| Error::Unreadable { path: path.into(), why };
     let failed = |e: io::Error| unreadable(e.to_string().to_lowercase());
     let mut file = File::open(path).map_err(failed)?;
-    if file.metadata().map_err(failed)?.is_dir() {
+    let facts = file.metadata().map_err(failed)?;
+    if facts.is_dir() {
         return Err(unreadable("it is a folder".into()));
     }
     let mut magic = Vec::new();
@@ -29,13 +32,40 @@ pub(super) fn open<'a>(path: &Path, advance: &'a dyn Fn(u64)) -> Result<Box<dyn 
     if magic.is_empty() {
         return Err(unreadable("it is empty (0 bytes)".into()));
     }
+    let threads = rayon::current_num_threads();
+    if magic.starts_with(GZIP) && facts.is_file() && inflate::pays(facts.len(), threads) {
+        // SAFETY: the map is only read. A file that shrinks meanwhile ends the program, as with any mapped reader.
+        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
+        return Ok(Box::new(Inflated {
+            reader: inflate::Parallel::new(Arc::new(map), threads),
+            told: 0,
+            advance,
+        }));
+    }
     let raw = Counted { reader: io::Cursor::new(magic.clone()).chain(file), advance };
     let raw = BufReader::with_capacity(BLOCK, raw);
     Ok(match magic[..] {
-        [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(raw)),
+        _ if magic.starts_with(GZIP) => Box::new(inflate::Sequential::new(raw)),
         [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::stream::read::Decoder::with_buffer(raw).map_err(failed)?),
         _ => Box::new(raw),
     })
+}
+
+/// A gzip file that several threads inflate.
+struct Inflated<'a> {
+    reader: inflate::Parallel,
+    told: usize,
+    advance: &'a dyn Fn(u64),
+}
+
+impl Read for Inflated<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(into)?;
+        let place = self.reader.position();
+        (self.advance)(place.saturating_sub(self.told) as u64);
+        self.told = self.told.max(place);
+        Ok(count)
+    }
 }
 
 struct Counted<'a, R> {

@@ -14,6 +14,7 @@
 mod annotations;
 mod events;
 mod names;
+mod slices;
 mod tracks;
 mod wire;
 
@@ -63,5 +64,5 @@ pub fn write(trace: &Trace, target: &Path, options: &Options) -> io::Result<Writ
 
 /// Writes a finished trace as a stream; `bytes` are those of the stream.
 pub fn stream<W: Write>(trace: &Trace, out: W, options: &Options) -> io::Result<(W, Written)> {
-    events::Writer::new(trace, out, options).write()
+    events::write(trace, out, options)
 }

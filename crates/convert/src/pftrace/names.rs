@@ -38,7 +38,7 @@ impl<'a> Interned<'a> {
     /// The id of an event's name.
     #[inline]
     pub fn name(&mut self, name: StrId) -> u64 {
-        let id = u64::from(name.0) + 1;
+        let id = name_id(name);
         if !std::mem::replace(&mut self.names[name.0 as usize], true) {
             entry(&mut self.fresh, interned::NAMES, id, self.trace.strings.get(name));
         }
@@ -47,7 +47,7 @@ impl<'a> Interned<'a> {
 
     /// The id of an annotation that the source named.
     pub fn argument(&mut self, name: StrId) -> u64 {
-        let id = OWN.len() as u64 + u64::from(name.0);
+        let id = argument_id(name);
         if !std::mem::replace(&mut self.arguments[name.0 as usize], true) {
             entry(&mut self.fresh, interned::ANNOTATIONS, id, self.trace.strings.get(name));
         }
@@ -78,6 +78,18 @@ impl<'a> Interned<'a> {
         }
         self.categories[slot]
     }
+}
+
+/// The id of an event's name, once it is known.
+#[inline]
+pub(super) fn name_id(name: StrId) -> u64 {
+    u64::from(name.0) + 1
+}
+
+/// The id of an annotation that the source named, once it is known.
+#[inline]
+pub(super) fn argument_id(name: StrId) -> u64 {
+    OWN.len() as u64 + u64::from(name.0)
 }
 
 fn entry(out: &mut Vec<u8>, field: u32, id: u64, text: &str) {

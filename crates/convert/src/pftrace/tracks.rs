@@ -213,7 +213,7 @@ impl<'a> Tracks<'a> {
 /// A packet with the description of a track. Tracks belong to no sequence.
 fn describe(out: &mut Vec<u8>, uuid: u64, parent: u64, fill: impl FnOnce(&mut Vec<u8>)) {
     wire::message(out, trace_file::PACKET, |out| {
-        wire::uint(out, packet::SEQUENCE, super::events::SEQUENCE);
+        wire::uint(out, packet::SEQUENCE, super::slices::SEQUENCE);
         wire::message(out, packet::TRACK_DESCRIPTOR, |out| {
             wire::uint(out, track::UUID, uuid);
             if parent != 0 {

@@ -12,4 +12,4 @@ pub(crate) use lanes::{Lane, Lanes, Place, is_call};
 pub(crate) use memory::InUse;
 pub(crate) use names::Names;
 pub(crate) use near::Near;
-pub(crate) use order::in_time_order;
+pub(crate) use order::{InTimeOrder, in_time_order};

@@ -33,33 +33,47 @@ impl Cursor<'_> {
     }
 }
 
-/// Calls `visit` with every row that has a time, in order; of equal times host rows come first.
+/// Every row that has a time, in order; of equal times host rows come first.
+pub(crate) struct InTimeOrder<'a> {
+    cursors: [Cursor<'a>; 6],
+    heads: [Option<(i64, Reverse<i64>)>; 6],
+}
+
+impl<'a> InTimeOrder<'a> {
+    pub fn of(trace: &'a Trace) -> Self {
+        let cursor = |table, start, end| Cursor { table, start, end, next: 0, run: Vec::new() };
+        let mut cursors = [
+            cursor(Table::Regions, &trace.regions.start, &trace.regions.end),
+            cursor(Table::Kernels, &trace.kernels.start, &trace.kernels.end),
+            cursor(Table::MemoryCopies, &trace.memory_copies.start, &trace.memory_copies.end),
+            cursor(Table::MemoryAllocations, &trace.memory_allocations.start, &trace.memory_allocations.end),
+            cursor(Table::Syncs, &trace.syncs.start, &trace.syncs.end),
+            cursor(Table::Samples, &trace.samples.start, &trace.samples.end),
+        ];
+        let heads = cursors.each_mut().map(Cursor::peek);
+        Self { cursors, heads }
+    }
+}
+
+impl Iterator for InTimeOrder<'_> {
+    type Item = (Table, usize);
+
+    fn next(&mut self) -> Option<(Table, usize)> {
+        let heads = &self.heads;
+        let first = (0..heads.len()).filter(|&c| heads[c].is_some()).min_by_key(|&c| heads[c])?;
+        let cursor = &mut self.cursors[first];
+        let row = cursor.run.pop()?;
+        self.heads[first] = cursor.peek();
+        Some((cursor.table, row))
+    }
+}
+
+/// Calls `visit` with every row that has a time, in order.
 pub(crate) fn in_time_order<E>(
     trace: &Trace,
     mut visit: impl FnMut(Table, usize) -> Result<(), E>,
 ) -> Result<(), E> {
-    let cursor = |table, start, end| Cursor { table, start, end, next: 0, run: Vec::new() };
-    let mut cursors = [
-        cursor(Table::Regions, &trace.regions.start, &trace.regions.end),
-        cursor(Table::Kernels, &trace.kernels.start, &trace.kernels.end),
-        cursor(Table::MemoryCopies, &trace.memory_copies.start, &trace.memory_copies.end),
-        cursor(Table::MemoryAllocations, &trace.memory_allocations.start, &trace.memory_allocations.end),
-        cursor(Table::Syncs, &trace.syncs.start, &trace.syncs.end),
-        cursor(Table::Samples, &trace.samples.start, &trace.samples.end),
-    ];
-    let mut heads = [None; 6];
-    for (head, cursor) in heads.iter_mut().zip(&mut cursors) {
-        *head = cursor.peek();
-    }
-    loop {
-        let first = (0..heads.len()).filter(|&c| heads[c].is_some()).min_by_key(|&c| heads[c]);
-        let Some(first) = first else { return Ok(()) };
-        let cursor = &mut cursors[first];
-        if let Some(row) = cursor.run.pop() {
-            visit(cursor.table, row)?;
-        }
-        heads[first] = cursor.peek();
-    }
+    InTimeOrder::of(trace).try_for_each(|(table, row)| visit(table, row))
 }
 
 #[cfg(test)]

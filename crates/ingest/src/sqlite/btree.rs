@@ -48,18 +48,35 @@ pub(super) fn scan<T: Send>(
         (state, scanned)
     };
     let workers = rayon::current_num_threads().max(1);
-    for round in leaves.chunks(CHUNK * workers * 2) {
-        let results: Vec<_> = if round.len() <= 16 {
-            vec![read(round)]
-        } else {
-            round.par_chunks(CHUNK.min(round.len().div_ceil(workers))).map(read).collect()
-        };
+    let read_round = |round: &[u32]| -> Vec<(T, Scanned)> {
+        if round.len() <= 16 {
+            return vec![read(round)];
+        }
+        round.par_chunks(CHUNK.min(round.len().div_ceil(workers))).map(read).collect()
+    };
+    let mut merge_round = |results: Vec<(T, Scanned)>| {
         for (state, scanned) in results {
             total.rows += scanned.rows;
             total.damaged += scanned.damaged;
             merge(state);
         }
+    };
+    // While one round is put together here, the others read the next.
+    let mut done = Vec::new();
+    for round in leaves.chunks(CHUNK * workers * 2) {
+        let mut next = Vec::new();
+        if workers == 1 || round.len() <= 16 {
+            merge_round(std::mem::take(&mut done));
+            next = read_round(round);
+        } else {
+            rayon::in_place_scope(|scope| {
+                scope.spawn(|_| next = read_round(round));
+                merge_round(std::mem::take(&mut done));
+            });
+        }
+        done = next;
     }
+    merge_round(done);
     total
 }
 

@@ -1,5 +1,9 @@
 //! Columns of all workers put together in the order of the file, names and lanes made global on the way.
 
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rayon::prelude::*;
 use trace::{Map, ShapeId, Shapes, StrId, Strings};
 
 use super::lanes::{Lane, LaneNames};
@@ -23,7 +27,7 @@ pub(super) struct Gather<'p> {
     texts: Texts,
     values: Texts,
     lanes: Lanes,
-    shapes: Vec<(Shapes, Vec<Option<ShapeId>>)>,
+    shapes: Vec<(Shapes, Vec<ShapeId>)>,
     /// Times that do not fit behind the base time.
     pub overflows: u64,
 }
@@ -45,71 +49,100 @@ impl<'p> Gather<'p> {
             gather.texts.add(worker.names);
             gather.values.add(worker.values);
             gather.lanes.add(&worker.lanes);
-            let unknown = vec![None; worker.shapes.len()];
+            let unknown = vec![ShapeId::default(); worker.shapes.len()];
             gather.shapes.push((worker.shapes, unknown));
         }
         gather
     }
 
     /// Values that stay as they are.
-    pub fn plain<T: Copy>(&self, table: usize, columns: Vec<Vec<T>>) -> Vec<T> {
-        collect(columns, self.pieces, table, |_, value| value)
+    pub fn plain<T: Copy + Send + Sync>(&self, table: usize, columns: Vec<Vec<T>>) -> Vec<T> {
+        collect(columns, self.pieces, table, |_, _, value| value)
     }
 
     /// Names as strings of the trace.
     pub fn texts(&mut self, table: usize, columns: Vec<Vec<u32>>, strings: &mut Strings) -> Vec<StrId> {
-        collect(columns, self.pieces, table, |worker, id| self.texts.get(worker, id, strings))
+        let texts = &self.texts;
+        for (worker, id, _) in uses(&columns, self.pieces, table, |worker| texts.count(worker)) {
+            self.texts.get(worker, id, strings);
+        }
+        let (pieces, known) = (self.pieces, &self.texts);
+        collect(columns, self.pieces, table, |piece, _, id| known.known(pieces[piece].worker, id))
     }
 
     /// Names as text of their own.
     pub fn words(&self, table: usize, columns: Vec<Vec<u32>>) -> Vec<String> {
-        collect(columns, self.pieces, table, |worker, id| self.texts.plain(worker, id))
+        collect(columns, self.pieces, table, |piece, _, id| self.texts.plain(self.pieces[piece].worker, id))
     }
 
     /// Values of arguments as strings of the trace.
     pub fn values(&mut self, table: usize, columns: Vec<Vec<u32>>, strings: &mut Strings) -> Vec<StrId> {
-        collect(columns, self.pieces, table, |worker, id| self.values.raw(worker, id, strings))
+        let values = &self.values;
+        for (worker, id, _) in uses(&columns, self.pieces, table, |worker| values.count(worker)) {
+            self.values.raw(worker, id, strings);
+        }
+        let (pieces, known) = (self.pieces, &self.values);
+        collect(columns, self.pieces, table, |piece, _, id| known.known(pieces[piece].worker, id))
     }
 
     /// Times behind the base time.
     pub fn times(&mut self, table: usize, columns: Vec<Vec<i64>>) -> Vec<i64> {
-        collect(columns, self.pieces, table, |_, at| {
-            at.checked_add(self.base_ns).unwrap_or_else(|| {
-                self.overflows += 1;
-                at.saturating_add(self.base_ns)
+        let (base_ns, overflows) = (self.base_ns, AtomicU64::new(0));
+        let times = collect(columns, self.pieces, table, |_, _, at| {
+            at.checked_add(base_ns).unwrap_or_else(|| {
+                overflows.fetch_add(1, Ordering::Relaxed);
+                at.saturating_add(base_ns)
             })
-        })
+        });
+        self.overflows += overflows.into_inner();
+        times
     }
 
     /// Lanes by their number in the file.
     pub fn lanes(&mut self, table: usize, columns: Vec<Vec<u32>>) -> Vec<u32> {
-        collect(columns, self.pieces, table, |worker, lane| self.lanes.get(worker, lane))
+        let lanes = &self.lanes;
+        for (worker, lane, rows) in uses(&columns, self.pieces, table, |worker| lanes.known[worker].len()) {
+            let number = self.lanes.number(worker, lane as usize);
+            self.lanes.lanes[number as usize].rows += rows;
+        }
+        let (pieces, known) = (self.pieces, &self.lanes.known);
+        collect(columns, self.pieces, table, |piece, _, lane| known[pieces[piece].worker][lane as usize])
     }
 
     /// Launch shapes of the trace.
     pub fn shapes(&mut self, table: usize, columns: Vec<Vec<ShapeId>>, all: &mut Shapes) -> Vec<ShapeId> {
-        collect(columns, self.pieces, table, |worker, shape| {
+        let columns: Vec<Vec<u32>> =
+            columns.into_par_iter().map(|column| column.into_iter().map(|shape| shape.0).collect()).collect();
+        let shapes = &self.shapes;
+        for (worker, shape, _) in uses(&columns, self.pieces, table, |worker| shapes[worker].1.len()) {
             let (own, known) = &mut self.shapes[worker];
-            *known[shape.0 as usize].get_or_insert_with(|| all.intern(*own.get(shape)))
-        })
+            known[shape as usize] = all.intern(*own.get(ShapeId(shape)));
+        }
+        let (pieces, known) = (self.pieces, &self.shapes);
+        collect(columns, self.pieces, table, |piece, _, shape| known[pieces[piece].worker].1[shape as usize])
     }
 
     /// Rows that refer to rows of other tables: `refers` tells which, by place.
-    pub fn rows(&self, table: usize, columns: Vec<Vec<u32>>, refers: impl Fn(usize) -> usize) -> Vec<u32> {
-        let mut out = Vec::new();
-        let mut shift = [0i64; TABLES];
+    pub fn rows(
+        &self,
+        table: usize,
+        columns: Vec<Vec<u32>>,
+        refers: impl Fn(usize) -> usize + Sync,
+    ) -> Vec<u32> {
+        // How far the rows of each piece moved, by table.
+        let mut before = [0i64; TABLES];
+        let mut shifts: Vec<[i64; TABLES]> = Vec::with_capacity(self.pieces.len());
         for piece in self.pieces {
-            for (table, shift) in shift.iter_mut().enumerate() {
-                *shift -= i64::from(piece.from[table]);
+            let mut shift = before;
+            for table in 0..TABLES {
+                shift[table] -= i64::from(piece.from[table]);
+                before[table] += i64::from(piece.to[table]) - i64::from(piece.from[table]);
             }
-            for row in &columns[piece.worker][piece.from[table] as usize..piece.to[table] as usize] {
-                out.push((i64::from(*row) + shift[refers(out.len())]) as u32);
-            }
-            for (table, shift) in shift.iter_mut().enumerate() {
-                *shift += i64::from(piece.to[table]);
-            }
+            shifts.push(shift);
         }
-        out
+        collect(columns, self.pieces, table, |number, place, row| {
+            (i64::from(row) + shifts[number][refers(place)]) as u32
+        })
     }
 
     /// All lanes that rows use, and one that shows who the host was.
@@ -127,27 +160,83 @@ impl<'p> Gather<'p> {
     }
 }
 
-/// One column in the order of the file; the workers' columns go as soon as it is there.
-fn collect<T: Copy, U>(
+/// One column in the order of the file; the workers' columns go as soon as it is there. `map` gets the number of the
+/// piece, the place in the column and the value.
+fn collect<T: Copy + Sync, U: Send>(
     columns: Vec<Vec<T>>,
     pieces: &[Piece],
     table: usize,
-    mut map: impl FnMut(usize, T) -> U,
+    map: impl Fn(usize, usize, T) -> U + Sync,
 ) -> Vec<U> {
-    let total = pieces.iter().map(|piece| (piece.to[table] - piece.from[table]) as usize).sum();
-    let mut out = Vec::with_capacity(total);
-    for piece in pieces {
-        let part = &columns[piece.worker][piece.from[table] as usize..piece.to[table] as usize];
-        out.extend(part.iter().map(|value| map(piece.worker, *value)));
+    let total = pieces.iter().map(|piece| rows_of(piece, table).len()).sum();
+    let mut out: Vec<U> = Vec::with_capacity(total);
+    let mut room = &mut out.spare_capacity_mut()[..total];
+    let mut parts: Vec<(usize, usize, &[T], &mut [MaybeUninit<U>])> = Vec::new();
+    let mut place = 0;
+    for (number, piece) in pieces.iter().enumerate() {
+        for part in columns[piece.worker][rows_of(piece, table)].chunks(ROWS_AT_ONCE) {
+            let (here, rest) = std::mem::take(&mut room).split_at_mut(part.len());
+            parts.push((number, place, part, here));
+            place += part.len();
+            room = rest;
+        }
     }
+    parts.into_par_iter().for_each(|(piece, first, part, here)| {
+        for (at, (&value, slot)) in part.iter().zip(here).enumerate() {
+            slot.write(map(piece, first + at, value));
+        }
+    });
+    // SAFETY: the parts are as long as the room, and each slot of theirs was written.
+    unsafe { out.set_len(total) };
     out
+}
+
+/// Rows that one thread takes at once.
+pub(super) const ROWS_AT_ONCE: usize = 1 << 16;
+
+fn rows_of(piece: &Piece, table: usize) -> std::ops::Range<usize> {
+    piece.from[table] as usize..piece.to[table] as usize
+}
+
+/// Which numbers each worker's column uses, in the order of the file, and by how many rows: (worker, number, rows). A
+/// number may come several times. `distinct` tells how many numbers a worker has.
+fn uses(
+    columns: &[Vec<u32>],
+    pieces: &[Piece],
+    table: usize,
+    distinct: impl Fn(usize) -> usize,
+) -> Vec<(usize, u32, u64)> {
+    let parts: Vec<(usize, usize, &[u32])> = (pieces.iter())
+        .flat_map(|piece| {
+            let rows = &columns[piece.worker][rows_of(piece, table)];
+            let count = distinct(piece.worker);
+            // A list of uses is to be short beside the rows.
+            rows.chunks(ROWS_AT_ONCE.max(count)).map(move |part| (piece.worker, count, part))
+        })
+        .collect();
+    let found: Vec<Vec<(usize, u32, u64)>> = parts
+        .into_par_iter()
+        .map(|(worker, count, part)| {
+            let mut rows = vec![0u32; count];
+            let mut order = Vec::new();
+            for &number in part {
+                if rows[number as usize] == 0 {
+                    order.push(number);
+                }
+                rows[number as usize] += 1;
+            }
+            order.into_iter().map(|number| (worker, number, u64::from(rows[number as usize]))).collect()
+        })
+        .collect();
+    found.concat()
 }
 
 /// Lanes of the file, numbered as rows use them.
 #[derive(Default)]
 struct Lanes {
     keys: Vec<Vec<Vec<u8>>>,
-    known: Vec<Vec<Option<u32>>>,
+    /// The number of each worker's lanes, once it was asked for.
+    known: Vec<Vec<u32>>,
     numbers: Map<Vec<u8>, u32>,
     lanes: Vec<Lane>,
 }
@@ -155,28 +244,17 @@ struct Lanes {
 impl Lanes {
     fn add(&mut self, names: &LaneNames) {
         let keys: Vec<_> = names.keys().map(<[u8]>::to_vec).collect();
-        self.known.push(vec![None; keys.len()]);
+        self.known.push(vec![0; keys.len()]);
         self.keys.push(keys);
     }
 
-    #[inline]
-    fn get(&mut self, worker: usize, local: u32) -> u32 {
-        let number = match self.known[worker][local as usize] {
-            Some(number) => number,
-            None => self.number(worker, local as usize),
-        };
-        self.lanes[number as usize].rows += 1;
-        number
-    }
-
-    #[cold]
     fn number(&mut self, worker: usize, local: usize) -> u32 {
         let key = &self.keys[worker][local];
         let number = *self.numbers.entry_ref(&key[..]).or_insert_with(|| {
             self.lanes.push(Lane::of(key));
             self.lanes.len() as u32 - 1
         });
-        self.known[worker][local] = Some(number);
+        self.known[worker][local] = number;
         number
     }
 }

@@ -1,12 +1,13 @@
 //! From the workers' tables to one trace.
 
 use formats::torch::key;
+use rayon::prelude::*;
 use trace::{
-    AgentId, Arg, Collective, GraphNode, Kernels, Map, MemoryAllocations, MemoryCopies, OptI64, QueueId,
+    AgentId, Args, Collective, GraphNode, Kernels, Map, MemoryAllocations, MemoryCopies, OptI64, QueueId,
     Region, Regions, RowRef, Samples, SourceId, StrId, StreamId, SymbolId, Syncs, Table, ThreadId, Trace,
 };
 
-use super::gather::{Gather, take};
+use super::gather::{Gather, ROWS_AT_ONCE, take};
 use super::lanes::{Label, Machine};
 use super::metadata::Facts;
 use super::pairs::{self, FlowEnd, Half, Slices};
@@ -123,8 +124,24 @@ macro_rules! column {
     }};
 }
 
-fn each<T>(lanes: &[u32], map: impl FnMut(u32) -> T) -> Vec<T> {
-    lanes.iter().copied().map(map).collect()
+/// What each row's lane stands for; `map` is asked once for each lane, in the order of the rows.
+fn each<T: Copy + Send + Sync>(lanes: &[u32], mut map: impl FnMut(u32) -> T) -> Vec<T> {
+    let Some(&first) = lanes.first() else { return Vec::new() };
+    let unset = map(first);
+    let in_use: Vec<Vec<u32>> = lanes.par_chunks(ROWS_AT_ONCE).map(in_order_of_use).collect();
+    let mut by_lane = vec![unset];
+    for lane in in_order_of_use(&in_use.concat()) {
+        if by_lane.len() <= lane as usize {
+            by_lane.resize(lane as usize + 1, unset);
+        }
+        by_lane[lane as usize] = map(lane);
+    }
+    lanes.par_iter().with_min_len(ROWS_AT_ONCE).map(|&lane| by_lane[lane as usize]).collect()
+}
+
+fn in_order_of_use(lanes: &[u32]) -> Vec<u32> {
+    let mut seen = vec![false; lanes.iter().max().map_or(0, |&last| last as usize + 1)];
+    lanes.iter().copied().filter(|&lane| !std::mem::replace(&mut seen[lane as usize], true)).collect()
 }
 
 impl Join<'_> {
@@ -374,12 +391,9 @@ impl Join<'_> {
         let values = self.from.values(ARGS, values, &mut trace.strings);
         let rows = take!(self.from, args.row);
         let rows = self.from.rows(ARGS, rows, |place| owners[place] as usize);
-        trace.args.reserve(rows.len());
-        let graph_keys = [key::GRAPH_ID, key::GRAPH_NODE_ID].map(|name| trace.strings.find(name));
-        let mut nodes: Map<RowRef, GraphNode> = Map::default();
-        for (i, row) in rows.into_iter().enumerate() {
+        let owner = |(&owner, &row): (&Owner, &u32)| {
             let row = row as usize;
-            let owner = match owners[i] {
+            match owner {
                 Owner::Kernel => RowRef::kernel(row),
                 Owner::Copy => RowRef::new(Table::MemoryCopies, row),
                 Owner::Allocation => RowRef::new(Table::MemoryAllocations, row),
@@ -388,18 +402,44 @@ impl Join<'_> {
                 Owner::Sync => RowRef::new(Table::Syncs, row),
                 Owner::Open => match self.region_of_half[row] {
                     Some(region) => RowRef::region(region as usize),
-                    None => continue,
+                    None => RowRef::NONE,
                 },
-            };
-            let (position, name, value) = (positions[i], names[i], values[i]);
-            trace.args.push(Arg { owner, position, ty: StrId::EMPTY, name, value });
-            if graph_keys.contains(&Some(name)) && matches!(owners[i], Owner::Kernel | Owner::Copy) {
-                let number = trace.strings.get(value).parse().unwrap_or(0);
-                let new = GraphNode { row: owner, ..GraphNode::default() };
-                let node = nodes.entry(owner).or_insert(new);
-                let field = if graph_keys[0] == Some(name) { &mut node.exec } else { &mut node.node };
-                *field = number;
             }
+        };
+        let of_rows = owners.par_iter().zip(&rows).with_min_len(ROWS_AT_ONCE).map(owner).collect();
+        let mut args = Args {
+            owner: of_rows,
+            position: positions,
+            ty: vec![StrId::EMPTY; rows.len()],
+            name: names,
+            value: values,
+        };
+        if owners.contains(&Owner::Open) {
+            let owner = args.owner.clone();
+            args.retain(|i| owner[i] != RowRef::NONE);
+        }
+        trace.args = args;
+        self.graph_nodes(trace);
+    }
+
+    /// Nodes of graphs, as the arguments of kernels and copies tell.
+    fn graph_nodes(&self, trace: &mut Trace) {
+        let graph_keys = [key::GRAPH_ID, key::GRAPH_NODE_ID].map(|name| trace.strings.find(name));
+        let args = &trace.args;
+        let tells = |&i: &usize| {
+            let of_work = matches!(args.owner[i].get(), Some((Table::Kernels | Table::MemoryCopies, _)));
+            of_work && graph_keys.contains(&Some(args.name[i]))
+        };
+        let telling: Vec<usize> =
+            (0..args.len()).into_par_iter().with_min_len(ROWS_AT_ONCE).filter(tells).collect();
+        let mut nodes: Map<RowRef, GraphNode> = Map::default();
+        for i in telling {
+            let owner = args.owner[i];
+            let number = trace.strings.get(args.value[i]).parse().unwrap_or(0);
+            let new = GraphNode { row: owner, ..GraphNode::default() };
+            let node = nodes.entry(owner).or_insert(new);
+            let field = if graph_keys[0] == Some(args.name[i]) { &mut node.exec } else { &mut node.node };
+            *field = number;
         }
         let mut nodes: Vec<GraphNode> = nodes.into_values().filter(|n| n.exec != 0 || n.node != 0).collect();
         nodes.sort_by_key(|node| node.row);

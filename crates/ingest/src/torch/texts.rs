@@ -24,6 +24,17 @@ impl Texts {
         self.names.push(names);
     }
 
+    /// How many names a worker has.
+    pub fn count(&self, worker: usize) -> usize {
+        self.known[worker].len()
+    }
+
+    /// The string of a name that was asked for before.
+    #[inline]
+    pub fn known(&self, worker: usize, id: u32) -> StrId {
+        self.known[worker][id as usize].unwrap_or(StrId::EMPTY)
+    }
+
     /// The string that a name stands for.
     #[inline]
     pub fn get(&mut self, worker: usize, id: u32, strings: &mut Strings) -> StrId {

@@ -1,5 +1,6 @@
 //! The forest of host regions: who encloses whom on a thread, found in one sweep.
 
+use rayon::prelude::*;
 use trace::{Regions, StrId, Strings};
 
 const NONE: u32 = u32::MAX;
@@ -16,42 +17,37 @@ pub struct Forest {
 impl Forest {
     /// Sweeps the regions of a finished trace.
     pub fn of(regions: &Regions, strings: &Strings) -> Self {
-        let depth = Nesting::of(strings);
-        let threads = regions.thread.iter().filter_map(|t| t.get()).max().map_or(0, |t| t + 1);
-        // Regions without a thread share one lane: nothing better is known of them.
-        let mut open: Vec<Vec<u32>> = vec![Vec::new(); threads + 1];
+        Self::in_chunks(regions, strings, CHUNK)
+    }
+
+    /// Sweeps chunks beside each other. What a chunk cannot know is which regions were open before it: its rows that
+    /// lie in no region of the chunk get their parent afterwards, in order.
+    fn in_chunks(regions: &Regions, strings: &Strings, rows: usize) -> Self {
+        let threads = regions.thread.par_iter().filter_map(|t| t.get()).max().map_or(0, |t| t + 1);
+        let sweep = Sweep { regions, depth: Nesting::of(strings), threads };
         let mut parent = vec![NONE; regions.len()];
-        let mut run: Vec<u32> = Vec::new();
-        let mut i = 0;
-        while i < regions.len() {
-            run.clear();
-            run.push(i as u32);
-            while i + run.len() < regions.len() && regions.start[i + run.len()] == regions.start[i] {
-                run.push((i + run.len()) as u32);
+        let mut chunks = Vec::new();
+        let (mut first, mut rest) = (0, &mut parent[..]);
+        while first < regions.len() {
+            let mut end = regions.len().min(first + rows);
+            // Rows of one start are ordered together.
+            while end < regions.len() && regions.start[end] == regions.start[end - 1] {
+                end += 1;
             }
-            if run.len() > 1 {
-                run.sort_by_key(|&r| {
-                    let row = r as usize;
-                    (-regions.end[row], depth.of_category(regions.category[row]), regions.external[row])
-                });
-            }
-            for &r in &run {
-                let row = r as usize;
-                if depth.is_gpu_lane(regions.category[row]) {
-                    continue;
-                }
-                let stack = &mut open[regions.thread[row].get().unwrap_or(threads)];
-                while stack.last().is_some_and(|&top| regions.end[top as usize] <= regions.start[row]) {
-                    stack.pop();
-                }
-                if let Some(&top) = stack.last() {
-                    parent[row] = top;
-                }
-                if regions.end[row] > regions.start[row] {
-                    stack.push(r);
+            let (here, behind) = std::mem::take(&mut rest).split_at_mut(end - first);
+            chunks.push((first, here));
+            (first, rest) = (end, behind);
+        }
+        let swept: Vec<Swept> =
+            chunks.into_par_iter().map(|(first, parent)| sweep.chunk(first, parent)).collect();
+        let mut open: Vec<Vec<u32>> = vec![Vec::new(); threads + 1];
+        for chunk in swept {
+            for row in chunk.without_parent {
+                if let Some(top) = sweep.innermost(&mut open[sweep.lane(row as usize)], row as usize) {
+                    parent[row as usize] = top;
                 }
             }
-            i += run.len();
+            open.iter_mut().zip(chunk.open).for_each(|(stack, more)| stack.extend(more));
         }
         Self { parent }
     }
@@ -86,6 +82,75 @@ impl Forest {
     /// `row` and all that enclose it, innermost first.
     pub fn chain(&self, row: usize) -> impl Iterator<Item = usize> + '_ {
         std::iter::successors(Some(row), |&row| self.parent(row))
+    }
+}
+
+/// Rows that one thread sweeps at once.
+const CHUNK: usize = 1 << 17;
+
+/// What a sweep of some rows leaves to those who know what was before.
+struct Swept {
+    /// Rows that lie in no region of the chunk, in order.
+    without_parent: Vec<u32>,
+    /// By lane: regions that may still be open behind the chunk, outermost first.
+    open: Vec<Vec<u32>>,
+}
+
+struct Sweep<'a> {
+    regions: &'a Regions,
+    depth: Nesting,
+    threads: usize,
+}
+
+impl Sweep<'_> {
+    /// Finds the parents of the rows from `first` on, as far as they are among these rows.
+    fn chunk(&self, first: usize, parent: &mut [u32]) -> Swept {
+        let (regions, end) = (self.regions, first + parent.len());
+        let mut swept = Swept { without_parent: Vec::new(), open: vec![Vec::new(); self.threads + 1] };
+        let mut run: Vec<u32> = Vec::new();
+        let mut i = first;
+        while i < end {
+            run.clear();
+            run.push(i as u32);
+            while i + run.len() < end && regions.start[i + run.len()] == regions.start[i] {
+                run.push((i + run.len()) as u32);
+            }
+            if run.len() > 1 {
+                run.sort_by_key(|&r| {
+                    let row = r as usize;
+                    (-regions.end[row], self.depth.of_category(regions.category[row]), regions.external[row])
+                });
+            }
+            for &r in &run {
+                let row = r as usize;
+                if self.depth.is_gpu_lane(regions.category[row]) {
+                    continue;
+                }
+                let stack = &mut swept.open[self.lane(row)];
+                match self.innermost(stack, row) {
+                    Some(top) => parent[row - first] = top,
+                    None => swept.without_parent.push(r),
+                }
+                if regions.end[row] > regions.start[row] {
+                    stack.push(r);
+                }
+            }
+            i += run.len();
+        }
+        swept
+    }
+
+    /// The lane of a row: its thread. Regions without a thread share one, as nothing better is known of them.
+    fn lane(&self, row: usize) -> usize {
+        self.regions.thread[row].get().unwrap_or(self.threads)
+    }
+
+    /// The innermost of the open regions when a row starts; those that ended before are taken off.
+    fn innermost(&self, stack: &mut Vec<u32>, row: usize) -> Option<u32> {
+        while stack.last().is_some_and(|&top| self.regions.end[top as usize] <= self.regions.start[row]) {
+            stack.pop();
+        }
+        stack.last().copied()
     }
 }
 
@@ -173,6 +238,10 @@ mod tests {
             let rows: Vec<_> = rows.into_iter().map(|(t, s, d)| (t, s, s + d)).collect();
             let table = regions(&rows);
             let forest = Forest::of(&table, &Strings::default());
+            for chunk in [1, 2, 7, 30] {
+                let in_chunks = Forest::in_chunks(&table, &Strings::default(), chunk);
+                prop_assert_eq!(&in_chunks.parent, &forest.parent, "{} rows at once", chunk);
+            }
             for row in 0..table.len() {
                 let covers = |p: usize| {
                     let starts_before = table.start[p] < table.start[row]

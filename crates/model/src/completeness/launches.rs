@@ -1,5 +1,6 @@
 //! Launch calls and whether they have work: one pass over the links and one over the calls.
 
+use rayon::prelude::*;
 use trace::{LinkKind, Ns, Table, Trace};
 
 use super::{Completeness, Evidence, Missing};
@@ -20,6 +21,9 @@ pub(super) enum Action {
 
 /// Launches that a GPU may still have in its queue when the recording ends.
 const QUEUE_DEPTH: usize = 1024;
+
+/// Regions that one thread looks at.
+const ROWS_AT_ONCE: usize = 1 << 16;
 
 /// One bit per row.
 pub(super) struct Bits(Vec<u64>);
@@ -92,11 +96,12 @@ pub(super) fn scan(trace: &Trace, recordings: &Recordings) -> Scan {
     let mut processes = vec![ProcessCalls::default(); trace.processes.len()];
     let (mut empty, mut replays, mut captured) = (Vec::new(), Vec::new(), Vec::new());
     let regions = &trace.regions;
-    for row in 0..regions.len() {
-        let action = actions[regions.name[row].0 as usize];
-        if action == Action::Other || calls.of_region(trace, row).is_none() {
-            continue;
-        }
+    let action_of = |row: usize| actions[regions.name[row].0 as usize];
+    let matters = |&row: &usize| action_of(row) != Action::Other && calls.of_region(trace, row).is_some();
+    let rows: Vec<usize> =
+        (0..regions.len()).into_par_iter().with_min_len(ROWS_AT_ONCE).filter(matters).collect();
+    for row in rows {
+        let action = action_of(row);
         let Some(process) = regions.process[row].get() else { continue };
         let state = &mut processes[process];
         match action {

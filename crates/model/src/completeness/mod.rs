@@ -126,9 +126,12 @@ impl Completeness {
                 .sum(),
             ..Self::default()
         };
-        complete.missing.extend(eager::missing(trace, &recordings, &scan));
-        let (missing, has_capture) = replays::missing(trace, &recordings, &scan);
-        complete.missing.extend(missing);
+        let (of_eager, (of_replays, has_capture)) = rayon::join(
+            || eager::missing(trace, &recordings, &scan),
+            || replays::missing(trace, &recordings, &scan),
+        );
+        complete.missing.extend(of_eager);
+        complete.missing.extend(of_replays);
         complete.has_capture = has_capture;
         complete.missing.extend(scan.silent_ranks(&recordings, &complete.missing));
         complete

@@ -30,7 +30,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { body: 2 << 30, unpacked: 8 << 30, files: 2_000, depth: 16, ratio: 100 }
+        Self { body: 2 << 30, unpacked: 4 << 30, files: 2_000, depth: 16, ratio: 100 }
     }
 }
 

@@ -27,6 +27,10 @@ const MOST_FACTS: u64 = 16 << 20;
 const AHEAD: usize = 16;
 /// How long a sender may say nothing.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Bytes that are taken in after an archive is refused, or after its end.
+const MOST_UNWANTED: usize = 64 << 20;
+/// How long they may take.
+const FAREWELL: Duration = Duration::from_secs(5);
 /// Uploads at the same time.
 pub const MOST_UPLOADS: usize = 8;
 
@@ -98,7 +102,10 @@ pub async fn take(
     });
     let unpacked =
         unpacked.await.map_err(|_| Problem::internal("the upload failed; the server's log says why"));
-    pumping.abort();
+    let abort = pumping.abort_handle();
+    if tokio::time::timeout(FAREWELL, pumping).await.is_err() {
+        abort.abort();
+    }
     let folder = unpacked??;
     state.pool.with(move |store| attach(store, folder.path(), destination)).await
 }
@@ -153,17 +160,22 @@ fn facts(path: &Path) -> Result<Facts, Problem> {
     serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))
 }
 
-/// Passes the body on to the thread that unpacks it.
+/// Passes the body on to the thread that unpacks it. What that does not want is still taken in: who sends it reads no
+/// answer before.
 async fn pump(body: Body, sender: mpsc::Sender<io::Result<Bytes>>) {
     let mut parts = body.into_data_stream();
-    loop {
+    let mut unwanted = 0;
+    while unwanted <= MOST_UNWANTED {
         let part = match tokio::time::timeout(PATIENCE, parts.next()).await {
             Ok(Some(part)) => part.map_err(io::Error::other),
             Ok(None) => return,
             Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "nothing came for too long")),
         };
-        // Whoever does not want the rest has refused it.
+        let (length, failed) = (part.as_ref().map_or(0, Bytes::len), part.is_err());
         if sender.send(part).await.is_err() {
+            unwanted += length;
+        }
+        if failed {
             return;
         }
     }
