@@ -35,7 +35,7 @@ pub fn pages(repository: &Path, summary: &str) -> Result<BTreeMap<String, String
         format!("  - [{number} {title}](catalogue/panel-{number:02}.md)\n")
     };
     let chapters: String = panels.iter().map(chapter).collect();
-    pages.insert("SUMMARY.md".into(), crate::below(summary, "(catalogue/panels.md)", &chapters));
+    pages.insert("SUMMARY.md".into(), crate::contents::below(summary, "(catalogue/panels.md)", &chapters));
     Ok(pages)
 }
 

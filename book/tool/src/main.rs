@@ -4,6 +4,7 @@
 mod catalogue;
 mod check;
 mod commands;
+mod contents;
 mod files;
 mod reference;
 mod tutorials;
@@ -71,6 +72,7 @@ fn run(request: &Request) -> Result<Vec<String>, Failure> {
         pages.extend(reference::pages(program, &contract, &pages["SUMMARY.md"].clone(), how)?);
         pages.extend(tutorials::pages(program, &repository)?);
     }
+    let pages = with_contents(pages, &docs)?;
     let mut problems = settle(&docs, &pages, request.refresh)?;
     if let Some(program) = &request.program {
         let mut texts = check::below(&docs, "md");
@@ -88,6 +90,16 @@ fn run(request: &Request) -> Result<Vec<String>, Failure> {
     problems.extend(report.problems);
     println!("{} pages, {} links checked: {}", report.pages, report.links, built.display());
     Ok(problems)
+}
+
+/// The pages with a table of contents that lists them and all others.
+fn with_contents(
+    mut pages: BTreeMap<String, String>,
+    docs: &Path,
+) -> Result<BTreeMap<String, String>, Failure> {
+    let summary = contents::complete(&pages["SUMMARY.md"], docs)?;
+    pages.insert("SUMMARY.md".into(), summary);
+    Ok(pages)
 }
 
 /// Writes pages that are not as they should be, or names them.
@@ -109,23 +121,6 @@ fn settle(docs: &Path, pages: &BTreeMap<String, String>, refresh: bool) -> Resul
         }
     }
     Ok(stale)
-}
-
-/// The table of contents with other lines below one of its lines.
-fn below(summary: &str, line_with: &str, chapters: &str) -> String {
-    let (mut text, mut inside) = (String::new(), false);
-    for line in summary.lines() {
-        inside &= line.starts_with("  ");
-        if !inside {
-            text.push_str(line);
-            text.push('\n');
-        }
-        if line.contains(line_with) {
-            inside = true;
-            text.push_str(chapters);
-        }
-    }
-    text
 }
 
 /// Text for a cell of a table.

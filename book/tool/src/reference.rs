@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -21,7 +22,8 @@ struct Help {
 /// What `rocm-perf WORDS -h` prints, each entry on one line.
 fn help(program: &Path, words: &[&str]) -> Result<Help, Failure> {
     let mut command = Command::new(program);
-    command.args(words).arg("-h").env("COLUMNS", "2000").env("NO_COLOR", "1");
+    // The usage line has the name that it was called by.
+    command.arg0("rocm-perf").args(words).arg("-h").env("COLUMNS", "2000").env("NO_COLOR", "1");
     let output = command.output().map_err(|error| format!("cannot run `{}`: {error}", program.display()))?;
     if !output.status.success() {
         return Err(format!("`rocm-perf {} -h` fails", words.join(" ")).into());
@@ -168,7 +170,7 @@ pub fn pages(
          | 3 | an external tool failed; its own message and code are shown |\n| 130 | interrupted |\n",
     );
     pages.insert("reference/commands.md".into(), index);
-    pages.insert("SUMMARY.md".into(), crate::below(summary, "(reference/commands.md)", &contents));
+    pages.insert("SUMMARY.md".into(), crate::contents::below(summary, "(reference/commands.md)", &contents));
     Ok(pages)
 }
 
