@@ -26,7 +26,7 @@ fn target() -> &'static Target {
     })
 }
 
-fuzz_target!(|bytes: &[u8]| { (target().run)(bytes) });
+fuzz_target!(|bytes: &[u8]| (target().run)(bytes));
 
 fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
     mutate::mutate(target().shape, data, size, max_size, seed)

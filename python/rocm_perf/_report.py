@@ -10,7 +10,6 @@ from typing import (
     List,
     Mapping,
     Optional,
-    Sequence,
     Tuple,
     Type,
     TypeVar,
@@ -90,7 +89,7 @@ class Record:
 Row = TypeVar("Row", bound=Record)
 
 
-class Table(Sequence[Row], Generic[Row]):
+class Table(Generic[Row]):
     """A table of a report: a sequence of rows, and an Arrow table for whoever takes one.
 
     >>> for row in t.summary().kernels: print(row.name, row.total_ns)
@@ -126,6 +125,9 @@ class Table(Sequence[Row], Generic[Row]):
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return (self[place] for place in range(len(self._rows)))
 
     def column(self, name: str) -> List[Any]:
         """The values of one column."""

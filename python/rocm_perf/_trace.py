@@ -5,7 +5,7 @@ from typing import Any, List, Mapping, Optional, Sequence, Union
 
 from . import results
 from ._connection import Connection
-from ._report import Record, Table
+from ._report import Record, Report, Table
 from ._rocm_perf import ArrowTable, Handle
 
 Path = Union[str, "os.PathLike[str]"]
@@ -290,6 +290,18 @@ class Trace:
     def requests(self) -> "results.Requests":
         """Time to first token and per token of each request of a server."""
         return results.Requests(self._handle.requests())
+
+    def report(
+        self,
+        out: Optional[Path] = None,
+        *,
+        title: Optional[str] = None,
+        mapping: Optional[Path] = None,
+        replace: bool = False,
+        target_arch: Optional[str] = None,
+    ) -> Report:
+        """What every analysis says of the run, with its charts; `out` is a file to write: .html, .pdf, .xlsx, .md."""
+        return Report(self._handle.report(out, title, mapping, replace, target_arch))
 
     def convert(
         self, out: Path, to: Optional[str] = None, *, gzip: bool = False, replace: bool = False

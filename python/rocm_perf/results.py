@@ -401,7 +401,7 @@ class RanksPipelineRow(Record):
     span_ns: Optional[int]
     compute_ns: Optional[int]
     bubble_ns: Optional[int]
-    bubble_pct: Optional[float]
+    bubble_share_pct: Optional[float]
 
 
 class RanksRanksRow(Record):
@@ -1750,6 +1750,18 @@ class ExperimentGateRow(Record):
     first_bad_trial: str
 
 
+class ExperimentKernelChangesRow(Record):
+    """A row of the table `kernel_changes` of `experiment`."""
+
+    name: str
+    base_ns: Optional[int]
+    candidate_ns: Optional[int]
+    change_ns: Optional[int]
+    delta_pct: Optional[float]
+    base_calls: Optional[int]
+    candidate_calls: Optional[int]
+
+
 class ExperimentLimitsRow(Record):
     """A row of the table `limits` of `experiment`."""
 
@@ -1837,6 +1849,7 @@ class Experiment(Report):
     exported: Table["ExperimentExportedRow"]
     figures: Table["ExperimentFiguresRow"]
     gate: Table["ExperimentGateRow"]
+    kernel_changes: Table["ExperimentKernelChangesRow"]
     limits: Table["ExperimentLimitsRow"]
     links: Table["ExperimentLinksRow"]
     metadata: Table["ExperimentMetadataRow"]
@@ -1854,6 +1867,7 @@ class Experiment(Report):
         "exported": ExperimentExportedRow,
         "figures": ExperimentFiguresRow,
         "gate": ExperimentGateRow,
+        "kernel_changes": ExperimentKernelChangesRow,
         "limits": ExperimentLimitsRow,
         "links": ExperimentLinksRow,
         "metadata": ExperimentMetadataRow,

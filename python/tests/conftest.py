@@ -41,7 +41,7 @@ def shared_data(path):
 def synth(folder, scenario, *options):
     """Files of a synthesised run, without the truth beside them."""
     rocm_perf("synth", "--scenario", scenario, "--out", folder, *options)
-    files = [file for file in sorted(folder.rglob("*")) if file.suffix in (".db", ".gz", ".json") and "truth" not in file.name]
+    files = [file for file in sorted(folder.rglob("*")) if file.suffix in (".db", ".gz", ".json", ".pickle") and "truth" not in file.name]
     assert files, f"synth wrote {sorted(folder.rglob('*'))}"
     return files
 

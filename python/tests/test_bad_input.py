@@ -123,13 +123,13 @@ def test_ctrl_c_stops_a_query(rocpd):
             print(connection.execute("SELECT 1").fetchall())
         """
     )
-    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-    assert child.stdout.readline() == "ready\n"
-    time.sleep(0.5)
-    child.send_signal(signal.SIGINT)
-    assert child.stdout.readline() == "stopped\n"
-    assert child.stdout.readline() == "[(1,)]\n"
-    assert child.wait(60) == 0
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.readline() == "stopped\n"
+        assert child.stdout.readline() == "[(1,)]\n"
+    assert child.returncode == 0
 
 
 def test_threads_run_while_rust_works(rocpd):

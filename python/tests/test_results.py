@@ -4,7 +4,7 @@ import json
 import pickle
 
 import pytest
-from conftest import command_json, rocm_perf
+from conftest import command_json, rocm_perf, shared_data, synth
 
 import rocm_perf as rp
 
@@ -84,8 +84,6 @@ def test_fields_are_attributes(rocpd):
 
 
 def test_findings_tell_what_to_call_next(tmp_path):
-    from conftest import synth
-
     trace = rp.open(synth(tmp_path, "launch-bound", "--to", "torch")[0])
     found = trace.explain().findings
     assert found and found[0].key and found[0].recommendation
@@ -113,10 +111,14 @@ def test_results_show_themselves(rocpd):
     assert "<table>" in summary.kernels._repr_html_()
 
 
-def test_charts_are_svg(rocpd):
-    efficiency = rp.open(rocpd).efficiency()
-    assert efficiency.charts and all(svg.startswith("<svg") for svg in efficiency.charts.values())
-    assert "<svg" in efficiency._repr_html_()
+def test_a_report_has_charts_as_svg(rocpd, tmp_path):
+    report = rp.open(rocpd).report()
+    assert "timeline" in report.charts and all(svg.startswith("<svg") for svg in report.charts.values())
+    assert report._repr_html_().count("<svg") == len(report.charts)
+    report.save(tmp_path / "timeline.png")
+    assert (tmp_path / "timeline.png").read_bytes().startswith(b"\x89PNG")
+    rp.open(rocpd).report(tmp_path / "report.html")
+    assert "<svg" in (tmp_path / "report.html").read_text()
 
 
 @pytest.mark.parametrize("ending", ["json", "csv", "md", "html", "pdf", "xlsx", "txt"])
@@ -148,8 +150,6 @@ def test_traces_are_converted(rocpd, tmp_path):
 
 
 def test_runs_are_compared_and_gates_raise(tmp_path):
-    from conftest import synth
-
     base = synth(tmp_path / "a", "serving", "--to", "rocpd", "--steps", "4")[0]
     slow = synth(tmp_path / "b", "serving", "--to", "rocpd", "--steps", "4", "--scale", "Cijk=1.5", "--seed", "9")[0]
     report = rp.compare(base, rp.open(slow), force=True)
@@ -160,8 +160,6 @@ def test_runs_are_compared_and_gates_raise(tmp_path):
 
 
 def test_ranks_are_looked_at_together(tmp_path):
-    from conftest import synth
-
     synth(tmp_path, "straggler", "--to", "torch")
     same(rp.ranks(tmp_path), command_json("ranks", tmp_path))
 
@@ -172,7 +170,24 @@ def test_experiments_are_kept_in_a_store(tmp_path, rocpd):
     for number, value in enumerate([10.0, 10.1, 9.9]):
         store.attach("decode", f"t{number}", metrics={"latency_ms": value}, analyse=False)
     store.attach("decode", "traced", rocpd)
-    assert [row.name for row in store.experiments().experiments] == ["decode"]
+    assert [row.experiment for row in store.experiments().experiments] == ["decode"]
     assert len(store.show("decode").trials) == 4
     with pytest.raises(rp.InputError, match="nothing"):
         store.show("nothing")
+
+
+def test_memory_of_a_snapshot_is_that_of_the_command(tmp_path):
+    synth(tmp_path, "training", "--to", "snapshot", "--steps", "2", "--ranks", "1")
+    snapshot = next(file for file in tmp_path.rglob("*.pickle"))
+    same(rp.open(snapshot).memory(), command_json("memory", snapshot))
+    window = rp.open(snapshot, start="20%", end="80%").memory()
+    same(window, command_json("memory", snapshot, "--start", "20%", "--end", "80%"))
+
+
+def test_kernels_are_analysed_by_their_counters():
+    workload = shared_data("rocprof_compute/vcopy_MI200")
+    trace = rp.open(workload)
+    same(trace.panels(), command_json("panels", workload))
+    same(trace.panels([2, "7.1"]), command_json("panels", workload, "-b", "2,7.1"))
+    same(trace.roofline(), command_json("roofline", workload))
+    same(trace.bottleneck(), command_json("bottleneck", workload))

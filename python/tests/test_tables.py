@@ -92,8 +92,8 @@ def test_duckdb_queries_tables(rocpd):
     library("pyarrow")
     trace = rp.open(rocpd)
     kernels = trace.kernels  # noqa: F841  DuckDB finds it by its name.
-    found = duckdb.sql("SELECT name, sum(duration) AS total FROM kernels GROUP BY name ORDER BY total DESC").fetchone()
-    assert found == (trace.summary().kernels[0].name, trace.summary().kernels[0].total_ns)
+    found = duckdb.sql("SELECT name, sum(duration) AS total FROM kernels GROUP BY name ORDER BY total DESC").fetchall()
+    assert found[0] == (trace.summary().kernels[0].name, trace.summary().kernels[0].total_ns)
 
 
 def test_results_are_arrow_too(rocpd):

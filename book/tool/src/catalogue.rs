@@ -18,15 +18,16 @@ pub fn pages(repository: &Path, summary: &str) -> Result<BTreeMap<String, String
     let table = |name: &str| -> Result<toml::Table, Failure> {
         Ok(toml::from_str(&file(name)?).map_err(|error| format!("{name}: {error}"))?)
     };
+    let reasons = table("book/reasons.toml")?;
     let panels = panels(repository)?;
     let mut pages = panel_pages(&panels, &file("crates/analysis/panels/names.toml")?);
     let (explain, limits) = (file("docs/explain.md")?, file("crates/analysis/rules/explain.toml")?);
-    pages.insert(
-        "rules/explain.md".into(),
-        rules_of_explain(&explain, &limits, &table("book/reasons.toml")?)?,
-    );
+    pages.insert("rules/explain.md".into(), rules_of_explain(&explain, &limits, part(&reasons, "explain")?)?);
     pages.insert("rules/fusions.md".into(), fusions(&table("crates/analysis/rules/fusions.toml")?));
-    pages.insert("rules/bottleneck.md".into(), bottleneck(&table("crates/analysis/rules/bottleneck.toml")?));
+    pages.insert(
+        "rules/bottleneck.md".into(),
+        bottleneck(&table("crates/analysis/rules/bottleneck.toml")?, part(&reasons, "bottleneck")?)?,
+    );
     pages.insert("catalogue/roofline.md".into(), roofline(&table("crates/analysis/rules/roofline.toml")?));
     pages.insert("catalogue/op-models.md".into(), op_models(&table("crates/analysis/rules/ops.toml")?));
     let chapter = |panel: &toml::Table| {
@@ -40,6 +41,12 @@ pub fn pages(repository: &Path, summary: &str) -> Result<BTreeMap<String, String
 
 fn rows<'a>(table: &'a toml::Table, name: &str) -> impl Iterator<Item = &'a toml::Table> {
     table.get(name).and_then(toml::Value::as_array).into_iter().flatten().filter_map(toml::Value::as_table)
+}
+
+/// A table of the book's own words.
+fn part<'a>(reasons: &'a toml::Table, name: &str) -> Result<&'a toml::Table, Failure> {
+    let part = reasons.get(name).and_then(toml::Value::as_table);
+    part.ok_or_else(|| format!("book/reasons.toml has no words for `{name}`").into())
 }
 
 fn text<'a>(row: &'a toml::Table, key: &str) -> &'a str {
@@ -78,8 +85,7 @@ fn rules_of_explain(listed: &str, limits: &str, reasons: &toml::Table) -> Result
         let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
         let [id, finds, needs] = cells[..] else { return Err(format!("docs/explain.md: {line}").into()) };
         let id = id.trim_matches('`');
-        let reason = reasons.get(id).and_then(toml::Value::as_table);
-        let reason = reason.ok_or_else(|| format!("book/reasons.toml has no words for `{id}`"))?;
+        let reason = part(reasons, id)?;
         write!(
             page,
             "## {id}\n\nFinds {finds}.\n\n**Why.** {}\n\n**How it judges.** {}\n\n**Needs** {needs}; without, it cannot judge and says so.\n\n**Limits.** {}\n\n",
@@ -139,37 +145,43 @@ fn fusions(table: &toml::Table) -> String {
     page
 }
 
-fn bottleneck(table: &toml::Table) -> String {
+fn bottleneck(table: &toml::Table, reasons: &toml::Table) -> Result<String, Failure> {
     let mut page = format!(
         "{MADE}# Rules of bottleneck\n\nHow [`bottleneck`](../bottleneck.md) labels a kernel. A label applies if all its conditions are true; of several, the one \
-         with the highest score is the label and the others are `secondary`. A condition whose feature is not known leaves the rule undecided. `gain` is the largest \
-         possible gain in nanoseconds of all dispatches.\n\n## Labels\n\n| label | conditions | score | gain | what to do |\n|---|---|---|---|---|\n"
+         with the highest score is the label and the others are `secondary`. A condition whose feature is not known leaves the rule undecided. *Gain* is the largest \
+         possible gain in nanoseconds of all dispatches.\n\n"
     );
+    let mut known = Vec::new();
     for rule in rows(table, "rule") {
-        let when: Vec<String> = words(rule, "when").iter().map(|word| code(word)).collect();
-        writeln!(
-            page,
-            "| {} | {} | {} | {} | {} |",
-            text(rule, "label"),
-            when.join(" and "),
-            code(text(rule, "score")),
-            code(text(rule, "gain")),
-            cell(text(rule, "advice"))
-        )
-        .expect("text");
+        let label = text(rule, "label");
+        if !known.contains(&label) {
+            let reason = part(reasons, label)?;
+            write!(page, "## {label}\n\n{}\n\n**What to do:** ", text(reason, "why"))?;
+            write!(page, "{}.\n\n**Limits.** {}\n\n", text(rule, "advice"), text(reason, "limits"))?;
+            page.push_str("| conditions | score | gain |\n|---|---|---|\n");
+            for same in rows(table, "rule").filter(|same| text(same, "label") == label) {
+                let when: Vec<String> = words(same, "when").iter().map(|word| code(word)).collect();
+                let [score, gain] = ["score", "gain"].map(|key| code(text(same, key)));
+                writeln!(page, "| {} | {score} | {gain} |", when.join(" and "))?;
+            }
+            page.push('\n');
+            known.push(label);
+        }
+    }
+    if let Some(name) = reasons.keys().find(|name| !known.contains(&name.as_str())) {
+        return Err(format!("`{name}` of book/reasons.toml is no label").into());
     }
     page.push_str(
-        "\n## Features\n\nNames in capitals are counters, summed over instances and dispatches of the kernel. Of several formulas the first counts whose \
+        "## Features\n\nNames in capitals are counters, summed over instances and dispatches of the kernel. Of several formulas the first counts whose \
          counters were all collected.\n\n| feature | GPUs | formula |\n|---|---|---|\n",
     );
     for feature in rows(table, "feature") {
         let gpus = words(feature, "archs").join(", ");
         let formulas: Vec<String> = words(feature, "formulas").iter().map(|formula| code(formula)).collect();
         let gpus = if gpus.is_empty() { "all".into() } else { gpus };
-        writeln!(page, "| `{}` | {gpus} | {} |", text(feature, "name"), formulas.join(", else "))
-            .expect("text");
+        writeln!(page, "| `{}` | {gpus} | {} |", text(feature, "name"), formulas.join(", else "))?;
     }
-    page
+    Ok(page)
 }
 
 fn roofline(table: &toml::Table) -> String {

@@ -108,7 +108,7 @@ fn attributes<'a>(text: &'a str, name: &str) -> impl Iterator<Item = String> + '
 }
 
 /// Files with an ending, below a folder, sorted.
-fn below(folder: &Path, ending: &str) -> Vec<PathBuf> {
+pub fn below(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_path_buf()]);
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {

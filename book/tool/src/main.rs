@@ -3,6 +3,7 @@
 
 mod catalogue;
 mod check;
+mod commands;
 mod files;
 mod reference;
 mod tutorials;
@@ -71,6 +72,11 @@ fn run(request: &Request) -> Result<Vec<String>, Failure> {
         pages.extend(tutorials::pages(program, &repository)?);
     }
     let mut problems = settle(&docs, &pages, request.refresh)?;
+    if let Some(program) = &request.program {
+        let mut texts = check::below(&docs, "md");
+        texts.push(repository.join("README.md"));
+        problems.extend(commands::unknown(program, &texts, tempfile::tempdir()?.path())?);
+    }
     let mut book = MDBook::load(&request.root)?;
     problems.extend(check::pages_without_a_chapter(&docs, &book));
     let linked = files::Linked::new(&docs)?;

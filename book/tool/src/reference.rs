@@ -85,6 +85,10 @@ fn notes(help: &Help, level: &str) -> String {
                     rest.lines().map(|line| line.strip_prefix("  ").unwrap_or(line)).collect();
                 write!(page, "{level} Examples\n\n```\n{}\n```\n\n", lines.join("\n")).expect("text");
             }
+            // Prose, unless something is aligned in it.
+            _ if part.lines().all(|line| !line.starts_with(' ')) => {
+                write!(page, "{}\n\n", part.replace('<', "&lt;")).expect("text")
+            }
             _ => write!(page, "```text\n{part}\n```\n\n").expect("text"),
         }
     }

@@ -50,9 +50,8 @@ impl LakeSource {
     pub fn of(input: &Input, cluster: Option<&str>) -> Result<Option<Self>, Failure> {
         let Some(address) = input.paths.iter().find_map(|path| Address::of_lake(path)) else {
             return match cluster {
-                Some(_) => {
-                    Err(Failure::input("a cluster queries lakes, and the input is none").with_help(Remedy::MakeLake))
-                }
+                Some(_) => Err(Failure::input("a cluster queries lakes, and the input is none")
+                    .with_help(Remedy::MakeLake)),
                 None => Ok(None),
             };
         };
@@ -61,8 +60,9 @@ impl LakeSource {
                 .with_help(Remedy::AddToLake(address.to_string())));
         }
         if !input.filters.is_empty() {
-            return Err(Failure::input("a lake cannot be cut to a part of its traces")
-                .with_help(Remedy::LakeInSql));
+            return Err(
+                Failure::input("a lake cannot be cut to a part of its traces").with_help(Remedy::LakeInSql)
+            );
         }
         Ok(Some(Self { address, cluster: cluster.map(str::to_string) }))
     }

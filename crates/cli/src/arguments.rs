@@ -89,6 +89,10 @@ pub enum Command {
     Experiment(Box<commands::experiment::ExperimentCommand>),
     /// Write a report: html, pdf, md, xlsx, json, and chart images
     Report(commands::report::ReportArgs),
+    /// Serve the dashboard of experiments, and its JSON API
+    Serve(commands::serve::ServeArgs),
+    /// Answer agents: a Model Context Protocol server for traces
+    Mcp(commands::mcp::McpArgs),
     /// Find the best values of a program's parameters
     Autotune(Box<commands::autotune::AutotuneArgs>),
     /// Try changes to a kernel; keep those that are faster and correct

@@ -33,7 +33,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Analyse many ranks", &["ranks", "digest"]),
     ("Analyse kernels", &["roofline", "occupancy", "panels", "bottleneck", "att"]),
     ("Act", &["autotune", "optimize"]),
-    ("Share", &["experiment", "report"]),
+    ("Share", &["experiment", "serve", "report", "mcp"]),
     ("Test data", &["synth"]),
     ("Set up", &["completions", "man"]),
 ];

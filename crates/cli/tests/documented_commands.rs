@@ -9,8 +9,8 @@ use std::process::{Command, Output};
 use common::{SMALL_TORCH, files, rocm_perf, synth};
 
 /// Commands that need a GPU, a server, a browser or hours: their options are checked, they are not run.
-const PARSED: [&str; 9] =
-    ["autotune", "capture", "collect", "doctor", "experiment", "mcp", "open", "optimize", "profile"];
+const PARSED: [&str; 10] =
+    ["autotune", "capture", "collect", "doctor", "experiment", "mcp", "open", "optimize", "profile", "serve"];
 
 /// A command line and where it stands.
 struct Line {

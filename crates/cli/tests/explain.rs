@@ -55,6 +55,14 @@ fn the_command_that_looks_closer_forgot_the_part_that_was_asked_for() {
 }
 
 #[test]
+fn a_detail_table_that_was_named_was_not_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = idle(folder.path());
+    let trace = trace.to_str().expect("UTF-8");
+    assert!(stdout(&["explain", trace, "--table", "rules"]).contains("\nRules ("));
+}
+
+#[test]
 fn the_host_frame_behind_idle_time_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = idle(folder.path());

@@ -36,11 +36,20 @@ impl OutputFolder {
 
     /// Makes the files durable and gives the folder its name, in place of an earlier one of ours.
     pub fn commit(self) -> io::Result<()> {
+        self.swap()?.finish();
+        Ok(())
+    }
+
+    /// The same, but the earlier folder can still come back.
+    pub(crate) fn swap(self) -> io::Result<Swapped> {
         let (partial, target) = (&self.output.partial, &self.output.target);
         list_as_ours(partial)?;
         make_durable(partial)?;
         publish(partial, target)?;
-        let Some(old) = check_replaceable(target)? else { return fs::rename(partial, target) };
+        let Some(old) = check_replaceable(target)? else {
+            fs::rename(partial, target)?;
+            return Ok(Swapped { target: target.clone(), old: None });
+        };
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         let aside = target.with_file_name(format!(".{name}.{}.replaced", std::process::id()));
         if exchange(partial, target).is_ok() {
@@ -53,8 +62,33 @@ impl OutputFolder {
                 return Err(error);
             }
         }
-        remove_listed(&aside, &old);
-        Ok(())
+        Ok(Swapped { target: target.clone(), old: Some((aside, old)) })
+    }
+}
+
+/// A folder that has its name, and the one that had it before.
+pub(crate) struct Swapped {
+    target: PathBuf,
+    /// Where the old folder is, and its files.
+    old: Option<(PathBuf, Vec<PathBuf>)>,
+}
+
+impl Swapped {
+    /// Removes the old folder.
+    pub fn finish(self) {
+        if let Some((aside, files)) = self.old {
+            remove_listed(&aside, &files);
+        }
+    }
+
+    /// Brings the old folder back and removes the new one.
+    pub fn undo(self) {
+        let Some((aside, _)) = self.old else { return drop(remove_ours(&self.target)) };
+        if exchange(&aside, &self.target).is_ok() {
+            let _ = remove_ours(&aside);
+        } else if remove_ours(&self.target).is_ok() {
+            let _ = fs::rename(&aside, &self.target);
+        }
     }
 }
 

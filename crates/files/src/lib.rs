@@ -3,6 +3,7 @@
 //! A file or folder is written beside its target and renamed into place at the end. A folder replaces another one only
 //! if this program wrote that one and nobody has put anything else into it.
 
+mod archive;
 mod folder;
 pub mod interrupt;
 pub mod leftovers;
@@ -15,6 +16,7 @@ mod sandbox;
 mod watchdog;
 mod work;
 
+pub use archive::commit_archive;
 pub use folder::{MARKER, OutputFolder, TemporaryFolder, check_replaceable, list_as_ours, remove_ours};
 pub use lock::lock;
 pub use output::{OutputFile, commit_all, remove_partial_files};

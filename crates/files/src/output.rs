@@ -53,24 +53,36 @@ impl OutputFile {
 
     /// Makes the file durable and gives it its name.
     pub fn commit(mut self) -> io::Result<()> {
-        match self.file.take() {
-            Some(file) => file.sync_all()?,
-            None => File::open(&self.partial)?.sync_all()?,
-        }
+        self.make_durable()?;
         publish(&self.partial, &self.target)?;
         std::fs::rename(&self.partial, &self.target)
+    }
+
+    /// Waits until the file is on the disk. It takes no more bytes.
+    fn make_durable(&mut self) -> io::Result<()> {
+        match self.file.take() {
+            Some(file) => file.sync_all(),
+            None => File::open(&self.partial)?.sync_all(),
+        }
     }
 }
 
 /// Gives all files of a set their names, or none: what was replaced comes back if one of them cannot have its name.
 pub fn commit_all(mut files: Vec<OutputFile>) -> io::Result<()> {
-    for file in &mut files {
-        match file.file.take() {
-            Some(open) => open.sync_all()?,
-            None => File::open(&file.partial)?.sync_all()?,
-        }
-        publish(&file.partial, &file.target)?;
-    }
+    prepare(&mut files)?;
+    name_all(files)
+}
+
+/// Does all that takes time before files get their names.
+pub(crate) fn prepare(files: &mut [OutputFile]) -> io::Result<()> {
+    files.iter_mut().try_for_each(|file| {
+        file.make_durable()?;
+        publish(&file.partial, &file.target)
+    })
+}
+
+/// Gives all of them their names, or none.
+pub(crate) fn name_all(files: Vec<OutputFile>) -> io::Result<()> {
     let existed: Vec<bool> = files.iter().map(|file| file.target.exists()).collect();
     for at in 0..files.len() {
         let OutputFile { partial, target, .. } = &files[at];

@@ -101,6 +101,12 @@ fn complete_runs_raise_no_alarm() {
 
 /// Launches of graphs, each with its number and the names and starts of its kernels, which run for 10 each.
 fn replays(launches: &[(i64, &[(&str, i64)])]) -> Trace {
+    let mut trace = unfinished(launches);
+    trace.finish();
+    trace
+}
+
+fn unfinished(launches: &[(i64, &[(&str, i64)])]) -> Trace {
     let mut trace = Trace::default();
     let source = trace.add_source(trace::Source::named("a", "test"));
     let guid = trace.strings.intern("g");
@@ -120,7 +126,6 @@ fn replays(launches: &[(i64, &[(&str, i64)])]) -> Trace {
             trace.kernels.push(kernel);
         }
     }
-    trace.finish();
     trace
 }
 
@@ -137,6 +142,21 @@ fn launches_of_one_numbered_graph_must_have_the_same_kernels() {
     assert_eq!(missing, [(Evidence::PartialReplays, 2, Some(2))]);
     let time = told.missing_time().unwrap();
     assert!(time.low <= 20 && 20 <= time.high, "{time:?}");
+}
+
+#[test]
+fn a_graph_of_copies_beside_one_graph_of_kernels_ended_the_program() {
+    let mut trace = unfinished(&[(7, WHOLE), (8, &[]), (7, WHOLE)]);
+    let process = trace.kernels.process[0];
+    trace.memory_copies.push(trace::MemoryCopy {
+        start: 1010,
+        end: 1020,
+        process,
+        correlation: 2,
+        ..Default::default()
+    });
+    trace.finish();
+    assert_eq!(Completeness::of(&trace).missing, []);
 }
 
 #[test]

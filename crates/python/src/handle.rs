@@ -7,6 +7,7 @@ use app::convert::{ConvertRequest, Target};
 use app::input::{expand, only_rank, only_stage, without_rank_and_stage};
 use app::memory::{MemoryRequest, Part};
 use app::panels::{Choice, NormalUnit, PanelsOptions, Rule};
+use app::report::{Look, ReportRequest, Theme};
 use app::roofline::{Peaks, RooflineRequest};
 use app::triage::{Folder, ProfileFacts, TARGET_ARCH, TriageRequest, framework_named};
 use app::{Edge, Failure, FileStates, Filters, Input, Kept, Observer, Report};
@@ -32,6 +33,9 @@ pub struct Handle {
     kept: Arc<Kept>,
     opened: Mutex<Opened>,
 }
+
+/// How files of a report look.
+const LOOK: Look = Look { theme: Theme::Light, scale: 2.0, rows: None };
 
 /// The architecture that answers are for, unless the caller says another.
 fn target(arch: Option<String>) -> Option<String> {
@@ -393,6 +397,26 @@ impl Handle {
 
     fn requests(&self, py: Python<'_>) -> Result<NativeReport, Failed> {
         self.ask(py, |input, observer| app::requests(&app::requests::RequestsRequest { input }, observer))
+    }
+
+    #[pyo3(signature = (out = None, title = None, mapping = None, replace = false, target_arch = None))]
+    fn report(
+        &self,
+        py: Python<'_>,
+        out: Option<PathBuf>,
+        title: Option<String>,
+        mapping: Option<PathBuf>,
+        replace: bool,
+        target_arch: Option<String>,
+    ) -> Result<NativeReport, Failed> {
+        let (look, to, target_arch) = (LOOK, Vec::new(), target(target_arch));
+        self.ask(py, move |input, observer| {
+            let request = ReportRequest { input, to, out, title, look, mapping, target_arch, replace };
+            match request.out {
+                Some(_) => app::report(&request, observer).map(|written| written.report),
+                None => app::report::overview(&request, observer),
+            }
+        })
     }
 
     #[pyo3(signature = (to, out = None, gzip = false, replace = false))]

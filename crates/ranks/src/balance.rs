@@ -89,7 +89,8 @@ fn imbalance(
 }
 
 /// Parts of names of kernels that compute experts, whatever category they have: a matrix product for each expert.
-const EXPERT_KERNELS: &[&str] = &["grouped_gemm", "grouped_mm", "group_gemm", "groupgemm", "fused_moe", "moe_gemm"];
+const EXPERT_KERNELS: &[&str] =
+    &["grouped_gemm", "grouped_mm", "group_gemm", "groupgemm", "fused_moe", "moe_gemm"];
 
 /// The experts of one rank.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -98,7 +98,11 @@ impl<'a> Aligner<'a> {
     fn new(fleet: &'a Fleet, meetings: &'a Meetings) -> Self {
         let row = |part: &Part| &fleet.members[part.member as usize].collectives[part.row as usize];
         let is_message = |meeting: &Meeting| {
-            meetings.parts_of(meeting).iter().map(row).any(|row| row.end().is_some() && row.operation.is_message())
+            meetings
+                .parts_of(meeting)
+                .iter()
+                .map(row)
+                .any(|row| row.end().is_some() && row.operation.is_message())
         };
         let is_message = meetings.all.par_iter().map(is_message).collect();
         let count = fleet.members.len();

@@ -317,9 +317,7 @@ fn charge_lost_members(fleet: &Fleet, meetings: &Meetings, all: &mut [Figures], 
         if let [last] = fleet.groups[one.group as usize].without(parts)[..] {
             one.last = last;
         }
-        waits[meeting.first as usize..][..meeting.count as usize]
-            .iter_mut()
-            .for_each(|wait| *wait += beyond);
+        waits[meeting.first as usize..][..meeting.count as usize].iter_mut().for_each(|wait| *wait += beyond);
     }
 }
 

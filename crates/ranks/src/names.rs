@@ -139,8 +139,14 @@ mod tests {
     #[test]
     fn racks_come_from_names_of_hosts() {
         let of = |host: &str| rack_of(host).unwrap_or_default();
-        assert_eq!((of("rack07-node3"), of("gpu-rackb07-n3.example"), of("rack_2n1")), ("07".into(), "b07".into(), "2".into()));
-        assert_eq!((of("r12n03"), of("R1i2n3"), of("x1000c0s0b0n0")), ("r12".into(), "r1".into(), "x1000".into()));
+        assert_eq!(
+            (of("rack07-node3"), of("gpu-rackb07-n3.example"), of("rack_2n1")),
+            ("07".into(), "b07".into(), "2".into())
+        );
+        assert_eq!(
+            (of("r12n03"), of("R1i2n3"), of("x1000c0s0b0n0")),
+            ("r12".into(), "r1".into(), "x1000".into())
+        );
         for host in ["", "mi300x-01", "node00001", "rome3", "tracker5", "rack", "x", "r2", "x7"] {
             assert_eq!(rack_of(host), None, "{host}");
         }

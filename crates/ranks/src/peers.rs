@@ -166,8 +166,11 @@ impl Peers {
                     let place = places.get(&(event.step, event.operation, event.turn)).copied();
                     place.filter(|&place| (place as usize) < number)
                 };
-                let [resumed_at, wait_from, queued_behind] =
-                    [after(|event| event.resumed_at), after(|event| event.wait_from), after(|event| event.queued_behind)];
+                let [resumed_at, wait_from, queued_behind] = [
+                    after(|event| event.resumed_at),
+                    after(|event| event.wait_from),
+                    after(|event| event.queued_behind),
+                ];
                 let event = &mut graph.tracks[member].events[number];
                 event.resumed_at = resumed_at.unwrap_or(event.resumed_at);
                 event.wait_from = wait_from.unwrap_or(event.wait_from);
@@ -185,7 +188,8 @@ fn turn_of(fleet: &Fleet, member: usize, event: &Event) -> Turn {
 fn of_meetings(meetings: &Meetings, graph: &StepGraph) -> Vec<Typical> {
     let count = meetings.all.len();
     let known = || {
-        let known = graph.all_events().filter(|(_, _, event)| event.is_known && !event.operation.is_message());
+        let known =
+            graph.all_events().filter(|(_, _, event)| event.is_known && !event.operation.is_message());
         known.filter(|(_, _, event)| (event.meeting as usize) < count)
     };
     // The events of each meeting one after the other.

@@ -93,6 +93,13 @@ pub(crate) struct Change {
     pub transfer_factor: Map<u32, f64>,
 }
 
+impl Change {
+    /// Whether nothing is changed.
+    pub fn is_empty(&self) -> bool {
+        self.local.is_empty() && self.transfer_factor.is_empty()
+    }
+}
+
 /// Other local times of one member.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LocalTimes {

@@ -96,7 +96,13 @@ pub(crate) fn delays(
     let base = graph.run(&Change::default()).map(|outcome| outcome.step_times());
     let measured = measured_steps(fleet);
     let step_ns = mean(&measured);
-    let predict = |change: &Change| predicted(&measured, base.as_deref()?, &graph.run(change)?.step_times());
+    let predict = |change: &Change| {
+        let base = base.as_deref()?;
+        if change.is_empty() {
+            return predicted(&measured, base, base);
+        }
+        predicted(&measured, base, &graph.run(change)?.step_times())
+    };
     let mut all = Change::default();
     let mut delays = Delays {
         step_ns,

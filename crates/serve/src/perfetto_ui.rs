@@ -6,13 +6,18 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tiny_http::{Header, Method, Request, Response, Server};
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
 
 /// The public UI.
 pub const PUBLIC_UI: &str = "https://ui.perfetto.dev";
@@ -21,20 +26,31 @@ pub const PUBLIC_UI: &str = "https://ui.perfetto.dev";
 pub const PORT: u16 = 9001;
 
 /// How long a browser has to take in what was sent last.
-const FAREWELL: Duration = Duration::from_millis(500);
+const FAREWELL: Duration = Duration::from_secs(30);
 
 /// How often the end is looked for.
 const TICK: Duration = Duration::from_millis(50);
 
+/// Bytes that are read at a time.
+const PART: usize = 256 << 10;
+
 /// A trace that waits to be fetched.
 pub struct Offer {
-    server: Server,
-    file: PathBuf,
+    listener: TcpListener,
     ui: String,
+    address: SocketAddr,
+    served: Arc<Served>,
+}
+
+/// What requests need.
+struct Served {
+    file: PathBuf,
     origin: String,
     /// Path under which the trace is served.
     path: String,
-    address: SocketAddr,
+    /// Names under which the server may be asked.
+    hosts: [String; 2],
+    fetched: AtomicBool,
 }
 
 /// Why serving ended.
@@ -52,19 +68,23 @@ impl Offer {
         let origin =
             origin(ui).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a web address"))?;
         File::open(file)?;
-        let server = Server::http((Ipv4Addr::LOCALHOST, port)).map_err(|error| match error.downcast() {
-            Ok(error) => *error,
-            Err(other) => io::Error::other(other.to_string()),
-        })?;
-        let address = server.server_addr().to_ip().ok_or_else(|| io::Error::other("listens on no port"))?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
         let ui = ui.split('#').next().unwrap_or(ui).trim_end_matches('/').to_string();
-        let path = format!("/{:016x}/{}", unguessable(), plain(name));
-        Ok(Self { server, file: file.into(), ui, origin, path, address })
+        let served = Served {
+            file: file.into(),
+            origin,
+            path: format!("/{:016x}/{}", unguessable(), plain(name)),
+            hosts: [address.to_string(), format!("localhost:{}", address.port())],
+            fetched: AtomicBool::new(false),
+        };
+        Ok(Self { listener, ui, address, served: Arc::new(served) })
     }
 
     /// Address of the trace on this machine.
     pub fn url(&self) -> String {
-        format!("http://{}{}", self.address, self.path)
+        format!("http://{}{}", self.address, self.served.path)
     }
 
     /// Address that opens the trace in the UI.
@@ -75,113 +95,147 @@ impl Offer {
     /// Answers until the trace was fetched whole, or for as long as `patience` says. With `keep`, being fetched does not
     /// end it: a page can be loaded again.
     pub fn serve(&self, patience: Duration, keep: bool) -> io::Result<Ended> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let ended = runtime.block_on(self.answer_all(patience, keep));
+        // A reader that takes no more must not keep the program.
+        runtime.shutdown_background();
+        ended
+    }
+
+    async fn answer_all(&self, patience: Duration, keep: bool) -> io::Result<Ended> {
         let began = Instant::now();
-        let fetched = Arc::new(AtomicBool::new(false));
-        loop {
-            if fetched.load(Ordering::Acquire) && !keep {
-                std::thread::sleep(FAREWELL);
-                return Ok(Ended::Fetched);
+        let listener = tokio::net::TcpListener::from_std(self.listener.try_clone()?)?;
+        let router = Router::new().fallback(answer).with_state(Arc::clone(&self.served));
+        let served = Arc::clone(&self.served);
+        let over = async move {
+            while began.elapsed() < patience && (keep || !served.fetched.load(Ordering::Acquire)) {
+                tokio::time::sleep(TICK).await;
             }
-            if began.elapsed() >= patience {
-                let ended = if fetched.load(Ordering::Acquire) { Ended::Fetched } else { Ended::TimedOut };
-                return Ok(ended);
-            }
-            if let Some(request) = self.server.recv_timeout(TICK)? {
-                self.answer(request, &fetched);
-            }
-        }
-    }
-
-    fn answer(&self, request: Request, fetched: &Arc<AtomicBool>) {
-        let headers = self.allowance(&request);
-        let status = match self.judge(&request) {
-            Ok(()) => match File::open(&self.file).and_then(|file| Ok((file.metadata()?.len(), file))) {
-                Ok((bytes, file)) => {
-                    let whole = *request.method() == Method::Get;
-                    let fetched = Arc::clone(fetched);
-                    let headers = with(headers, "Content-Type", "application/octet-stream");
-                    // By its length a page can tell how much is still to come.
-                    let left = Arc::new(AtomicU64::new(bytes));
-                    let body = Counted { file, left: Arc::clone(&left) };
-                    let response = Response::new(200.into(), headers, body, Some(bytes as usize), None)
-                        .with_chunked_threshold(usize::MAX);
-                    // A slow reader must not keep others waiting.
-                    std::thread::spawn(move || {
-                        // That a reader went away is no error to the server, only something that stays unread.
-                        let sent = request.respond(response).is_ok() && left.load(Ordering::Acquire) == 0;
-                        if sent && whole {
-                            fetched.store(true, Ordering::Release);
-                        }
-                    });
-                    return;
-                }
-                Err(_) => 404,
-            },
-            Err(status) => status,
         };
-        // Whoever went away needs no answer.
-        let _ = request.respond(Response::new(status.into(), headers, io::empty(), Some(0), None));
+        // Once it is over, what is on its way still arrives.
+        let serving = axum::serve(listener, router).with_graceful_shutdown(over).into_future();
+        let is_fetched = || self.served.fetched.load(Ordering::Acquire);
+        match tokio::time::timeout(patience.saturating_add(FAREWELL), serving).await {
+            Ok(Err(error)) => Err(error),
+            _ if is_fetched() => Ok(Ended::Fetched),
+            _ => Ok(Ended::TimedOut),
+        }
     }
+}
 
-    /// Whether a request gets the trace, or else the status that it gets.
-    fn judge(&self, request: &Request) -> Result<(), u16> {
-        // A page elsewhere whose name is made to point here comes under its own name.
-        let own = [self.address.to_string(), format!("localhost:{}", self.address.port())];
-        if value(request, "Host").is_none_or(|host| !own.contains(&host)) {
-            return Err(403);
-        }
-        if value(request, "Origin").is_some_and(|origin| origin != self.origin) {
-            return Err(403);
-        }
-        match request.method() {
-            Method::Options => Err(204),
-            // The UI asks for a trace processor of its own on this port first.
-            _ if request.url().split('?').next() != Some(&self.path) => Err(404),
-            Method::Get | Method::Head => Ok(()),
-            _ => Err(405),
-        }
-    }
+async fn answer(State(served): State<Arc<Served>>, request: Request) -> Response {
+    let allowance = allowance(&served, &request);
+    let mut response = match judge(&served, &request) {
+        Ok(()) => match File::open(&served.file).and_then(|file| Ok((file.metadata()?.len(), file))) {
+            Ok((bytes, file)) => send(served, file, bytes, request.method() == Method::GET),
+            Err(_) => StatusCode::NOT_FOUND.into_response(),
+        },
+        Err(status) => status.into_response(),
+    };
+    response.headers_mut().extend(allowance);
+    response
+}
 
-    /// Headers that let only the UI's origin read the response.
-    fn allowance(&self, request: &Request) -> Vec<Header> {
-        let mut headers = with(Vec::new(), "Access-Control-Allow-Origin", &self.origin);
-        headers = with(headers, "Vary", "Origin");
-        headers = with(headers, "Cache-Control", "no-store");
-        headers = with(headers, "X-Content-Type-Options", "nosniff");
-        if *request.method() == Method::Options {
-            headers = with(headers, "Access-Control-Allow-Methods", "GET, HEAD");
-            headers = with(headers, "Access-Control-Allow-Headers", "*");
-            if value(request, "Access-Control-Request-Private-Network").is_some() {
-                headers = with(headers, "Access-Control-Allow-Private-Network", "true");
-            }
-        }
-        headers
+/// The trace, or only what is said of it.
+fn send(served: Arc<Served>, file: File, bytes: u64, whole: bool) -> Response {
+    let body = if whole {
+        let counted = Counted { file: Some(file), left: bytes, served };
+        Body::from_stream(stream::try_unfold(counted, |mut counted| async move {
+            let part = counted.part().await?;
+            Ok::<_, io::Error>((!part.is_empty()).then_some((part, counted)))
+        }))
+    } else {
+        Body::empty()
+    };
+    // By its length a page can tell how much is still to come.
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
+        (header::CONTENT_LENGTH, HeaderValue::from(bytes)),
+    ];
+    (headers, body).into_response()
+}
+
+/// Whether a request gets the trace, or else the status that it gets.
+fn judge(served: &Served, request: &Request) -> Result<(), StatusCode> {
+    let value = |name: HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
+    // A page elsewhere whose name is made to point here comes under its own name.
+    if value(header::HOST).is_none_or(|host| !served.hosts.iter().any(|own| own == host)) {
+        return Err(StatusCode::FORBIDDEN);
     }
+    if value(header::ORIGIN).is_some_and(|origin| origin != served.origin) {
+        return Err(StatusCode::FORBIDDEN);
+    }
+    match *request.method() {
+        Method::OPTIONS => Err(StatusCode::NO_CONTENT),
+        // The UI asks for a trace processor of its own on this port first.
+        _ if request.uri().path() != served.path => Err(StatusCode::NOT_FOUND),
+        Method::GET | Method::HEAD => Ok(()),
+        _ => Err(StatusCode::METHOD_NOT_ALLOWED),
+    }
+}
+
+/// Headers that let only the UI's origin read the response.
+fn allowance(served: &Served, request: &Request) -> HeaderMap {
+    const ALWAYS: [(HeaderName, &str); 3] = [
+        (header::VARY, "Origin"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    const PREFLIGHT: [(HeaderName, &str); 2] =
+        [(header::ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD"), (header::ACCESS_CONTROL_ALLOW_HEADERS, "*")];
+    let mut headers = HeaderMap::new();
+    if let Ok(origin) = HeaderValue::from_str(&served.origin) {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    }
+    let mut add = |pairs: &[(HeaderName, &'static str)]| {
+        for (name, value) in pairs {
+            headers.insert(name.clone(), HeaderValue::from_static(value));
+        }
+    };
+    add(&ALWAYS);
+    if request.method() == Method::OPTIONS {
+        add(&PREFLIGHT);
+        if request.headers().contains_key("access-control-request-private-network") {
+            let name = HeaderName::from_static("access-control-allow-private-network");
+            add(&[(name, "true")]);
+        }
+    }
+    headers
 }
 
 /// The trace on its way out.
 struct Counted {
-    file: File,
+    /// Lent to the thread that reads.
+    file: Option<File>,
     /// Bytes that are still to be sent.
-    left: Arc<AtomicU64>,
+    left: u64,
+    served: Arc<Served>,
 }
 
-impl Read for Counted {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let bytes = self.file.read(buffer)?;
-        self.left.fetch_sub(bytes as u64, Ordering::AcqRel);
-        Ok(bytes)
+impl Counted {
+    /// The next bytes; none at the end.
+    async fn part(&mut self) -> io::Result<Bytes> {
+        let Some(mut file) = self.file.take() else { return Ok(Bytes::new()) };
+        let read = tokio::task::spawn_blocking(move || {
+            let mut part = vec![0; PART];
+            let length = file.read(&mut part)?;
+            part.truncate(length);
+            Ok::<_, io::Error>((part, file))
+        });
+        let (part, file) = read.await.map_err(io::Error::other)??;
+        self.file = Some(file);
+        self.left = self.left.saturating_sub(part.len() as u64);
+        Ok(Bytes::from(part))
     }
 }
 
-fn with(mut headers: Vec<Header>, name: &str, value: &str) -> Vec<Header> {
-    headers.extend(Header::from_bytes(name, value));
-    headers
-}
-
-fn value(request: &Request, name: &'static str) -> Option<String> {
-    let header = request.headers().iter().find(|header| header.field.equiv(name));
-    header.map(|header| header.value.as_str().to_string())
+impl Drop for Counted {
+    fn drop(&mut self) {
+        // Whoever goes away before all was handed out has not fetched it.
+        if self.left == 0 {
+            self.served.fetched.store(true, Ordering::Release);
+        }
+    }
 }
 
 /// `https://host:port` of a page's address.

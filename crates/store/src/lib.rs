@@ -13,6 +13,7 @@
 //! | `experiments`, `remarks` | making, listing and showing; tags, notes, links |
 //! | `overview` | what the overview says of each experiment: searched, filtered, page by page |
 //! | `progress` | how far runs are that write to a trial |
+//! | `listing` | what pages ask of artifacts |
 //! | `removal` | removing, restoring, collecting what nothing names any more |
 //! | `bundle` | an experiment as a folder that another store takes |
 //! | `trends` | series by branch, testbed and metric: changes, alerts, limits |
@@ -25,6 +26,7 @@ mod database;
 mod error;
 mod experiments;
 mod gate;
+mod listing;
 mod location;
 mod overview;
 mod postgresql;

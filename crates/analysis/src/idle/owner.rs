@@ -32,12 +32,7 @@ impl Stretch {
 }
 
 /// Names the place of every piece of host code; one that no region covers is `not recorded`.
-pub(super) fn charge(
-    trace: &Trace,
-    gpus: &mut [GpuAccount],
-    mut stretches: Vec<Stretch>,
-    places: Places,
-) {
+pub(super) fn charge(trace: &Trace, gpus: &mut [GpuAccount], mut stretches: Vec<Stretch>, places: Places) {
     if stretches.is_empty() {
         return;
     }

@@ -2,9 +2,9 @@
 
 use report::{Column, Report, Table, Unit, Value};
 use serde_json::Value as Json;
-use store::{Metric, Trial};
+use store::{Metric, Store, Trial};
 
-use super::{Place, report};
+use super::{Place, deltas, report};
 use crate::failure::Failure;
 
 /// Fields of the profile that must be equal; one that is missing counts as different.
@@ -37,7 +37,11 @@ impl Field<'_> {
 
 /// How two trials of an experiment differ.
 pub fn compare(place: &Place, name: &str, base: &str, candidate: &str) -> Result<Report, Failure> {
-    let mut store = place.open()?;
+    compare_trials(&mut place.open()?, name, base, candidate)
+}
+
+/// How two trials of an experiment of an open store differ.
+pub fn compare_trials(store: &mut Store, name: &str, base: &str, candidate: &str) -> Result<Report, Failure> {
     let (base, candidate) = (store.trial(name, base)?, store.trial(name, candidate)?);
     let fields = fields(&base, &candidate);
     let wrong: Vec<&str> =
@@ -46,7 +50,16 @@ pub fn compare(place: &Place, name: &str, base: &str, candidate: &str) -> Result
         true => "the trials are comparable".to_string(),
         false => format!("the trials are not comparable: {} differ or are missing", wrong.join(", ")),
     };
-    Ok(report(vec![comparability(&fields), figures(&base, &candidate)], vec![note]))
+    let mut compared = report(vec![comparability(&fields), figures(&base, &candidate)], vec![note]);
+    match deltas::deltas(store, &base, &candidate) {
+        Ok((table, chart)) => {
+            compared.tables.push(table);
+            compared.charts.extend(chart);
+            compared.notes.push("kernels are of one run each, so noise is part of their changes".into());
+        }
+        Err(why) => compared.notes.push(format!("no kernels to compare: {why}").into()),
+    }
+    Ok(compared)
 }
 
 fn fields<'a>(base: &'a Trial, candidate: &'a Trial) -> Vec<Field<'a>> {

@@ -53,8 +53,7 @@ pub fn report(request: &ReportRequest, observer: &dyn Observer) -> Result<Writte
     let input = &request.input;
     let place = Place::new(&request.to, request.out.as_deref(), &input.paths, request.replace)?;
     place.check()?;
-    let triage = triage_request(request);
-    let run = Run::read(input, request.mapping.as_ref(), &request.target_arch, &triage, observer)?;
+    let run = read(request, observer)?;
     let title = request.title.clone().unwrap_or_else(|| place.name.clone());
     let document = run.document(&title, observer);
     let written = place.write(&document, &request.look)?;
@@ -73,6 +72,16 @@ pub fn report(request: &ReportRequest, observer: &dyn Observer) -> Result<Writte
         ..Report::default()
     };
     Ok(Written { report: full, files })
+}
+
+/// All that a report holds: what every analysis says of a run, with its charts. Nothing is written.
+pub fn overview(request: &ReportRequest, observer: &dyn Observer) -> Result<Report, Failure> {
+    Ok(read(request, observer)?.document("", observer).report)
+}
+
+fn read(request: &ReportRequest, observer: &dyn Observer) -> Result<Run, Failure> {
+    let triage = triage_request(request);
+    Run::read(&request.input, request.mapping.as_ref(), &request.target_arch, &triage, observer)
 }
 
 /// What triage is asked where the run has stages of serving.

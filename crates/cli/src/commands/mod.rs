@@ -17,6 +17,7 @@ pub mod experiment;
 pub mod explain;
 pub mod info;
 pub mod lake;
+pub mod mcp;
 pub mod memory;
 pub mod merge;
 pub mod occupancy;
@@ -33,6 +34,7 @@ pub mod ranks;
 pub mod report;
 pub mod requests;
 pub mod roofline;
+pub mod serve;
 pub mod setup;
 pub mod stability;
 pub mod summary;
@@ -83,6 +85,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Explain(args) => args.run(output),
         Command::Experiment(args) => args.run(output),
         Command::Report(args) => args.run(output),
+        Command::Serve(args) => args.run(output),
+        Command::Mcp(args) => args.run(output),
         Command::Autotune(args) => args.run(output),
         Command::Optimize(args) => args.run(output),
         Command::Synth(args) => args.run(output),

@@ -57,14 +57,7 @@ pub fn write(trace: &Trace, anchor: &Path) -> io::Result<Written> {
     let locations = definitions.locations();
     let anchor_bytes = anchor_record(trace, locations, definitions.count());
     anchor_file.write_all(&anchor_bytes)?;
-    // The folder first: without the anchor nobody takes it for an archive, and it goes if the others cannot follow.
-    let is_new = !folder_path.exists();
-    folder.commit()?;
-    files::commit_all(vec![definitions_file, anchor_file]).inspect_err(|_| {
-        if is_new {
-            drop(files::remove_ours(&folder_path))
-        }
-    })?;
+    files::commit_archive(folder, vec![definitions_file, anchor_file])?;
     let remarks = [
         (counts.negative, "rows before time zero, which the format cannot hold, were left out"),
         (counts.backwards, "rows end before they start and are shown without a length"),

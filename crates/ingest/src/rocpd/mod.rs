@@ -95,8 +95,7 @@ struct Reader<'a> {
 fn read_group(group: &Group<'_>, source: SourceId, needs: &Needs, trace: &mut Trace, tally: &mut Tally) {
     let identity = Identity::read(group, source, trace);
     // First, as most recordings have none of a few named ones: their events need no owners then.
-    let args =
-        if needs.args == ArgNeeds::None { Vec::new() } else { host::find_args(group, needs, trace) };
+    let args = if needs.args == ArgNeeds::None { Vec::new() } else { host::find_args(group, needs, trace) };
     let any_args = !args.is_empty();
     let regions = needs.regions || needs.python_frames || needs.links || any_args;
     let kernels = needs.kernels || needs.counters || needs.links;

@@ -208,6 +208,10 @@ fn without_work(
     whole: &[usize],
     times: &Map<StrId, Times>,
 ) -> Vec<Missing> {
+    // Times are only known where there is something to compare.
+    if empty.is_empty() {
+        return Vec::new();
+    }
     // How long each graph takes, its kernels, and how often it was seen. Of graphs that may lack kernels that is not known.
     let graphs: Vec<(Estimate, f64, f64)> = classes
         .iter()

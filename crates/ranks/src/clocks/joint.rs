@@ -201,17 +201,28 @@ impl System {
 
 /// Least squares by conjugate gradients, each unknown scaled by its own weight.
 fn gradients(system: &System, weights: &[f64], given: &[f64], count: usize, fixed: &[bool]) -> Vec<[f64; 2]> {
+    // Values of the members' lines, without the moment of each meeting, gathered by member in one pass.
     let apply = |of: &[[f64; 2]]| {
-        let mut values: Vec<f64> = system
-            .points
-            .iter()
-            .map(|point| {
-                let own = of[point.member as usize];
-                own[0] + own[1] * point.x
-            })
-            .collect();
-        system.centre(weights, &mut values);
-        system.gather(weights, &values, count, fixed)
+        let mut sums = vec![[0.0f64; 2]; count];
+        for range in system.meetings() {
+            let (points, weights) = (&system.points[range.clone()], &weights[range]);
+            let value = |point: &Point| of[point.member as usize][0] + of[point.member as usize][1] * point.x;
+            let (mut all, mut total) = (0.0, 0.0);
+            for (point, weight) in points.iter().zip(weights) {
+                all += weight * value(point);
+                total += weight;
+            }
+            let mean = if total > 0.0 { all / total } else { 0.0 };
+            for (point, weight) in points.iter().zip(weights) {
+                let left = weight * (value(point) - mean);
+                let sum = &mut sums[point.member as usize];
+                sum[0] += left;
+                if !fixed[point.member as usize] {
+                    sum[1] += left * point.x;
+                }
+            }
+        }
+        sums
     };
     let mut scale = vec![[0.0f64; 2]; count];
     for (point, weight) in system.points.iter().zip(weights) {

@@ -70,7 +70,11 @@ mod tests {
     use crate::fleet::FleetBuilder;
 
     fn digest(rank: u32, steps: u32) -> Digest {
-        let step = |step: u32| Step { start: i64::from(step) * 100, end: i64::from(step) * 100 + 90, ..Step::default() };
+        let step = |step: u32| Step {
+            start: i64::from(step) * 100,
+            end: i64::from(step) * 100 + 90,
+            ..Step::default()
+        };
         let row = |step: u32| Collective { start: i64::from(step) * 100 + 50, step, ..Collective::default() };
         Digest {
             identity: Identity { rank: Some(rank), ..Identity::default() },

@@ -31,11 +31,11 @@ fn uneven_experts(ranks: &Ranks) -> Option<Finding> {
     let mean = loads.iter().map(|load| load.moe_ns as f64).sum::<f64>() / loads.len() as f64;
     let (beyond, span) = (worst.moe_ns as f64 - mean, ranks.fleet.members[worst.member as usize].span?);
     let share = beyond / (span.1 - span.0).max(1) as f64;
-    if worst.moe_ns as f64 < UNEVEN * mean || share < SMALL {
+    let ratio = worst.moe_ns as f64 / mean;
+    if ratio.is_nan() || ratio < UNEVEN || share < SMALL {
         return None;
     }
     let label = &ranks.fleet.members[worst.member as usize].label;
-    let ratio = worst.moe_ns as f64 / mean;
     Some(Finding {
         id: "uneven-experts".into(),
         key: format!("uneven-experts:{label}"),

@@ -81,7 +81,12 @@ impl Totals {
 
     fn bound_by(&self) -> Option<BoundBy> {
         let of = |causes: &[Cause]| -> i64 {
-            Cause::ALL.iter().zip(self.by_cause).filter(|(cause, _)| causes.contains(cause)).map(|(_, ns)| ns).sum()
+            Cause::ALL
+                .iter()
+                .zip(self.by_cause)
+                .filter(|(cause, _)| causes.contains(cause))
+                .map(|(_, ns)| ns)
+                .sum()
         };
         let unknown = of(&[Cause::NotRecorded, Cause::BeforeAndAfter]);
         if unknown as f64 > MOST_UNKNOWN * self.span as f64 {
@@ -138,8 +143,13 @@ fn doubts(ranks: &Ranks) -> Vec<String> {
 
 fn text(ranks: &Ranks, verdict: &Verdict) -> String {
     let delays = &ranks.delays;
-    let hosts: std::collections::BTreeSet<&str> =
-        ranks.fleet.members.iter().map(|member| member.host.as_str()).filter(|host| !host.is_empty()).collect();
+    let hosts: std::collections::BTreeSet<&str> = ranks
+        .fleet
+        .members
+        .iter()
+        .map(|member| member.host.as_str())
+        .filter(|host| !host.is_empty())
+        .collect();
     let nodes = match hosts.len() {
         0 => String::new(),
         1 => " on 1 node".into(),
@@ -160,7 +170,11 @@ fn text(ranks: &Ranks, verdict: &Verdict) -> String {
     let what = if verdict.step_ns.is_some() { "a step takes" } else { "the run takes" };
     let mut text = match (delays.step_ns, delays.step_without_ns) {
         (Some(with), Some(without)) if !delays.stragglers.is_empty() || !delays.slow_links.is_empty() => {
-            format!("{who}: {what} {}, and would take {} without the delays found.", time(with), time(without))
+            format!(
+                "{who}: {what} {}, and would take {} without the delays found.",
+                time(with),
+                time(without)
+            )
         }
         (Some(with), _) if delays.is_contradictory => format!("{who}: {what} {}.", time(with)),
         (Some(with), _) if ranks.meetings.all.is_empty() && ranks.fleet.members.len() > 1 => format!(

@@ -114,7 +114,8 @@ impl StepGraph {
             let own = &fleet.members[member as usize].collectives;
             let met = meetings.of_member(member).iter().copied().enumerate();
             let met = met.filter(|(row, meeting)| is_used(*meeting) && own[*row].end().is_some());
-            let alone = alone.get(&member).into_iter().flatten().map(|&(row, meeting)| (row as usize, meeting));
+            let alone =
+                alone.get(&member).into_iter().flatten().map(|&(row, meeting)| (row as usize, meeting));
             let recorded = met.chain(alone);
             let recorded =
                 recorded.map(|(row, meeting)| Row { meeting, collective: own[row], is_lost: false });

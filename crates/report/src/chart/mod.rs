@@ -25,6 +25,7 @@
 pub(crate) mod canvas;
 mod draw;
 mod json;
+mod read;
 mod scale;
 mod svg;
 pub(crate) mod text;
@@ -74,6 +75,11 @@ impl Chart {
     /// The same with that vertical axis.
     pub fn with_y(self, y: Axis) -> Self {
         Self { y, ..self }
+    }
+
+    /// The chart that the JSON contract holds; none where it is not one.
+    pub fn of_json(json: &serde_json::Value) -> Option<Self> {
+        read::chart(json)
     }
 
     /// The chart as one SVG element.

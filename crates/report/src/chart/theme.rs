@@ -36,6 +36,28 @@ impl Ink {
     /// Steps from nothing to most.
     pub const HEAT: usize = 6;
 
+    /// Its word in JSON: `series-1`, `good`.
+    pub(crate) fn name(self) -> &'static str {
+        COLORS[self.place()].0.trim_start_matches('-')
+    }
+
+    /// The ink with that word.
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        let plain = [
+            Ink::Text,
+            Ink::Muted,
+            Ink::Grid,
+            Ink::Axis,
+            Ink::Surface,
+            Ink::Raised,
+            Ink::Rest,
+            Ink::Good,
+            Ink::Bad,
+        ];
+        let kinds = (0..Ink::SERIES).map(Ink::Series).chain((0..Ink::HEAT).map(Ink::Heat));
+        plain.into_iter().chain(kinds).find(|ink| ink.name() == name)
+    }
+
     fn place(self) -> usize {
         match self {
             Ink::Text => 0,

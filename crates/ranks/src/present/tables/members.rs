@@ -74,12 +74,7 @@ fn step_times(member: &Member) -> Vec<f64> {
 /// `rack r12 · pp 1 · dp 0 · tp 3`
 fn place_of(member: &Member) -> Value {
     let place = &member.place;
-    let parts = [
-        ("pp", place.pipeline),
-        ("dp", place.data),
-        ("tp", place.tensor),
-        ("ep", place.expert),
-    ];
+    let parts = [("pp", place.pipeline), ("dp", place.data), ("tp", place.tensor), ("ep", place.expert)];
     let rack = rack_of(&member.host).map(|rack| format!("rack {rack}"));
     let parts = parts.iter().filter_map(|(name, number)| Some(format!("{name} {}", (*number)?)));
     let known: Vec<String> = rack.into_iter().chain(parts).collect();

@@ -1,0 +1,65 @@
+//! Files that another machine made, for a trial of this store: checked like any others, and not analysed again.
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+use store::{Attached, Attachment, Metric, Store, StoreError};
+
+use super::attach::{self, Prepared};
+use crate::failure::Failure;
+
+/// What was received.
+#[derive(Clone, Debug, Default)]
+pub struct Received {
+    /// The experiment; it must be there.
+    pub experiment: String,
+    /// The trial; made where it is new.
+    pub trial: String,
+    /// The files, with the names that they have in the trial.
+    pub folder: PathBuf,
+    /// Branch of the code.
+    pub branch: Option<String>,
+    /// What it ran on.
+    pub testbed: Option<String>,
+    /// Figures that were told.
+    pub metrics: Vec<Metric>,
+    /// Fields of the profile's metadata; those of its file win.
+    pub metadata: Map<String, Value>,
+    /// Whether other files of the same name are replaced.
+    pub replace: bool,
+}
+
+/// Why nothing was attached.
+#[derive(Debug)]
+pub enum Refused {
+    /// A file is not as it should be.
+    File(Failure),
+    /// The store says no.
+    Store(StoreError),
+}
+
+/// Checks the files and attaches all of them or none.
+pub fn receive(store: &mut Store, received: &Received) -> Result<Attached, Refused> {
+    let mut files = Vec::new();
+    attach::find(&received.folder, &mut files).map_err(Refused::File)?;
+    let mut prepared = Prepared::default();
+    for (name, path) in &files {
+        prepared.add_file(name, path).map_err(Refused::File)?;
+    }
+    for metric in &received.metrics {
+        prepared.metrics.retain(|there| there.name != metric.name);
+        prepared.metrics.push(metric.clone());
+    }
+    let mut metadata = received.metadata.clone();
+    metadata.extend(prepared.attachment().metadata);
+    let attachment = Attachment {
+        experiment: received.experiment.clone(),
+        trial: received.trial.clone(),
+        branch: received.branch.clone(),
+        testbed: received.testbed.clone(),
+        replace: received.replace,
+        metadata,
+        ..prepared.attachment()
+    };
+    store.attach(&attachment).map_err(Refused::Store)
+}

@@ -1,0 +1,81 @@
+//! The Model Context Protocol server of rocm-perf: agents ask, and get small answers with evidence.
+//!
+//! ```text
+//! client ─ stdio or HTTP ─► server ─► tools (table) ─► calls ─► app ─► Report ─► answer ≤ 8 kB, with keys and `next`
+//!                                        │               │
+//!                                      roots           desk: open traces, kept answers, SQL sessions
+//! ```
+//!
+//! Nothing is analysed here: a call becomes a request of `app`, its report is kept under an id, and the first rows of it
+//! are the answer. `page` shows more of it, a resource the whole. Paths lead to the allowed folders only.
+
+mod answer;
+mod calls;
+mod desk;
+mod http;
+mod part;
+mod prepare;
+mod prompts;
+mod refusal;
+mod resources;
+mod roots;
+mod server;
+mod sql;
+mod stamp;
+mod tools;
+mod words;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use app::experiment::Place;
+use rmcp::ServiceExt;
+
+pub use http::{PATH, Token};
+pub use refusal::Refusal;
+pub use server::Server;
+
+/// What a server may do.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Folders that clients may read; the current one where none is named.
+    pub roots: Vec<PathBuf>,
+    /// The store of experiments.
+    pub place: Place,
+}
+
+impl Options {
+    /// A server with an empty desk.
+    pub fn server(&self) -> Result<Server, Refusal> {
+        Ok(Server::new(desk::Desk::new(roots::Roots::new(&self.roots)?, self.place.clone())))
+    }
+}
+
+/// Speaks on standard input and output until the client closes them.
+pub fn serve_stdio(options: &Options) -> Result<(), Refusal> {
+    let server = options.server()?;
+    runtime()?.block_on(async {
+        let running = server.serve(rmcp::transport::stdio()).await;
+        let running = running.map_err(|error| Refusal::new(format!("no client: {error}")))?;
+        running.waiting().await.map_err(|error| Refusal::new(format!("the server stopped: {error}")))?;
+        Ok(())
+    })
+}
+
+/// Listens on an address of this machine until the process ends; `ready` hears which port it is.
+pub fn serve_http(
+    options: &Options,
+    listen: SocketAddr,
+    token: Token,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<(), Refusal> {
+    let server = options.server()?;
+    runtime()?.block_on(http::serve(server, listen, token, ready))
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Refusal> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    // The work is done by the analyses' own threads; these only pass messages.
+    let runtime = builder.worker_threads(2).enable_all().build();
+    runtime.map_err(|error| Refusal::new(format!("cannot start threads: {error}")))
+}

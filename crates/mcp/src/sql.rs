@@ -1,0 +1,87 @@
+//! SQL on an open trace: the inputs are opened once, statements have limits of rows and time.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use app::query::{Session, names_ops, open, query_pieces};
+use app::{Input, Observer};
+use report::{Report, Table};
+
+use crate::desk::locked;
+use crate::refusal::Refusal;
+
+/// More rows than this are no answer for an agent.
+const MOST_ROWS: usize = 10_000;
+/// A statement takes no longer.
+const LONGEST: Duration = Duration::from_secs(10);
+/// Steps of SQLite's machine between two looks at the clock.
+const STEPS: i32 = 10_000;
+
+/// Inputs that are open for statements.
+pub struct Sql {
+    session: Session,
+    ends: Arc<Mutex<Option<Instant>>>,
+}
+
+impl Sql {
+    fn open(input: &Input, sql: Option<&str>, observer: &dyn Observer) -> Result<Self, Refusal> {
+        let mut session = open(input, sql, observer)?;
+        let ends: Arc<Mutex<Option<Instant>>> = Arc::default();
+        let clock = ends.clone();
+        let late = move || locked(&clock).is_some_and(|ends| Instant::now() > ends);
+        session.watch(STEPS, late).map_err(|error| Refusal::from(app::Failure::from(error)))?;
+        Ok(Self { session, ends })
+    }
+
+    fn run(&self, sql: &str) -> Result<Report, Refusal> {
+        *locked(&self.ends) = Some(Instant::now() + LONGEST);
+        let mut found: Option<Table> = None;
+        let ran = query_pieces(&self.session, sql, MOST_ROWS + 1, &mut |piece, _| {
+            match &mut found {
+                Some(table) => table.rows.extend(piece.rows.iter().cloned()),
+                None => found = Some(piece.clone()),
+            }
+            true
+        });
+        let late = locked(&self.ends).take().is_some_and(|ends| Instant::now() > ends);
+        if let Err(failure) = ran {
+            return Err(match late {
+                true => Refusal::new(format!("the statement was stopped after {} s", LONGEST.as_secs()))
+                    .with_help("aggregate, join on id, or look at a shorter time"),
+                false => failure.into(),
+            });
+        }
+        let mut report = Report { command: "query".into(), ..Report::default() };
+        if let Some(table) = found {
+            if table.rows.len() > MOST_ROWS {
+                return Err(Refusal::new(format!("the statement gives more than {MOST_ROWS} rows"))
+                    .with_help("aggregate in SQL (GROUP BY, count, sum), or add LIMIT and OFFSET"));
+            }
+            report.tables.push(table);
+        }
+        Ok(report)
+    }
+}
+
+/// Runs statements on a trace; the session is kept for the next ones.
+pub fn run(
+    kept: &Mutex<Option<Sql>>,
+    path: PathBuf,
+    sql: &str,
+    observer: &dyn Observer,
+) -> Result<Report, Refusal> {
+    let input = Input::of(vec![path]);
+    // The tables of ops are made for the statement that names them.
+    if names_ops(sql) {
+        return Sql::open(&input, Some(sql), observer)?.run(sql);
+    }
+    let mut kept = locked(kept);
+    if kept.is_none() {
+        *kept = Some(Sql::open(&input, None, observer)?);
+    }
+    match &*kept {
+        Some(session) => session.run(sql),
+        None => Err(Refusal::new("the trace could not be opened for SQL")),
+    }
+}

@@ -1,0 +1,85 @@
+//! Listening, and which address is answered by what.
+
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use axum::routing::get;
+
+use crate::access;
+use crate::api;
+use crate::error::ServeError;
+use crate::pages;
+use crate::state::{Dashboard, Options};
+
+/// How long open requests have to end once the server is told to stop.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// How often the end is looked for.
+const TICK: Duration = Duration::from_millis(100);
+
+/// All routes behind `access::guard`.
+pub fn router(state: Dashboard) -> Router {
+    Router::new()
+        .merge(pages::routes())
+        .merge(api::routes())
+        .route("/healthz", get(|| async { "ok\n" }))
+        .fallback(pages::not_found)
+        .layer(middleware::from_fn_with_state(state.clone(), access::guard))
+        .layer(middleware::from_fn(pages::problems_as_pages))
+        .layer(middleware::from_fn_with_state(state.clone(), count))
+        .with_state(state)
+}
+
+/// Counts requests and those that the server failed.
+async fn count(State(state): State<Dashboard>, request: Request, next: Next) -> Response {
+    state.requests.fetch_add(1, Ordering::Relaxed);
+    let response = next.run(request).await;
+    if response.status().is_server_error() {
+        state.failures.fetch_add(1, Ordering::Relaxed);
+    }
+    response
+}
+
+/// Serves until it is told to stop (Ctrl-C, SIGTERM). `ready` gets the address once the server can be asked.
+pub fn run(options: &Options, ready: &dyn Fn(SocketAddr)) -> Result<(), ServeError> {
+    let state = Dashboard::open(options)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let result = runtime.block_on(async {
+        let refused = |error| ServeError::Listen { address: options.listen, error };
+        let listener = tokio::net::TcpListener::bind(options.listen).await.map_err(refused)?;
+        ready(listener.local_addr()?);
+        let service = router(state).into_make_service_with_connect_info::<SocketAddr>();
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let serving = tokio::spawn(
+            axum::serve(listener, service)
+                .with_graceful_shutdown(async {
+                    // A dropped sender is a reason to stop as well.
+                    let _ = stopped.await;
+                })
+                .into_future(),
+        );
+        told_to_stop().await;
+        let _ = stop.send(());
+        // Browsers that watch live runs never end by themselves.
+        match tokio::time::timeout(FAREWELL, serving).await {
+            Ok(Ok(done)) => done.map_err(ServeError::System),
+            Ok(Err(_)) | Err(_) => Ok(()),
+        }
+    });
+    runtime.shutdown_timeout(FAREWELL);
+    result
+}
+
+/// Waits for Ctrl-C or a request to end.
+async fn told_to_stop() {
+    // While it lives, an interrupt only sets a flag.
+    let _guard = files::interrupt::Guard::new();
+    while !files::interrupt::is_interrupted() {
+        tokio::time::sleep(TICK).await;
+    }
+}

@@ -1,0 +1,104 @@
+//! What all requests share.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Instant;
+
+use app::experiment::Place;
+use store::Location;
+use tokio::sync::Semaphore;
+
+use crate::access::{Access, Tokens};
+use crate::audit::Audit;
+use crate::documents::Documents;
+use crate::error::ServeError;
+use crate::pool::Pool;
+use crate::upload::MOST_UPLOADS;
+
+/// The list of writes, in the folder of the artifacts.
+const AUDIT: &str = "audit.jsonl";
+
+/// How the server runs.
+#[derive(Clone)]
+pub struct Options {
+    /// The store.
+    pub place: Place,
+    /// Where to listen. Port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Tokens; without any, only loopback is listened on and everybody there may write.
+    pub tokens: Tokens,
+    /// Names under which the server is asked, besides addresses and `localhost`.
+    pub hosts: Vec<String>,
+    /// The list of writes [default: `audit.jsonl` in the folder of the artifacts].
+    pub audit: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            place: Place::default(),
+            listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7420),
+            tokens: Tokens::default(),
+            hosts: Vec::new(),
+            audit: None,
+        }
+    }
+}
+
+/// What all requests share; a clone is the same.
+#[derive(Clone)]
+pub struct Dashboard(Arc<Shared>);
+
+/// The parts of [`Dashboard`].
+pub struct Shared {
+    /// The folder of the artifacts.
+    pub(crate) artifacts: PathBuf,
+    pub(crate) pool: Arc<Pool>,
+    /// Turns of uploads.
+    pub(crate) uploads: Semaphore,
+    pub(crate) access: Access,
+    pub(crate) audit: Audit,
+    pub(crate) documents: Documents,
+    pub(crate) began: Instant,
+    pub(crate) requests: AtomicU64,
+    pub(crate) failures: AtomicU64,
+    /// Browsers that watch live runs.
+    pub(crate) watchers: AtomicU64,
+}
+
+impl Dashboard {
+    /// Opens the store and the list of writes; refuses to be open to a network without a token.
+    pub fn open(options: &Options) -> Result<Self, ServeError> {
+        if !options.listen.ip().is_loopback() && options.tokens.is_empty() {
+            return Err(ServeError::NeedsToken(options.listen));
+        }
+        let place = &options.place;
+        let location = Location::find(place.database.as_deref(), place.artifacts.as_deref());
+        let artifacts = location.artifacts().to_path_buf();
+        let audit = options.audit.clone().unwrap_or_else(|| artifacts.join(AUDIT));
+        let pool = Arc::new(Pool::open(location)?);
+        Ok(Self(Arc::new(Shared {
+            artifacts,
+            pool,
+            uploads: Semaphore::new(MOST_UPLOADS),
+            access: Access::new(options.tokens.clone(), options.hosts.clone())?,
+            audit: Audit::open(&audit)?,
+            documents: Documents::default(),
+            began: Instant::now(),
+            requests: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+            watchers: AtomicU64::new(0),
+        })))
+    }
+}
+
+impl Deref for Dashboard {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}

@@ -1,0 +1,205 @@
+//! How long pages take in a large store, under load. Run alone, in release:
+//! `cargo test --release -p rocm-perf-serve --test load -- --ignored --nocapture`
+//!
+//! `ROCM_PERF_LOAD_DB=postgres://…` measures the overview of a store that is there already, such as one on a server.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use common::{Server, attach, file, printed};
+use rocm_perf_serve::{Dashboard, Options, router};
+use serde_json::json;
+
+const EXPERIMENTS: usize = 10_000;
+
+/// A connection that asks again and again, as browsers do.
+struct Client {
+    stream: TcpStream,
+    address: SocketAddr,
+}
+
+impl Client {
+    fn new(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).expect("a connection");
+        stream.set_nodelay(true).expect("no delay");
+        Self { stream, address }
+    }
+
+    /// Time until the whole page is here.
+    fn get(&mut self, path: &str) -> Duration {
+        let began = Instant::now();
+        write!(self.stream, "GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.address).expect("sent");
+        let mut bytes = Vec::new();
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            let read = self.stream.read(&mut buffer).expect("read");
+            assert!(read > 0, "the server closed the connection");
+            bytes.extend_from_slice(&buffer[..read]);
+            let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
+            let head = String::from_utf8_lossy(&bytes[..end]).to_lowercase();
+            assert!(head.starts_with("http/1.1 200"), "{head}");
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+            let length: usize = length.and_then(|text| text.trim().parse().ok()).expect("a length");
+            if bytes.len() == end + 4 + length {
+                return began.elapsed();
+            }
+        }
+    }
+}
+
+/// Experiments with ten trials of two metrics each, written in bulk.
+fn fill(path: &std::path::Path) {
+    let database = rusqlite::Connection::open(path).expect("a database");
+    let numbers = |to: usize| {
+        format!(
+            "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {to}) SELECT i FROM n)"
+        )
+    };
+    let (all, ten) = (numbers(EXPERIMENTS), numbers(10));
+    let value = "100 + (t.id * 7919 % 100) / 100.0 + CASE WHEN t.experiment_id % 10 = 0 AND t.name >= 't08' THEN 12 ELSE 0 END";
+    let sql = format!(
+        "BEGIN;
+         INSERT INTO experiments (id, name, description, created_ns, changed_ns)
+           SELECT i, 'experiment-' || i, 'model ' || (i % 97), i, i FROM {all} AS a;
+         INSERT INTO trials (id, experiment_id, name, branch, testbed, created_ns, changed_ns)
+           SELECT a.i * 10 + b.i, a.i, printf('t%02d', b.i), CASE WHEN a.i % 3 = 0 THEN 'next' ELSE 'main' END,
+                  'mi300x-' || (a.i % 20), a.i, a.i FROM {all} AS a, {ten} AS b;
+         INSERT INTO metrics (trial_id, name, unit, value, higher_is_better)
+           SELECT t.id, 'latency', 'ms', {value}, 0 FROM trials t;
+         INSERT INTO metrics (trial_id, name, unit, value, higher_is_better)
+           SELECT t.id, 'throughput', 'tok/s', 64000 / ({value}), 1 FROM trials t;
+         INSERT INTO tags (experiment_id, trial_id, tag) SELECT i, NULL, 'group-' || (i % 50) FROM {all} AS a;
+         COMMIT;"
+    );
+    database.execute_batch(&sql).expect("filled");
+}
+
+fn told(name: &str, mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    let at = |share: usize| times[(times.len() * share / 100).min(times.len() - 1)];
+    println!(
+        "{name}: {} pages, p50 {:.1?}, p99 {:.1?}, most {:.1?}",
+        times.len(),
+        at(50),
+        at(99),
+        times[times.len() - 1]
+    );
+    at(99)
+}
+
+/// Memory that this process holds now, server and clients together.
+fn resident_mb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) / 1024
+}
+
+const PAGES: [&str; 5] =
+    ["/", "/?page=7", "/?q=model+42", "/?status=regressed&sort=alerts", "/?branch=main&testbed=mi300x-3"];
+
+fn measure(address: SocketAddr) {
+    let mut first = Client::new(address);
+    PAGES.iter().for_each(|page| _ = first.get(page));
+    // 50 requests a second for 20 seconds, each at its time whether or not the one before came back.
+    let times = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        let began = Instant::now();
+        for client in 0..10 {
+            let times = &times;
+            scope.spawn(move || {
+                let mut connection = Client::new(address);
+                for at in 0..100u32 {
+                    let due = Duration::from_millis(u64::from(at) * 200 + client * 20);
+                    std::thread::sleep(due.saturating_sub(began.elapsed()));
+                    let late = began.elapsed().saturating_sub(due);
+                    let time = connection.get(PAGES[(at as usize + client as usize) % PAGES.len()]);
+                    times.lock().expect("times").push(time + late);
+                }
+            });
+        }
+    });
+    let p99 = told("overview at 50 requests/s", times.into_inner().expect("times"));
+    println!("memory: {} MB (server and clients)", resident_mb());
+    let times = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for client in 0..50usize {
+            let times = &times;
+            scope.spawn(move || {
+                let mut connection = Client::new(address);
+                let began = Instant::now();
+                let mut at = client;
+                while began.elapsed() < Duration::from_secs(10) {
+                    let time = connection.get(PAGES[at % PAGES.len()]);
+                    times.lock().expect("times").push(time);
+                    at += 1;
+                }
+            });
+        }
+    });
+    let closed = told("overview with 50 readers", times.into_inner().expect("times"));
+    println!("memory: {} MB (server and clients)", resident_mb());
+    assert!(p99 <= Duration::from_millis(50), "{p99:?}");
+    assert!(closed <= Duration::from_millis(300), "{closed:?}");
+}
+
+#[test]
+#[ignore = "takes a minute; measures time"]
+fn the_overview_of_ten_thousand_experiments_is_quick_under_load() {
+    if let Ok(database) = std::env::var("ROCM_PERF_LOAD_DB") {
+        let folder = tempfile::tempdir().expect("a folder");
+        let artifacts = Some(folder.path().to_path_buf());
+        let place = app::experiment::Place { database: Some(database), artifacts };
+        let state = Dashboard::open(&Options { place, ..Options::default() }).expect("a dashboard");
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).expect("a port");
+        let address = listener.local_addr().expect("an address");
+        runtime.spawn(async { axum::serve(listener, router(state)).await });
+        return measure(address);
+    }
+    let server = Server::open(|_| {});
+    let began = Instant::now();
+    fill(&common::database(&server.folder));
+    server.store().refresh_overview().expect("written");
+    println!("filled in {:.1} s", began.elapsed().as_secs_f64());
+    measure(server.address);
+}
+
+#[test]
+#[ignore = "measures time"]
+fn a_table_of_100_000_rows_is_quick() {
+    let rows: Vec<serde_json::Value> = (0..100_000u64)
+        .map(|at| {
+            json!({
+                "stage": if at % 3 == 0 { "prefill" } else { "decode" },
+                "kernel_name": format!("Cijk_Ailk_Bljk_BBS_BH_MT128x128x{at}_SE_1LDSB0_APM1_AF0EM8_AMAS3_WS64_WG32_8_1"),
+                "category": "gemm", "total_ns": at * 7919 % 100_003, "calls": at % 17, "mean_ns": at % 911,
+                "time_share_pct": (at % 1000) as f64 / 10.0, "python_location": format!("model.py({}): forward", at % 400),
+            })
+        })
+        .collect();
+    let bytes = printed("summary", "kernels", json!(rows));
+    println!("artifact: {} MB", bytes.len() >> 20);
+    let server = Server::open(|store| {
+        store.new_experiment("large", "").expect("made");
+        attach(store, "large", "t1", vec![file("summary.json", bytes)], Vec::new());
+    });
+    let mut client = Client::new(server.address);
+    let path = "/experiments/large/trials/t1/tables?artifact=summary.json&table=kernels";
+    println!("first page, artifact read: {:.1?}", client.get(path));
+    let cases = [
+        "",
+        "&sort=total_ns",
+        "&sort=kernel_name&dir=desc&page=900",
+        "&q=MT128x128x77+decode",
+        "&sort=calls&q=forward",
+    ];
+    let times: Vec<Duration> =
+        (0..40).map(|at| client.get(&format!("{path}{}", cases[at % cases.len()]))).collect();
+    let p99 = told("table page", times);
+    println!("memory: {} MB (server and clients)", resident_mb());
+    assert!(p99 <= Duration::from_millis(200), "{p99:?}");
+}
