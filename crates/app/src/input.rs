@@ -17,6 +17,7 @@ use trace::{Needs, ProcessId, Selection, Source, Subset, Trace};
 
 use crate::failure::Failure;
 use crate::observer::{Observer, watched};
+use crate::once;
 
 /// Files and folders to read, and which part of them to look at.
 #[derive(Clone, Debug, Default)]
@@ -170,7 +171,12 @@ fn read_files(paths: &[PathBuf], needs: &Needs, observer: &dyn Observer) -> Resu
     let is_told = Completeness::can_be_told(needs);
     // Numbers of graphs tell which launches must have the same kernels.
     let needs = &Needs { graph_columns: needs.graph_columns || is_told, ..needs.clone() };
-    let mut trace = watched("reading", observer, |progress| ingest::read(paths, needs, progress))?;
+    let from_files =
+        |needs: &Needs| watched("reading", observer, |progress| ingest::read(paths, needs, progress));
+    let mut trace = match once::kept(paths, needs, from_files) {
+        Some(kept) => kept?,
+        None => from_files(needs)?,
+    };
     if is_told {
         Completeness::of(&trace).report_to(&mut trace);
     }

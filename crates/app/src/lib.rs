@@ -33,6 +33,7 @@ pub mod memory;
 pub mod merge;
 mod observer;
 pub mod occupancy;
+mod once;
 mod open;
 pub mod ops;
 pub mod optimize;

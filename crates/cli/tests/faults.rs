@@ -4,34 +4,16 @@
 //! a program. `n` is swept; `ROCM_PERF_FAULTS=all` (in `scripts/faults`) tries every `n`.
 
 mod common;
+#[path = "common/faults.rs"]
+mod injected;
 #[path = "common/lab.rs"]
 mod lab;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::sync::OnceLock;
 
 use common::{files, rocm_perf};
-
-/// The library, compiled once; none without a C compiler, which is said.
-fn interposer() -> Option<&'static PathBuf> {
-    static MADE: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let made = MADE.get_or_init(|| {
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faults/interposer.c");
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("interposer.so");
-        // Two tests may compile it at once: each under its own name.
-        let own = target.with_extension(std::process::id().to_string());
-        let mut compiler = Command::new("cc");
-        compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&own).args([source, "-ldl"]);
-        let compiled = compiler.status().is_ok_and(|status| status.success());
-        (compiled && std::fs::rename(&own, &target).is_ok()).then_some(target)
-    });
-    if made.is_none() {
-        testing::skip("no C compiler");
-    }
-    made.as_ref()
-}
+use injected::{EAGAIN, EIO, ENOSPC, Fault, interposer, sweep};
 
 /// A command that writes, and where.
 struct Writing {
@@ -52,39 +34,6 @@ fn state(folder: &Path) -> State {
     let read = |path: PathBuf| (path.strip_prefix(folder).unwrap().into(), std::fs::read(&path).unwrap());
     files(folder, "").into_iter().map(read).collect()
 }
-
-/// Which calls to fail: the first ones, then fewer and fewer.
-fn sweep() -> Vec<usize> {
-    if std::env::var("ROCM_PERF_FAULTS").is_ok_and(|which| which == "all") {
-        return (1..400).collect();
-    }
-    vec![1, 2, 3, 5, 9, 40]
-}
-
-struct Fault<'a> {
-    call: &'static str,
-    at: usize,
-    below: &'a Path,
-    errno: i32,
-}
-
-impl Fault<'_> {
-    /// Runs a command with it; also whether it happened.
-    fn run(&self, command: &mut Command, folder: &Path) -> (Output, bool) {
-        let log = folder.join("fault.log");
-        let _ = std::fs::remove_file(&log);
-        command.env("LD_PRELOAD", interposer().unwrap()).env("FAULT_CALL", self.call);
-        command.env("FAULT_AT", self.at.to_string()).env("FAULT_BELOW", self.below);
-        command.env("FAULT_ERRNO", self.errno.to_string()).env("FAULT_LOG", &log);
-        command.env("FAULT_PROGRAM", "rocm-perf");
-        let output = command.output().expect("the binary runs");
-        (output, log.exists())
-    }
-}
-
-const EIO: i32 = 5;
-const EAGAIN: i32 = 11;
-const ENOSPC: i32 = 28;
 
 /// Sweeps one kind of fault over one command.
 fn check(writing: &Writing, call: &'static str, errno: i32, of_output: bool) {

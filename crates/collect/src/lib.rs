@@ -21,3 +21,4 @@ pub mod profiler;
 pub mod run;
 pub mod slurm;
 pub mod tls;
+pub mod upload;

@@ -181,8 +181,7 @@ fn conclude(database: &mut dyn Database, trial: i64, conclusion: &Conclusion) ->
     let earlier = there.first().and_then(|row| serde_json::from_str(&row[0].text()).ok());
     let text = serde_json::to_string(&conclusion.clone().over(earlier))
         .map_err(|error| StoreError::Malformed(error.to_string()))?;
-    database
-        .query("UPDATE trials SET conclusion = $1 WHERE id = $2", &[Cell::Text(text), trial.into()])?;
+    database.query("UPDATE trials SET conclusion = $1 WHERE id = $2", &[Cell::Text(text), trial.into()])?;
     Ok(())
 }
 

@@ -213,26 +213,23 @@ impl Store {
         values.extend([Cell::Int(limit as i64), Cell::Int(page.offset.min(i64::MAX as usize) as i64)]);
         let rows = database.query(
             &format!(
-                "SELECT {EXPERIMENT}, e.status, e.open_alerts, o.summary FROM experiments e \
-                 LEFT JOIN overview o ON o.experiment_id = e.id WHERE {condition} ORDER BY {} \
-                 LIMIT ${} OFFSET ${}",
+                "{} WHERE {condition} ORDER BY {} LIMIT ${} OFFSET ${}",
+                select(),
                 page.order.sql(),
                 values.len() - 1,
                 values.len()
             ),
             &values,
         )?;
-        let ids: Vec<i64> = rows.iter().map(|row| row[0].int()).collect();
-        let mut tags = experiments::tags_of(database, &ids)?;
-        let running = progress::running(database)?;
-        let row = |row: Row| OverviewRow {
-            experiment: experiments::experiment_row(&row, tags.remove(&row[0].int())),
-            status: Status::of_name(&row[9].text()).unwrap_or(Status::Unjudged),
-            running: running.contains(&row[0].int()),
-            open_alerts: row[10].int() as usize,
-            summary: serde_json::from_str(&row[11].text()).unwrap_or_default(),
-        };
-        Ok(Page { rows: rows.into_iter().map(row).collect(), offset: page.offset, total })
+        Ok(Page { rows: told(database, rows)?, offset: page.offset, total })
+    }
+
+    /// What the overview says of one experiment.
+    pub fn overview_of(&mut self, name: &str) -> Result<OverviewRow, StoreError> {
+        let database = self.database.as_mut();
+        let id = experiments::living(database, name)?;
+        let rows = database.query(&format!("{} WHERE e.id = $1", select()), &[id.into()])?;
+        told(database, rows)?.pop().ok_or_else(|| StoreError::NoExperiment(name.to_string()))
     }
 
     /// Writes down anew what the overview says of every experiment, after rows were added beside the store.
@@ -256,6 +253,29 @@ impl Store {
     }
 }
 
+/// What the overview needs of experiments `e`.
+fn select() -> String {
+    format!(
+        "SELECT {EXPERIMENT}, e.status, e.open_alerts, o.summary FROM experiments e \
+         LEFT JOIN overview o ON o.experiment_id = e.id"
+    )
+}
+
+/// Rows of [`select`], with what is beside them.
+fn told(database: &mut dyn Database, rows: Vec<Row>) -> Result<Vec<OverviewRow>, StoreError> {
+    let ids: Vec<i64> = rows.iter().map(|row| row[0].int()).collect();
+    let mut tags = experiments::tags_of(database, &ids)?;
+    let running = progress::running(database)?;
+    let row = |row: Row| OverviewRow {
+        experiment: experiments::experiment_row(&row, tags.remove(&row[0].int())),
+        status: Status::of_name(&row[9].text()).unwrap_or(Status::Unjudged),
+        running: running.contains(&row[0].int()),
+        open_alerts: row[10].int() as usize,
+        summary: serde_json::from_str(&row[11].text()).unwrap_or_default(),
+    };
+    Ok(rows.into_iter().map(row).collect())
+}
+
 impl OverviewFilter {
     /// The condition on an experiment `e`, and its values.
     fn sql(&self) -> (String, Vec<Cell>) {
@@ -277,7 +297,9 @@ impl OverviewFilter {
         }
         if let Some(tag) = &self.tag {
             let tag = value(tag.into());
-            parts.push(format!("EXISTS (SELECT 1 FROM tags g WHERE g.experiment_id = e.id AND g.tag = {tag})"));
+            parts.push(format!(
+                "EXISTS (SELECT 1 FROM tags g WHERE g.experiment_id = e.id AND g.tag = {tag})"
+            ));
         }
         let mut places = Vec::new();
         for (column, name) in [("branch", &self.branch), ("testbed", &self.testbed)] {
@@ -347,8 +369,8 @@ fn places(database: &mut dyn Database, experiment: i64, trials: &[TrialRow]) -> 
     let mut now: Vec<(String, String)> = trials.iter().map(of).collect();
     now.sort_unstable();
     now.dedup();
-    let rows =
-        database.query("SELECT branch, testbed FROM places WHERE experiment_id = $1", &[experiment.into()])?;
+    let rows = database
+        .query("SELECT branch, testbed FROM places WHERE experiment_id = $1", &[experiment.into()])?;
     let mut there: Vec<(String, String)> = rows.iter().map(|row| (row[0].text(), row[1].text())).collect();
     there.sort_unstable();
     if now == there {
@@ -371,7 +393,8 @@ fn summary(trials: &[TrialRow], judgements: &[Judgement]) -> Summary {
     let trend = |judgement: &Judgement| {
         let name = &judgement.key.metric;
         let of = |row: &&TrialRow| row.metrics.iter().find(|metric| metric.name == *name).cloned();
-        let mut values: Vec<f64> = peers.iter().rev().filter_map(of).map(|metric| metric.value).take(TREND_POINTS).collect();
+        let mut values: Vec<f64> =
+            peers.iter().rev().filter_map(of).map(|metric| metric.value).take(TREND_POINTS).collect();
         values.reverse();
         let (trial, last) = peers.iter().rev().find_map(|row| Some((row.name.clone(), of(row)?)))?;
         let verdict = judgement.verdict.name().to_string();

@@ -26,7 +26,12 @@ pub struct PostgreSql {
 impl PostgreSql {
     /// Connects.
     pub fn connect(url: &str) -> Result<Self, StoreError> {
-        Ok(Self { client: client(url)?, url: url.to_string(), prepared: HashMap::new(), in_transaction: false })
+        Ok(Self {
+            client: client(url)?,
+            url: url.to_string(),
+            prepared: HashMap::new(),
+            in_transaction: false,
+        })
     }
 
     /// Connects again where the connection was lost.

@@ -66,7 +66,7 @@ fn a_killed_writer_loses_nothing_acknowledged_and_leaves_no_half() {
                 let number = |line: String| line.strip_prefix("acknowledged ")?.parse().ok();
                 lines.map_while(Result::ok).filter_map(number).collect()
             });
-            std::thread::sleep(Duration::from_millis(1 + kill * 37 % 150));
+            std::thread::sleep(Duration::from_millis(1 + kill * 37 % (150 + 5 * kill)));
             child.kill().expect("killed");
             child.wait().expect("gone");
             acknowledged.extend(reader.join().expect("lines"));

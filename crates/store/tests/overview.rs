@@ -69,6 +69,7 @@ fn each_experiment_says_how_it_stands() {
         assert_eq!(worse.experiment.last_trial.as_deref(), Some("t10"));
         assert_eq!(page.rows[3].experiment.tags, ["nightly"]);
         assert_eq!(store.experiment("worse").expect("it"), worse.experiment);
+        assert_eq!(store.overview_of("worse").expect("it"), *worse);
     });
 }
 
@@ -85,10 +86,7 @@ fn filters_and_search_find_what_they_name() {
             (OverviewFilter { search: text("0%"), ..none() }, &["young_100%"]),
             (OverviewFilter { tag: text("nightly"), ..none() }, &["steady"]),
             (OverviewFilter { branch: text("main"), ..none() }, &["worse", "steady"]),
-            (
-                OverviewFilter { branch: text("main"), testbed: text("mi300x"), ..none() },
-                &["steady"],
-            ),
+            (OverviewFilter { branch: text("main"), testbed: text("mi300x"), ..none() }, &["steady"]),
             (OverviewFilter { status: Some(Status::Regressed), ..none() }, &["worse"]),
             (OverviewFilter { running: true, ..none() }, &[]),
         ];

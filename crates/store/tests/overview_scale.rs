@@ -12,7 +12,9 @@ use rocm_perf_store::{Location, OverviewFilter, OverviewOrder, PageRequest, Stat
 fn numbers(location: &Location, to: usize) -> String {
     match location {
         Location::Sqlite { .. } => {
-            format!("(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {to}) SELECT i FROM n)")
+            format!(
+                "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {to}) SELECT i FROM n)"
+            )
         }
         Location::PostgreSql { .. } => format!("(SELECT i FROM generate_series(1, {to}) AS g(i))"),
     }
@@ -84,7 +86,10 @@ fn a_bulk_of_experiments_is_found_again() {
         };
         assert_eq!(total(OverviewFilter::default()), 120);
         assert_eq!(total(OverviewFilter { branch: Some("next".into()), ..OverviewFilter::default() }), 40);
-        assert_eq!(total(OverviewFilter { testbed: Some("mi300x-3".into()), ..OverviewFilter::default() }), 6);
+        assert_eq!(
+            total(OverviewFilter { testbed: Some("mi300x-3".into()), ..OverviewFilter::default() }),
+            6
+        );
         let regressed = OverviewFilter { status: Some(Status::Regressed), ..OverviewFilter::default() };
         assert_eq!(total(regressed), 12);
     });

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use report::{Report, render};
+use trace::{ArgNeeds, Needs};
 
 use crate::causes::CriticalPathRequest;
 use crate::efficiency::EfficiencyRequest;
@@ -11,6 +12,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::input::Input;
 use crate::memory::MemoryRequest;
 use crate::observer::Observer;
+use crate::once;
 use crate::ops::OpsRequest;
 use crate::roofline::RooflineRequest;
 use crate::timeline::{BreakdownRequest, SummaryRequest};
@@ -50,6 +52,10 @@ const ANALYSES: &[(&str, Analysis)] = &[
     }),
 ];
 
+/// Analyses that judge by which arguments and links a trace has: of a trace that was read with more they find more than
+/// their command does.
+const ANEW: [&str; 2] = ["explain.json", "triage.json"];
+
 /// A report as a command prints it.
 pub fn json(mut report: Report, observer: &dyn Observer) -> Vec<u8> {
     report.speak(&|remedy| observer.remedy(remedy));
@@ -62,13 +68,79 @@ pub fn of_traces(
     there: &[String],
     observer: &dyn Observer,
 ) -> Result<(Vec<NamedFile>, Vec<String>), Failure> {
+    let all = || made_of(traces, there, observer);
+    once::reading_once(traces, needs(), all).0
+}
+
+/// What the analyses together ask of a trace.
+fn needs() -> Needs {
+    let keys = |needs: Needs| match needs.args {
+        ArgNeeds::Keys(keys) => keys,
+        ArgNeeds::None | ArgNeeds::All => Vec::new(),
+    };
+    let mut args = keys(analysis::roofline_needs());
+    args.extend(keys(analysis::memory::needs()));
+    args.extend(keys(analysis::explain::explain_needs()));
+    args.sort_unstable();
+    args.dedup();
+    Needs { counter_columns: true, graph_nodes: false, args: ArgNeeds::Keys(args), ..Needs::everything() }
+}
+
+fn made_of(
+    traces: &[PathBuf],
+    there: &[String],
+    observer: &dyn Observer,
+) -> Result<(Vec<NamedFile>, Vec<String>), Failure> {
     let (mut files, mut missing) = (Vec::new(), Vec::new());
     for (file, analysis) in ANALYSES.iter().filter(|(file, _)| !there.iter().any(|path| path == file)) {
-        match analysis(traces.to_vec(), observer) {
+        let made = match ANEW.contains(file) {
+            true => once::reading_anew(|| analysis(traces.to_vec(), observer)),
+            false => analysis(traces.to_vec(), observer),
+        };
+        match made {
             Ok(report) => files.push((file.to_string(), json(report, observer))),
             Err(failure) if failure.kind() == FailureKind::Cancelled => return Err(failure),
             Err(failure) => missing.push(format!("no {file}: {failure}")),
         }
     }
     Ok((files, missing))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Silent;
+
+    /// The files of one reading are those that each command prints by itself.
+    #[test]
+    fn one_reading_says_what_nine_do() {
+        let traces = [
+            "traces/hta_mi250_minitoy_train.json.gz",
+            "traces/rocprofv3_908_results.json.gz",
+            "traces/torch_compile_triton.json.gz",
+            "traces/hta_cp_cuda_event_sync.json.gz",
+        ];
+        for name in traces {
+            let Some(path) = testing::data(name) else { continue };
+            let paths = vec![path];
+            let ((files, missing), reads) =
+                once::reading_once(&paths, needs(), || made_of(&paths, &[], &Silent).expect("analysed"));
+            assert!((1..=2).contains(&reads), "{name} is read {reads} times");
+            assert_eq!(files.len() + missing.len(), ANALYSES.len());
+            for (file, analysis) in ANALYSES {
+                let alone = analysis(paths.clone(), &Silent).map(|report| json(report, &Silent));
+                let together = files.iter().find(|(there, _)| there == file);
+                match (alone, together) {
+                    (Ok(alone), Some((_, together))) => {
+                        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                        assert_eq!(text(&alone), text(together), "{file} of {name}");
+                    }
+                    (Err(_), None) => {}
+                    (alone, together) => {
+                        panic!("{file} of {name}: {:?} {:?}", alone.err(), together.is_some())
+                    }
+                }
+            }
+        }
+    }
 }

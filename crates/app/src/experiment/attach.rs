@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use report::Report;
 use serde_json::{Map, Value};
-use store::{Attachment, Content, Metric, NewArtifact, Store};
+use store::{Attachment, Conclusion, Content, Metric, NewArtifact, Store};
 
-use super::{Place, analyses, known, metrics, present, report};
+use super::{Place, analyses, conclusion, importance, known, metrics, present, report};
 use crate::failure::Failure;
 use crate::observer::Observer;
 
@@ -85,6 +85,7 @@ pub(super) struct Prepared {
     metadata: Map<String, Value>,
     pub metrics: Vec<Metric>,
     pub missing: Vec<String>,
+    conclusion: Option<Conclusion>,
 }
 
 impl Prepared {
@@ -106,16 +107,37 @@ impl Prepared {
             if known::file_name(name) == formats::run::PROFILE_METADATA_FILE {
                 self.metadata = document.as_object().cloned().unwrap_or_default();
             }
+            if let Some(conclusion) = conclusion::of_artifact(name, document) {
+                self.conclusion = Some(conclusion.over(self.conclusion.take()));
+            }
             for metric in metrics::of_artifact(name, document)? {
                 self.metrics.retain(|there| there.name != metric.name);
                 self.metrics.push(metric);
             }
         }
+        let importance = checked.as_ref().and_then(|(_, document)| match known::file_name(name) {
+            "autotune.json" => importance::of_search(document),
+            _ => None,
+        });
         self.push(name, Content::Bytes(bytes), checked.map(|(schema, _)| schema));
+        if let Some(importance) = importance {
+            let beside = name.strip_suffix("autotune.json").unwrap_or_default();
+            self.add_made(&format!("{beside}{}", importance::FILE), importance.to_string().into_bytes())?;
+        }
         Ok(())
     }
 
+    /// Adds a file that was made from another one, unless the trial comes with it.
+    fn add_made(&mut self, name: &str, bytes: Vec<u8>) -> Result<(), Failure> {
+        match self.artifacts.iter().any(|artifact| artifact.path == name) {
+            true => Ok(()),
+            false => self.add_bytes(name, bytes),
+        }
+    }
+
     fn push(&mut self, name: &str, content: Content, schema: Option<&str>) {
+        // What comes with the trial stands instead of what was made here.
+        self.artifacts.retain(|artifact| artifact.path != name);
         self.artifacts.push(NewArtifact { path: name.into(), content, schema: schema.map(Into::into) });
     }
 
@@ -142,6 +164,7 @@ impl Prepared {
             artifacts: self.artifacts.clone(),
             metadata: self.metadata.clone(),
             metrics: self.metrics.clone(),
+            conclusion: self.conclusion.clone(),
             ..Attachment::default()
         }
     }

@@ -20,6 +20,18 @@ struct Place {
     unit: String,
     #[serde(default)]
     higher_is_better: bool,
+    /// Place of [low, high], in the unit of `value` after `interval_factor`.
+    interval: Option<String>,
+    #[serde(default = "one")]
+    interval_factor: f64,
+    /// A place; where a number stands there, this metric is not taken.
+    unless: Option<String>,
+    /// A place and its text that says that more is better.
+    higher_if: Option<(String, String)>,
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 #[derive(Deserialize)]
@@ -38,14 +50,29 @@ pub fn of_artifact(path: &str, document: &Value) -> Result<Vec<Metric>, Failure>
             .map_err(|error| Failure::input(format!("`{path}`: {error}")))?;
         return Ok(metrics);
     }
+    let number = |at: &str| document.pointer(at).and_then(Value::as_f64);
     let metric = |place: &Place| {
+        if place.unless.as_deref().and_then(number).is_some() {
+            return None;
+        }
+        let value = number(&place.value)?;
+        let bound = |end: &str| {
+            let bound = number(&format!("{}/{end}", place.interval.as_deref()?))? * place.interval_factor;
+            Some(bound)
+        };
+        // An interval that does not hold its value was rounded or is of something else: better none than a wrong one.
+        let interval = bound("0").zip(bound("1")).filter(|(low, high)| *low <= value && value <= *high);
+        let higher = place
+            .higher_if
+            .as_ref()
+            .map(|(at, text)| document.pointer(at).and_then(Value::as_str) == Some(text.as_str()));
         Some(Metric {
             name: place.name.clone(),
             unit: place.unit.clone(),
-            value: document.pointer(&place.value)?.as_f64()?,
-            low: None,
-            high: None,
-            higher_is_better: place.higher_is_better,
+            value,
+            low: interval.map(|(low, _)| low),
+            high: interval.map(|(_, high)| high),
+            higher_is_better: higher.unwrap_or(place.higher_is_better),
         })
     };
     Ok(PLACES.metric.iter().filter(|place| place.file == name).filter_map(metric).collect())
@@ -98,6 +125,24 @@ mod tests {
         for wrong in ["latency", "latency=fast", "latency=1±ms", "=", "a=inf"] {
             assert!(metric_of_text(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_best_of_a_search_has_its_interval() {
+        let found = |best: Value, direction: &str| {
+            let document = serde_json::json!({ "result": { "best_config": best, "direction": direction } });
+            of_artifact("autotune.json", &document).unwrap()
+        };
+        let timed =
+            found(serde_json::json!({ "runtime_ms": 2.0, "value": 2e6, "ci": [1.9e6, 2.2e6] }), "minimise");
+        assert_eq!(timed.len(), 1);
+        assert_eq!((timed[0].name.as_str(), timed[0].unit.as_str()), ("best_runtime", "ms"));
+        assert!((timed[0].low.unwrap() - 1.9).abs() < 1e-9 && (timed[0].high.unwrap() - 2.2).abs() < 1e-9);
+        let other = found(serde_json::json!({ "runtime_ms": null, "value": 812.0, "ci": null }), "maximise");
+        assert_eq!(
+            (other[0].name.as_str(), other[0].low, other[0].higher_is_better),
+            ("best_value", None, true)
+        );
     }
 
     #[test]

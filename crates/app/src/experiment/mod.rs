@@ -1,16 +1,22 @@
 //! Experiments: named sets of trials in a store, what was attached to them, and whether they got worse.
 
 mod analyses;
+mod archive;
 mod attach;
 mod compare;
+mod conclusion;
 mod deltas;
+mod demo;
 mod gate;
+mod importance;
 mod known;
 mod metrics;
 mod present;
+mod push;
 mod receive;
 mod steps;
 mod target;
+mod watch;
 
 use std::path::{Path, PathBuf};
 
@@ -21,10 +27,13 @@ use crate::failure::Failure;
 
 pub use self::attach::{AttachRequest, attach};
 pub use self::compare::{compare, compare_trials};
+pub use self::demo::fill_demo;
 pub use self::gate::{GateRequest, acknowledge, alerts, gate, set_limit, suppress};
 pub use self::metrics::metric_of_text;
+pub use self::push::{PushRequest, push};
 pub use self::receive::{Received, Refused, receive};
 pub use self::target::Target;
+pub use self::watch::{Watch, Watched};
 pub use store::{Limit, Metric, SeriesKey};
 
 /// The name that reports give themselves.

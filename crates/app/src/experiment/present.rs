@@ -8,6 +8,8 @@ use store::{
     Alert, Attached, Collected, ExperimentRow, Judgement, Link, Metric, Note, Series, Trial, TrialRow,
 };
 
+use super::push::Pushed;
+
 /// Artifacts of the contract that every profile has.
 const REQUIRED: [&str; 5] = [
     "profile_summary.md",
@@ -276,6 +278,34 @@ pub fn exported(folder: &str, trials: usize, artifacts: usize, steps: usize) -> 
     ];
     let mut table = Table::new("exported", "Exported", columns);
     table.push(vec![Value::from(folder), Value::from(trials), Value::from(artifacts), Value::from(steps)]);
+    table
+}
+
+/// Trials that were sent to a server.
+pub fn pushed(pushed: &[Pushed]) -> Table {
+    let columns = vec![
+        Column::text("trial"),
+        Column::text("status"),
+        Column::int("files", Unit::None).key(),
+        Column::int("new_files", Unit::None).key(),
+        Column::int("bytes", Unit::Bytes).key(),
+    ];
+    let mut table = Table::new("pushed", "Sent", columns);
+    for one in pushed {
+        let status = match (one.is_new, one.added) {
+            (None, _) => Value::absent("the server does not say"),
+            (Some(true), _) => Value::from("new"),
+            (Some(false), 0) => Value::from("unchanged"),
+            (Some(false), _) => Value::from("changed"),
+        };
+        table.push(vec![
+            Value::from(one.trial.as_str()),
+            status,
+            Value::from(one.files),
+            Value::from(one.added),
+            Value::Int(one.bytes as i64),
+        ]);
+    }
     table
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use app::autotune::{AutotuneRequest, NamedCommand, SearchProgress, Strategy};
+use app::experiment::Watch;
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -145,7 +146,14 @@ impl AutotuneArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         let target = self.trial.target("autotune")?;
         let live = Live::new(output);
-        let report = app::autotune(&self.request(), &mut |progress| live.show(progress));
+        let watch = Watch::begin(target.as_ref(), "autotune");
+        let report = app::autotune(&self.request(), &mut |progress| {
+            live.show(progress);
+            if let Some(watch) = &watch {
+                watch.say(progress.used as i64, Some(progress.of as i64), &progress.line);
+            }
+        });
+        drop(watch);
         drop(live);
         let mut report = report?;
         attach(target.as_ref(), &mut report, &[], output)?;

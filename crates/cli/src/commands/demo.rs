@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use app::experiment::{self, Place};
 use app::synth::Demo;
 use clap::Args;
 use report::{Report, render};
@@ -13,7 +14,8 @@ use crate::output::{Format, OutputArgs, print};
 #[command(after_help = "Examples:
   rocm-perf demo
   rocm-perf demo --out my-demo      # keep the traces there
-  rocm-perf demo --profile          # what `rocm-perf profile` shows, on simulated runs")]
+  rocm-perf demo --profile          # what `rocm-perf profile` shows, on simulated runs
+  rocm-perf demo --experiments      # a store of simulated experiments")]
 pub struct DemoArgs {
     /// Folder for the simulated traces; they are kept
     #[arg(short, long, value_name = "DIR", default_value = "rocm-perf-demo")]
@@ -22,6 +24,10 @@ pub struct DemoArgs {
     /// Show what `profile` reports, on simulated runs of one program
     #[arg(long)]
     profile: bool,
+
+    /// Fill a store with simulated experiments: OUT/experiments.db
+    #[arg(long, conflicts_with = "profile")]
+    experiments: bool,
 }
 
 /// Rows per table: enough for an impression, without filling the screen.
@@ -32,6 +38,9 @@ impl DemoArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         if self.profile {
             return self.profile(output);
+        }
+        if self.experiments {
+            return output.show(self.fill(output)?);
         }
         let Demo { run, mut summary, triage } = app::demo(&self.out, output)?;
         if output.format() != Format::Table {
@@ -59,6 +68,16 @@ impl DemoArgs {
             output,
             "  rocm-perf triage YOUR_TRACE      (rocpd .db, torch .json.gz, rocprofv3 .json or .csv, or a folder)",
         )
+    }
+
+    /// A store of simulated experiments.
+    fn fill(&self, output: &OutputArgs) -> Result<Report, Failure> {
+        let database = self.out.join("experiments.db");
+        let place = Place { database: Some(database.display().to_string()), artifacts: None };
+        let mut report = experiment::fill_demo(&place, &self.out.join("traces"), output)?;
+        let next = format!("next: `rocm-perf experiment show serving-mi300x --db {}`", database.display());
+        report.notes.push(next.into());
+        Ok(report)
     }
 
     /// What `profile` reports on simulated runs of one program.

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use app::experiment::{self, AttachRequest, GateRequest, Limit, Metric, SeriesKey, metric_of_text};
+use app::experiment::{
+    self, AttachRequest, GateRequest, Limit, Metric, PushRequest, SeriesKey, metric_of_text,
+};
 use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
@@ -17,13 +19,15 @@ use crate::store::StoreArgs;
   rocm-perf experiment show decode
   rocm-perf experiment compare decode t1 t2
   rocm-perf experiment gate decode            # exits with 1 if the last got worse
+  rocm-perf experiment push decode t2 --to https://perf.example.org
 
 An experiment is a set of trials. Attach folders of artifacts, traces and
 metrics to a trial: known artifacts are checked, traces are analysed, and all
-of it is stored or nothing. `triage`, `profile`, `compare`, `autotune` and
-`optimize` attach by themselves with `--experiment E --trial T`. The gate
-judges a trial by the noise of the trials before it; what it cannot judge
-fails.")]
+of it is stored or nothing. `triage`, `profile`, `collect`, `capture`,
+`compare`, `ranks`, `autotune` and `optimize` attach by themselves with
+`--experiment E --trial T`. The gate judges a trial by the noise of the trials
+before it; what it cannot judge fails. `push` sends trials to a server that
+`rocm-perf serve` runs; its token is read from a file or ROCM_PERF_TOKEN.")]
 pub struct ExperimentCommand {
     #[command(subcommand)]
     action: Action,
@@ -55,6 +59,8 @@ enum Action {
     Export(ExportArgs),
     /// Read an exported experiment
     Import(ImportArgs),
+    /// Send trials to a server
+    Push(PushArgs),
     /// List what got worse, and since which trial
     Alerts(NameArgs),
     /// Mark alerts as known: they no longer close the gate
@@ -226,6 +232,36 @@ struct ImportArgs {
 }
 
 #[derive(Args, Debug)]
+struct PushArgs {
+    #[command(flatten)]
+    of: NameArgs,
+
+    /// Trials [default: all]
+    #[arg(value_name = "TRIAL")]
+    trials: Vec<String>,
+
+    /// Address of the server
+    #[arg(long, value_name = "URL")]
+    to: String,
+
+    /// File with the server's token [default: $ROCM_PERF_TOKEN]
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+
+    /// Certificates to trust [default: the system's]
+    #[arg(long, value_name = "FILE")]
+    cacert: Option<PathBuf>,
+
+    /// Replace files of the same name there
+    #[arg(long)]
+    replace: bool,
+
+    /// Tries after a failure that may pass
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    retries: u32,
+}
+
+#[derive(Args, Debug)]
 struct AcknowledgeArgs {
     #[command(flatten)]
     of: NameArgs,
@@ -342,6 +378,7 @@ impl ExperimentCommand {
             Action::Import(args) => {
                 experiment::import(&args.store.place(), &args.folder, args.name.as_deref())?
             }
+            Action::Push(args) => experiment::push(&args.request()?, output)?,
             Action::Alerts(args) => experiment::alerts(&args.store.place(), &args.name)?,
             Action::Acknowledge(args) => {
                 let (place, metric) = (args.of.store.place(), args.metric.as_deref());
@@ -366,6 +403,39 @@ impl ExperimentCommand {
                 return output.answer(experiment::gate(&request)?);
             }
         })
+    }
+}
+
+/// Holds the server's token where no file does: a token does not belong on a command line.
+const TOKEN_VARIABLE: &str = "ROCM_PERF_TOKEN";
+
+impl PushArgs {
+    fn request(&self) -> Result<PushRequest, Failure> {
+        Ok(PushRequest {
+            place: self.of.store.place(),
+            url: self.to.clone(),
+            experiment: self.of.name.clone(),
+            trials: self.trials.clone(),
+            token: self.token()?,
+            certificates: self.cacert.clone(),
+            replace: self.replace,
+            retries: self.retries,
+        })
+    }
+
+    fn token(&self) -> Result<Option<String>, Failure> {
+        let Some(path) = &self.token_file else {
+            return Ok(std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty()));
+        };
+        let wrong =
+            |why: String| Failure::input(format!("cannot read the token in `{}`: {why}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string().to_lowercase()))?;
+        // The server's own file has a role before each token.
+        let own = text.lines().find_map(|line| line.trim().strip_prefix("write "));
+        match own.unwrap_or(&text).trim() {
+            "" => Err(wrong("the file is empty".into())),
+            token => Ok(Some(token.to_string())),
+        }
     }
 }
 

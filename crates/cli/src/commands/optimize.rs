@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use app::experiment::{Watch, Watched};
 use app::optimize::{OptimizeRequest, ProposerChoice};
 use clap::{Args, ValueEnum};
 
@@ -223,7 +224,10 @@ enum ProposerName {
 impl OptimizeArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         let target = self.trial.target("optimize")?;
-        let mut answer = app::optimize(&self.request(), output)?;
+        let watched = Watched { observer: output, watch: Watch::begin(target.as_ref(), "optimize") };
+        let answer = app::optimize(&self.request(), &watched);
+        drop(watched);
+        let mut answer = answer?;
         attach(target.as_ref(), &mut answer.report, &[], output)?;
         output.answer(answer)
     }

@@ -6,6 +6,7 @@ use clap::Args;
 use crate::failure::Failure;
 use crate::input::PathArgs;
 use crate::output::OutputArgs;
+use crate::store::{TrialArgs, attach};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -28,11 +29,17 @@ without` is a step with that rank like its peers, simulated.")]
 pub struct RanksArgs {
     #[command(flatten)]
     files: PathArgs,
+
+    #[command(flatten)]
+    trial: TrialArgs,
 }
 
 impl RanksArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         let request = RanksRequest { paths: self.files.paths()? };
-        output.show(app::ranks(&request, output)?)
+        let target = self.trial.target("ranks")?;
+        let mut report = app::ranks(&request, output)?;
+        attach(target.as_ref(), &mut report, &[], output)?;
+        output.show(report)
     }
 }

@@ -146,6 +146,8 @@ pub(super) fn of_gpu(
 ) -> (Vec<Group>, Vec<Collective>) {
     let mut groups = Groups::default();
     let mut streams: Vec<(u32, u32)> = Vec::new();
+    // Names of kernels are few, and looking for words in each takes longer than all else here.
+    let mut operations: Map<StrId, Operation> = Map::default();
     let mut rows = Vec::new();
     for row in gpu.rows.iter().filter(|row| row.work.bucket == Bucket::Communication) {
         let Some(kernel) = row.row.row_of(Table::Kernels) else { continue };
@@ -164,7 +166,9 @@ pub(super) fn of_gpu(
             },
         };
         if found.operation == Operation::Unknown {
-            found.operation = Operation::of_name(trace.strings.get(trace.kernels.name[kernel]));
+            let name = trace.kernels.name[kernel];
+            found.operation =
+                *operations.entry(name).or_insert_with(|| Operation::of_name(trace.strings.get(name)));
         }
         let tail = compute.last_end_before(end).map_or(end - start, |last| (end - last.max(start)).max(0));
         rows.push(Collective {

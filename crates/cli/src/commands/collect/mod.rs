@@ -6,11 +6,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use app::collect::{Attach, Config, Mode, Plan, RecordRequest, Tool};
+use app::experiment::{Watch, Watched};
 use clap::{Args, ValueEnum};
 
 use self::slurm_options::SlurmArgs;
 use crate::failure::Failure;
 use crate::output::OutputArgs;
+use crate::store::{TrialArgs, attach};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -132,6 +134,9 @@ pub struct CollectArgs {
     #[command(flatten)]
     slurm: SlurmArgs,
 
+    #[command(flatten)]
+    trial: TrialArgs,
+
     /// The application and its arguments
     #[arg(last = true, value_name = "APP", num_args = 0..)]
     application: Vec<String>,
@@ -158,12 +163,25 @@ enum ModeName {
 impl CollectArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         if !self.dry_run {
-            return output.answer(app::collect(&self.request(), output)?);
+            return self.record(output);
         }
         match app::collect_plan(&self.request(), output)? {
             Plan::Passes(report) => output.show(*report),
             Plan::Script(text) => crate::output::print(&text),
         }
+    }
+
+    fn record(&self, output: &OutputArgs) -> Result<(), Failure> {
+        let target = self.trial.target("collect")?;
+        let watched = Watched { observer: output, watch: Watch::begin(target.as_ref(), "collect") };
+        let answer = app::collect(&self.request(), &watched);
+        drop(watched);
+        let mut answer = answer?;
+        // A run that failed is no trial to compare with others.
+        if answer.failure.is_none() {
+            attach(target.as_ref(), &mut answer.report, &[], output)?;
+        }
+        output.answer(answer)
     }
 
     fn request(&self) -> RecordRequest {
