@@ -146,7 +146,8 @@ fn launches_of_one_numbered_graph_must_have_the_same_kernels() {
 
 #[test]
 fn a_graph_of_copies_beside_one_graph_of_kernels_ended_the_program() {
-    let mut trace = unfinished(&[(7, WHOLE), (8, &[]), (7, WHOLE)]);
+    const COPIES: &[(&str, i64)] = &[];
+    let mut trace = unfinished(&[(7, WHOLE), (8, COPIES), (7, WHOLE)]);
     let process = trace.kernels.process[0];
     trace.memory_copies.push(trace::MemoryCopy {
         start: 1010,
