@@ -88,9 +88,9 @@ fn imbalance(
     all
 }
 
-/// Parts of names of kernels that compute experts, whatever category they have: a matrix product for each expert.
-const EXPERT_KERNELS: &[&str] =
-    &["grouped_gemm", "grouped_mm", "group_gemm", "groupgemm", "fused_moe", "moe_gemm"];
+/// Parts of names of kernels that compute experts, whatever category they have: a matrix product for each expert. Letters and
+/// digits alone, as libraries write `grouped_gemm` and `GroupedGemm`.
+const EXPERT_KERNELS: &[&str] = &["groupedgemm", "groupedmm", "groupgemm", "fusedmoe", "moegemm"];
 
 /// The experts of one rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -109,7 +109,8 @@ pub struct ExpertLoad {
 pub fn experts(fleet: &Fleet) -> Vec<ExpertLoad> {
     let has_experts = fleet.groups.iter().any(|group| group.kind == Kind::Expert);
     let is_moe = |kernel: &NameTotals| {
-        let name = kernel.name.to_ascii_lowercase();
+        let letters = kernel.name.chars().filter(char::is_ascii_alphanumeric);
+        let name: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
         kernel.category == "moe" || (has_experts && EXPERT_KERNELS.iter().any(|part| name.contains(part)))
     };
     let is_moe: Vec<bool> = fleet.kernels.iter().map(is_moe).collect();
