@@ -1,6 +1,6 @@
 //! `critical-path` on shapes whose path is known, and what holds of any trace.
 
-mod critical_path_maker;
+use crate::critical_path_maker;
 
 use critical_path_maker::{
     Maker, Shown, check, of_kernel, path_of, predicted, segments, show, span, table, text,

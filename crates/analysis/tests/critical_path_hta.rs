@@ -3,7 +3,7 @@
 //! HTA takes the longest weighted path through the events of one annotation, in whole microseconds rounded inwards;
 //! ours covers the whole span in nanoseconds. What both must agree on is what the run waits for.
 
-mod critical_path_maker;
+use crate::critical_path_maker;
 
 use std::path::Path;
 

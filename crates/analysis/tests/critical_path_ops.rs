@@ -1,6 +1,6 @@
 //! `--what-if op:NAME=FACTOR`: an op with its host time, its launches and its kernels.
 
-mod critical_path_maker;
+use crate::critical_path_maker;
 
 use critical_path_maker::{Maker, path_of, predicted, show, span};
 use rocm_perf_analysis::{CriticalPathError, CriticalPathOptions, WhatIfError};

@@ -1,6 +1,6 @@
 //! Events whose streams are not recorded: the order of calls tells them, unless times contradict it.
 
-mod critical_path_maker;
+use crate::critical_path_maker;
 
 use critical_path_maker::{Maker, int, path_of, predicted, span, table, text};
 use trace::Trace;

@@ -1,6 +1,6 @@
 //! Collectives of several ranks, joined by what the trace tells of them.
 
-mod critical_path_maker;
+use crate::critical_path_maker;
 
 use critical_path_maker::{Maker, Shown, int, of_kernel, path_of, predicted, span, table, text};
 use ingest::Progress;

@@ -1,6 +1,6 @@
 //! Predictions of `critical-path --what-if` against the same run simulated again.
 
-mod critical_path_maker;
+use crate::critical_path_maker;
 
 use critical_path_maker::{path_of, predicted, span};
 use ingest::Progress;

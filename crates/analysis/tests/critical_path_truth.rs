@@ -1,6 +1,6 @@
 //! `critical-path` says `not recorded` where the cause of a wait is not in the trace, and charges nothing to the profiler.
 
-mod critical_path_maker;
+use crate::critical_path_maker;
 
 use critical_path_maker::{Maker, Shown, int, path_of, predicted, segments, span, table, text};
 

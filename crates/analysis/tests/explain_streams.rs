@@ -1,6 +1,6 @@
 //! Two streams that wait for each other in a run that the host bounds.
 
-mod critical_path_maker;
+use crate::critical_path_maker;
 
 use critical_path_maker::Maker;
 use model::Run;

@@ -1,6 +1,6 @@
 //! What fusions are said to win, against sums made by hand, random traces and simulated runs with known truth.
 
-mod fuse_maker;
+use crate::fuse_maker;
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! Every fusion of the catalogue matches its example and nothing like it.
 
-mod fuse_maker;
+use crate::fuse_maker;
 
 use std::collections::BTreeSet;
 

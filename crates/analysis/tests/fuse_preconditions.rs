@@ -1,6 +1,6 @@
 //! What must hold besides the sequence of kernels: each of these was suggested although it could not be had.
 
-mod fuse_maker;
+use crate::fuse_maker;
 
 use fuse_maker::{Maker, Sample, ids, number, samples, separator};
 use rocm_perf_analysis::Fuse;

@@ -1,6 +1,6 @@
 //! Fusions in real traces are plausible: no main work among what could be won, nothing that is fused already.
 
-mod fuse_maker;
+use crate::fuse_maker;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

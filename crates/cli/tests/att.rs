@@ -1,6 +1,6 @@
 //! `att` on PC samples: as a person sees them, from CSV and from a database, and what holds none.
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! `autotune` end to end: programs that work, fail, hang and lie; kills at random moments; bad input.
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 use std::process::{Command, Stdio};

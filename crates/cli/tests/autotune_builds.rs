@@ -1,7 +1,7 @@
 //! Builds of `autotune`: side by side with `--jobs`, kept, guarded by the code object they leave, and part of the key.
 
-mod common;
-mod device_code;
+use crate::common;
+use crate::device_code;
 
 use std::path::Path;
 use std::process::Output;

@@ -1,6 +1,6 @@
 //! Bad input gets one clear line, a hint where there is one, exit code 2 and nothing on standard output.
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 

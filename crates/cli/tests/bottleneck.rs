@@ -1,6 +1,6 @@
 //! `bottleneck` as a person sees it: a label with its evidence, and what to collect where nothing is decided.
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 

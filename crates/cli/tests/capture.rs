@@ -1,6 +1,6 @@
 //! `capture` end to end, against the stand-in server.
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 use std::process::Output;

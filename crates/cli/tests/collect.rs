@@ -1,8 +1,7 @@
 //! `collect` and `presets` end to end, against the stand-ins of ROCm's programs.
 
-mod common;
-#[path = "common/lab.rs"]
-mod lab;
+use crate::common;
+use crate::lab;
 
 use std::path::Path;
 use std::process::Command;

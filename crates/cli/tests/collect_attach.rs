@@ -1,8 +1,6 @@
 //! `collect --attach`: a process that runs already, against the stand-in, which behaves as the real profiler does.
 
-mod common;
-#[path = "common/lab.rs"]
-mod lab;
+use crate::lab;
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};

@@ -1,8 +1,7 @@
 //! `collect` when things go wrong: one clear message, the right exit code, nothing lost.
 
-mod common;
-#[path = "common/lab.rs"]
-mod lab;
+use crate::common;
+use crate::lab;
 
 use std::path::Path;
 use std::process::{Command, Stdio};

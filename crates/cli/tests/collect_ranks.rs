@@ -1,8 +1,7 @@
 //! `collect` with several ranks: launchers, and jobs of a real SLURM.
 
-mod common;
-#[path = "common/lab.rs"]
-mod lab;
+use crate::common;
+use crate::lab;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

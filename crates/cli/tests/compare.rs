@@ -1,6 +1,6 @@
 //! `compare` from end to end: pairs of simulated runs, gates, refusals, real traces.
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! Traces that lack GPU work: the check `complete` says so, the verdict is not trusted, and `--strict` fails.
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! What other tools' users type and scripts read: spellings, exit codes and keys.
 
-mod common;
+use crate::common;
 
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
 //! `convert` end to end: files where they are asked for, nothing replaced unasked, nothing left by a failure.
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! `critical-path` end to end: what a person sees, JSON, questions, and the path as a track.
 
-mod common;
+use crate::common;
 
 use common::{files, json, rocm_perf, run, synth};
 use serde_json::Value;

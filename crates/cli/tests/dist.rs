@@ -1,6 +1,6 @@
 //! Releases: packages hold all that they should, twice the same bytes, and the static binary needs nothing else.
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

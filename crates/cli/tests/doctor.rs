@@ -1,8 +1,7 @@
 //! `doctor` as a script uses it: exit codes and JSON.
 
-mod common;
-#[path = "common/lab.rs"]
-mod lab;
+use crate::common;
+use crate::lab;
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! Every command line in README.md and docs runs, on inputs of the names that it uses, or at least has real options.
 
-mod common;
-mod panels_maker;
+use crate::common;
+use crate::panels_maker;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,6 +1,6 @@
 //! `experiment`: from a trace to a trial, what is refused, and the gate, as a user sees them.
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 use std::process::Output;

@@ -1,9 +1,8 @@
 //! Commands that attach their own result: each of them, with what a trial gets of it, and how far it was meanwhile.
 
-mod common;
-#[path = "common/lab.rs"]
-mod lab;
-mod optimize_lab;
+use crate::common;
+use crate::lab;
+use crate::optimize_lab;
 
 use std::path::Path;
 use std::process::Command;

@@ -1,8 +1,7 @@
 //! Stores under stress, as a user meets it: a full disk, a failed sync, a store that another program holds.
 
-mod common;
-#[path = "common/faults.rs"]
-mod injected;
+use crate::common;
+use crate::injected;
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,6 +1,6 @@
 //! `experiment push`: what a server gets, when it is sent again, and what the user hears.
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 use std::process::{Command, Output};

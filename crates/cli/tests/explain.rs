@@ -1,6 +1,6 @@
 //! `explain`: the command, a user's own rules, and what goes wrong with them.
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 

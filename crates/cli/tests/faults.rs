@@ -3,11 +3,9 @@
 //! A library that is loaded before the C library fails the n-th write, sync, rename, creation, read, mapping or start of
 //! a program. `n` is swept; `ROCM_PERF_FAULTS=all` (in `scripts/faults`) tries every `n`.
 
-mod common;
-#[path = "common/faults.rs"]
-mod injected;
-#[path = "common/lab.rs"]
-mod lab;
+use crate::common;
+use crate::injected;
+use crate::lab;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! `summary` on real traces equals lists that were made without us: counts exactly, times to a nanosecond an event.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::path::Path;

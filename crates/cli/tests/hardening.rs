@@ -1,8 +1,7 @@
 //! What the program does under attack: links, kills, lost counters, memory.
 
-mod common;
-#[path = "common/lab.rs"]
-mod lab;
+use crate::common;
+use crate::lab;
 
 use std::path::Path;
 use std::process::Stdio;

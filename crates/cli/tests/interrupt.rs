@@ -1,6 +1,6 @@
 //! An interrupt leaves no partial output and ends with 130.
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

@@ -1,6 +1,6 @@
 //! `mcp` as clients see it: a process on stdin and stdout, a server on HTTP, and the official Python client on both.
 
-mod common;
+use crate::common;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -1,6 +1,6 @@
 //! `merge`: one database says what its inputs say together, and nothing is lost or left behind.
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 

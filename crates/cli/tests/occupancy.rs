@@ -1,6 +1,6 @@
 //! `occupancy` of code objects, of numbers and of traces, as a person and as a program see it.
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 

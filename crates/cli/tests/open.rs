@@ -1,6 +1,6 @@
 //! `open`: the link it prints leads the UI's page to the trace, and it ends by itself without a trace of its own.
 
-mod common;
+use crate::common;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,6 +1,6 @@
 //! `ops` on a training step small enough to count by hand, and on a part of a serving run.
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 

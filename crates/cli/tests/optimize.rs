@@ -1,7 +1,7 @@
 //! `optimize` end to end: proposals that win, lose, lie and cheat; a model that answers well, badly and never; kills.
 
-mod common;
-mod optimize_lab;
+use crate::common;
+use crate::optimize_lab;
 
 use std::io::{Read, Write};
 use std::net::TcpListener;

@@ -1,7 +1,7 @@
 //! `optimize` and whether results are right: golden outputs, several inputs, and programs that differ from themselves.
 
-mod common;
-mod optimize_lab;
+use crate::common;
+use crate::optimize_lab;
 
 use std::path::Path;
 

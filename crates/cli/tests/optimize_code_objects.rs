@@ -1,9 +1,9 @@
 //! `optimize` with code objects that clang really makes: candidates that change the argument block, spill registers or
 //! leave no room for waves are refused before they are run.
 
-mod common;
-mod device_code;
-mod optimize_lab;
+use crate::common;
+use crate::device_code;
+use crate::optimize_lab;
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! The rule library on a HIP program that really runs: whatever a rule writes compiles, runs and computes the same.
 
-mod common;
-mod optimize_lab;
+use crate::common;
+use crate::optimize_lab;
 
 use common::rocm_perf;
 use optimize_lab::{session, text};

@@ -1,6 +1,6 @@
 //! `overlap` on a part of a run: the rest still tells where the part comes from.
 
-mod common;
+use crate::common;
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! `panels` as a person and as a program see it.
 
-mod common;
-mod panels_maker;
+use crate::common;
+use crate::panels_maker;
 
 use std::path::Path;
 

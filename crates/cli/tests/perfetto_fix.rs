@@ -1,6 +1,6 @@
 //! `perfetto-fix` end to end.
 
-mod common;
+use crate::common;
 
 use common::{json, run};
 

@@ -1,8 +1,6 @@
 //! `profile` end to end, against the stand-ins of ROCm's programs; `stability` and `bottleneck` on what it keeps.
 
-mod common;
-#[path = "common/lab.rs"]
-mod lab;
+use crate::lab;
 
 use std::process::Output;
 

@@ -1,8 +1,6 @@
 //! What `profile` goes by besides times: the code of the program, and thread traces.
 
-mod common;
-#[path = "common/lab.rs"]
-mod lab;
+use crate::lab;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

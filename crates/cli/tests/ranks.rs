@@ -1,6 +1,6 @@
 //! `digest` and `ranks` on a simulated job: what people see, bad input among many files, and that digests tell the same as traces.
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 use std::process::Output;

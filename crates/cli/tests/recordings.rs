@@ -1,6 +1,6 @@
 //! Several recordings in one question: clocks that are not aligned, captures beside a run, lanes with names of their own.
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 

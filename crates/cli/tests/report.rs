@@ -1,6 +1,6 @@
 //! `report` from end to end: every format read back by a reader that is not ours, the page in a real browser.
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,6 +1,6 @@
 //! `summary` and `query` on rocpd databases equal the same figures computed by plain SQL on the tables themselves.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Windows and conversions of rocpd databases keep every column that the database has.
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! One run in every version of rocpd and as `.rpd`: the same answers, whatever the file.
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! `roofline` of counters and of torch shapes, as a person and as a program see it.
 
-mod common;
+use crate::common;
 
 use std::fmt::Write;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! What the program says about simulated runs, against what is known of them because they were made that way.
 
-mod common;
+use crate::common;
 
 use std::path::PathBuf;
 

@@ -1,10 +1,9 @@
 //! The JSON Schemas of `--format json`: made from `schemas/tables.toml`, which is compared with what the code declares,
 //! and held against what the commands really print.
 
-mod common;
-#[path = "common/lab.rs"]
-mod lab;
-mod panels_maker;
+use crate::common;
+use crate::lab;
+use crate::panels_maker;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -200,7 +199,7 @@ fn shipped_schemas_are_those_of_the_contract() {
         let shipped = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(
             shipped == text,
-            "schemas/{command}.json is stale: UPDATE_SCHEMAS=1 cargo test -p rocm-perf --test schemas"
+            "schemas/{command}.json is stale: UPDATE_SCHEMAS=1 cargo test -p rocm-perf --test all schemas"
         );
     }
 }

@@ -1,6 +1,6 @@
 //! What a person sees: help, tables at 80 columns, Markdown, the demo.
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! Windows and filters: the same on every command, equal to plain SQL with rocpd's rules, refused with what would do.
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 

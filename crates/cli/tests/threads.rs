@@ -1,6 +1,6 @@
 //! Results do not depend on the number of threads, down to the byte.
 
-mod common;
+use crate::common;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! `triage` end to end: what a person sees, the artifacts, and what bad input gets.
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 

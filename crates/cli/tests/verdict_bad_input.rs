@@ -1,6 +1,6 @@
 //! Traces that cannot be judged: the verdict says what is missing and does not guess.
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 

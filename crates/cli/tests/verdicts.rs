@@ -1,6 +1,6 @@
 //! Verdicts on real runs with a known cause: what bounds them, the finding that must lead, and accounts that add up.
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! `--version` for people, and with `-v` for reports of problems.
 
-mod common;
+use crate::common;
 
 use common::stdout;
 

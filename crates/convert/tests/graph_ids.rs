@@ -1,6 +1,6 @@
 //! Which node of which graph a kernel or copy was, in every format that can be read again.
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! Merged databases of schemas 3 and 4: the union of their inputs, through SQLite's own eyes and through the reader.
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 

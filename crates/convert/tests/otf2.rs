@@ -1,6 +1,6 @@
 //! OTF2 archives as `otf2-print` reads them: no warning, the declared counts, proper nesting, exact times.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::path::Path;

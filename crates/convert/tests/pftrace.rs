@@ -1,6 +1,6 @@
 //! Perfetto traces as `protoc` decodes them: every slice with its exact times, nesting, flows and counters.
 
-mod common;
+use crate::common;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;

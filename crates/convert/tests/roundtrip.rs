@@ -1,6 +1,6 @@
 //! Round trips: a trace as a database, from there in every format that can be read, and back.
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 

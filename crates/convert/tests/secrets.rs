@@ -1,6 +1,6 @@
 //! Secrets of a recorded command line stay behind, whatever the trace is written as.
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! Torch files: valid JSON whatever the trace holds, and real traces that survive being written again.
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 

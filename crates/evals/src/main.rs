@@ -55,7 +55,12 @@ fn scored(arguments: &Arguments) -> Result<bool, Error> {
             model: arguments.model.clone(),
             key: std::env::var("OPENAI_API_KEY").ok().filter(|key| !key.is_empty()),
         }),
-        _ => return Err(Error::Endpoint(format!("`{}` is no agent: reference or openai:URL", arguments.agent))),
+        _ => {
+            return Err(Error::Endpoint(format!(
+                "`{}` is no agent: reference or openai:URL",
+                arguments.agent
+            )));
+        }
     };
     let seed = arguments.seed.unwrap_or_else(from_clock);
     let mut show = |one: &Scored| {

@@ -65,7 +65,9 @@ fn run(session: &Session, call: &Json) -> Result<String, Error> {
     let arguments = call["function"]["arguments"].as_str().unwrap_or("{}");
     let arguments = if arguments.trim().is_empty() { "{}" } else { arguments };
     match serde_json::from_str::<Json>(arguments) {
-        Ok(Json::Object(arguments)) => Ok(session.call(name, arguments)?.unwrap_or_else(|error| format!("error: {error}"))),
+        Ok(Json::Object(arguments)) => {
+            Ok(session.call(name, arguments)?.unwrap_or_else(|error| format!("error: {error}")))
+        }
         Ok(_) => Ok("error: the arguments are not a JSON object".into()),
         Err(error) => Ok(format!("error: the arguments are not JSON: {error}")),
     }
@@ -108,7 +110,10 @@ impl Endpoint {
         let text = response.body_mut().with_config().limit(LONGEST).read_to_string();
         let text = text.map_err(|error| wrong(format!("broke off its response: {error}")))?;
         if !status.is_success() {
-            return Err(wrong(format!("responded with {status}: {}", text.chars().take(200).collect::<String>())));
+            return Err(wrong(format!(
+                "responded with {status}: {}",
+                text.chars().take(200).collect::<String>()
+            )));
         }
         serde_json::from_str(&text).map_err(|_| wrong("did not respond with JSON".into()))
     }
@@ -120,7 +125,8 @@ mod tests {
 
     #[test]
     fn the_conclusion_is_found_among_words() {
-        let found = conclusion("I looked at {the trace}.\n```json\n{\"cause\": \"idle-gpu\", \"number\": 4.5}\n```");
+        let found =
+            conclusion("I looked at {the trace}.\n```json\n{\"cause\": \"idle-gpu\", \"number\": 4.5}\n```");
         assert_eq!(found.cause.as_deref(), Some("idle-gpu"));
         assert_eq!(found.number, Some(4.5));
         assert_eq!(conclusion("I do not know"), Conclusion::default());

@@ -85,18 +85,17 @@ fn why(session: &Session, question: &Question) -> Result<Conclusion, Error> {
 fn gain(session: &Session, question: &Question) -> Result<Conclusion, Error> {
     let explained = explained(session, question)?;
     let finding = &explained["findings"][0];
-    Ok(Conclusion {
-        cause: text(&finding["rule"]),
-        place: None,
-        number: ms(&finding["gain_ceiling_ns"]),
-    })
+    Ok(Conclusion { cause: text(&finding["rule"]), place: None, number: ms(&finding["gain_ceiling_ns"]) })
 }
 
 fn fuse(session: &Session, question: &Question) -> Result<Conclusion, Error> {
     let explained = explained(session, question)?;
     let findings = explained["findings"].as_array().cloned().unwrap_or_default();
     let fusable = findings.iter().find(|finding| finding["rule"] == "fusable-chain");
-    Ok(Conclusion { number: fusable.and_then(|finding| ms(&finding["gain_ceiling_ns"])), ..Conclusion::default() })
+    Ok(Conclusion {
+        number: fusable.and_then(|finding| ms(&finding["gain_ceiling_ns"])),
+        ..Conclusion::default()
+    })
 }
 
 fn nothing(session: &Session, question: &Question) -> Result<Conclusion, Error> {

@@ -20,7 +20,8 @@ fn the_reference_agent_answers_questions_of_each_kind() {
 
 #[test]
 fn no_question_can_be_answered_without_looking() {
-    let stand_in = StandIn::start(|_| json!({ "content": "{\"cause\": null, \"place\": null, \"number\": null}" }));
+    let stand_in =
+        StandIn::start(|_| json!({ "content": "{\"cause\": null, \"place\": null, \"number\": null}" }));
     let scored = run(&stand_in.agent(), 5, "-clean", &mut |_| ()).expect("runs and a server");
     assert!(scored.len() >= 5 && scored.iter().all(|one| one.wrong.is_some()));
 }
@@ -99,7 +100,8 @@ fn model(messages: &[Json]) -> Json {
         [.., explained] => {
             let explained: Json = serde_json::from_str(explained).expect("an answer");
             let finding = &explained["findings"][0];
-            let answer = json!({ "cause": finding["rule"], "place": finding["evidence"]["name"], "number": null });
+            let answer =
+                json!({ "cause": finding["rule"], "place": finding["evidence"]["name"], "number": null });
             json!({ "role": "assistant", "content": format!("The cause is clear:\n```json\n{answer}\n```") })
         }
     }

@@ -1,6 +1,6 @@
 //! Cut and dirty traces: never an abort, and nothing lost but what is gone.
 
-mod torch_common;
+use crate::torch_common;
 
 use rocm_perf_ingest::Error;
 use torch_common::{Dice, data, generated, gunzip, gzip, misleading, problem, read};

@@ -1,6 +1,6 @@
 //! Events of every kind become the rows they should.
 
-mod torch_common;
+use crate::torch_common;
 
 use rocm_perf_ingest::torch::Parts;
 use torch_common::{data, problem, read, read_file, read_with};

@@ -1,6 +1,6 @@
 //! However a trace is split, packed or laid out, what is read of it is the same.
 
-mod torch_common;
+use crate::torch_common;
 
 use rocm_perf_ingest::torch::Parts;
 use torch_common::{data, dump, generated, gunzip, gzip, misleading, read_with};

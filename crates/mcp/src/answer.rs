@@ -236,7 +236,9 @@ fn row_keys(table: &Table, most: usize) -> Vec<String> {
         for (column, value) in table.columns.iter().zip(row) {
             match value {
                 Value::Text(text) => hash.add(&column.key, text.as_bytes()),
-                Value::Int(number) if is_identity(&column.key) => hash.add(&column.key, &number.to_le_bytes()),
+                Value::Int(number) if is_identity(&column.key) => {
+                    hash.add(&column.key, &number.to_le_bytes())
+                }
                 _ => {}
             }
         }

@@ -246,7 +246,8 @@ fn page(call: &Call) -> Result<String, Refusal> {
     if let Some(key) = call.arguments.text("key") {
         let trace = kept.trace.as_deref().unwrap_or_default();
         let found = answer::whole(&report, key, trace);
-        let found = found.ok_or_else(|| Refusal::new(format!("no row of {} has the key `{key}`", kept.id)))?;
+        let found =
+            found.ok_or_else(|| Refusal::new(format!("no row of {} has the key `{key}`", kept.id)))?;
         return Ok(json!({ "answer": kept.id, "found": found }).to_string());
     }
     let names: Vec<&str> = report.tables.iter().map(|table| table.name.as_str()).collect();
@@ -381,7 +382,8 @@ fn compare(call: &Call) -> Result<String, Refusal> {
     };
     let made = || Ok(app::compare(&request, call.observer)?.report);
     // Either side may change between two calls, so that the question has its paths and how they look.
-    let looks: Vec<_> = request.base.iter().chain(&request.candidate).map(|run| crate::stamp::Stamp::of(run)).collect();
+    let looks: Vec<_> =
+        request.base.iter().chain(&request.candidate).map(|run| crate::stamp::Stamp::of(run)).collect();
     let question = format!("{} {looks:?}", call.arguments.question());
     let (kept, report) = call.desk.answer(&call.tool.name, None, question, made)?;
     call.show(&kept.id, None, &report)

@@ -39,8 +39,12 @@ impl Opened {
         if Stamp::of(&self.path) == self.stamp {
             return Ok(());
         }
-        Err(Refusal::new(format!("the trace `{}` changed since it was opened as {}", self.path.display(), self.id))
-            .with_help("open it again with open_trace; earlier answers are about what it was"))
+        Err(Refusal::new(format!(
+            "the trace `{}` changed since it was opened as {}",
+            self.path.display(),
+            self.id
+        ))
+        .with_help("open it again with open_trace; earlier answers are about what it was"))
     }
 
     /// Whether nobody can ask for it any more.
@@ -211,8 +215,7 @@ impl Desk {
             return answer;
         }
         let id = format!("a{}", self.answered.fetch_add(1, Ordering::Relaxed) + 1);
-        let answer =
-            Arc::new(Answer { id, tool: tool.into(), trace, question, report: Mutex::default() });
+        let answer = Arc::new(Answer { id, tool: tool.into(), trace, question, report: Mutex::default() });
         answers.push(answer.clone());
         if answers.len() > MOST_ANSWERS {
             answers.remove(0);
@@ -232,6 +235,8 @@ impl Desk {
     /// All kept answers that are ready.
     pub fn answers(&self) -> Vec<Arc<Answer>> {
         let all = locked(&self.answers).clone();
-        all.into_iter().filter(|answer| answer.report.try_lock().is_ok_and(|report| report.is_some())).collect()
+        all.into_iter()
+            .filter(|answer| answer.report.try_lock().is_ok_and(|report| report.is_some()))
+            .collect()
     }
 }

@@ -65,9 +65,8 @@ pub async fn serve(
         Arc::new(LocalSessionManager::default()),
         config,
     );
-    let router = Router::new()
-        .nest_service(PATH, service)
-        .layer(middleware::from_fn_with_state(token, with_token));
+    let router =
+        Router::new().nest_service(PATH, service).layer(middleware::from_fn_with_state(token, with_token));
     ready(listener.local_addr().map_err(failed)?);
     axum::serve(listener, router).await.map_err(failed)
 }
@@ -78,7 +77,8 @@ async fn with_token(State(token): State<Token>, request: Request, next: Next) ->
         return next.run(request).await;
     }
     let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
-    (StatusCode::UNAUTHORIZED, challenge, "show the server's token: `Authorization: Bearer TOKEN`\n").into_response()
+    (StatusCode::UNAUTHORIZED, challenge, "show the server's token: `Authorization: Bearer TOKEN`\n")
+        .into_response()
 }
 
 #[cfg(test)]
@@ -89,7 +89,8 @@ mod tests {
     fn only_the_whole_token_opens() {
         let token = Token::new("0123456789abcdef\n").unwrap();
         assert!(token.is_shown(Some("Bearer 0123456789abcdef")));
-        for wrong in [None, Some(""), Some("Bearer "), Some("0123456789abcdef"), Some("Bearer 0123456789abcdeF")]
+        for wrong in
+            [None, Some(""), Some("Bearer "), Some("0123456789abcdef"), Some("Bearer 0123456789abcdeF")]
         {
             assert!(!token.is_shown(wrong), "{wrong:?}");
         }

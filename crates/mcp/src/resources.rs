@@ -52,7 +52,9 @@ pub fn list(desk: &Desk) -> Vec<Resource> {
 pub fn templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new(format!("{ANSWERS}{{answer}}"), "report")
-            .with_description("The whole report behind an answer, as `--format json` prints it; it may be large")
+            .with_description(
+                "The whole report behind an answer, as `--format json` prints it; it may be large",
+            )
             .with_mime_type(JSON),
     ]
 }

@@ -16,7 +16,9 @@ impl Roots {
         let resolved = folders.iter().map(|folder| match folder.canonicalize() {
             Ok(path) if path.is_dir() => Ok(path),
             Ok(_) => Err(Refusal::new(format!("`{}` is not a folder", folder.display()))),
-            Err(error) => Err(Refusal::new(format!("cannot open the folder `{}`: {error}", folder.display()))),
+            Err(error) => {
+                Err(Refusal::new(format!("cannot open the folder `{}`: {error}", folder.display())))
+            }
         });
         Ok(Self(resolved.collect::<Result<_, _>>()?))
     }

@@ -92,7 +92,9 @@ impl ServerHandler for Server {
         let result = match tokio::task::spawn_blocking(work).await {
             Ok(Ok(text)) => CallToolResult::success(vec![ContentBlock::text(text)]),
             Ok(Err(refusal)) => refused(&refusal),
-            Err(_) => refused(&Refusal::new("the analysis stopped with an internal error, and the server goes on")),
+            Err(_) => {
+                refused(&Refusal::new("the analysis stopped with an internal error, and the server goes on"))
+            }
         };
         Ok(result.into())
     }

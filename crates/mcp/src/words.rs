@@ -13,7 +13,9 @@ pub fn remedy(remedy: &Remedy) -> Option<String> {
         Remedy::AllShares => "pass `min_share` 0",
         Remedy::OtherRank => "choose another with `rank`",
         Remedy::OneMarker | Remedy::OneHost => "choose one recording with `rank`",
-        Remedy::OneClock => "give `start` and `end` as percentages or times from the start, or choose a `rank`",
+        Remedy::OneClock => {
+            "give `start` and `end` as percentages or times from the start, or choose a `rank`"
+        }
         Remedy::WhatIf => "write it like `gemm=0.5`: half the time for all GEMMs",
         Remedy::CompareAnyway => "pass `anyway` true to compare them all the same",
         Remedy::Repeats | Remedy::GateInterval => "name several runs on each side",

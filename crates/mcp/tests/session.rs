@@ -87,7 +87,8 @@ fn every_tool_answers_with_keys_and_within_its_budget() {
     talk.synth("after", "eager", OutputFormat::Torch, 2);
     talk.synth("ranks", "straggler", OutputFormat::Torch, 1);
     talk.synth("blocks", "allocation-churn", OutputFormat::Rocpd, 1);
-    let mut used = vec!["open_trace", "page", "list_traces", "close_trace", "list_experiments", "attach_note"];
+    let mut used =
+        vec!["open_trace", "page", "list_traces", "close_trace", "list_experiments", "attach_note"];
 
     let opened = talk.ask("open_trace", json!({ "path": "run" }));
     assert_eq!(opened["trace"], "t1");
@@ -96,7 +97,17 @@ fn every_tool_answers_with_keys_and_within_its_budget() {
     assert!(opened["does_not_apply"]["ranks"].as_str().unwrap().contains("one rank"), "{opened}");
     assert_eq!(talk.ask("open_trace", json!({ "path": "run" }))["trace"], "t1", "one handle for one trace");
 
-    let of_run = ["health", "explain", "triage", "breakdown", "summary", "ops", "overlap", "critical_path", "efficiency"];
+    let of_run = [
+        "health",
+        "explain",
+        "triage",
+        "breakdown",
+        "summary",
+        "ops",
+        "overlap",
+        "critical_path",
+        "efficiency",
+    ];
     for tool in of_run {
         let answer = talk.ask(tool, json!({ "trace": "t1" }));
         assert_eq!(answer["trace"], "t1", "{tool}");
@@ -175,7 +186,10 @@ fn an_answer_says_the_same_as_the_whole_report_behind_it() {
     let input = app::Input::of(vec![talk.root().canonicalize().unwrap().join("run")]);
     let request = app::explain::ExplainRequest { input, ..Default::default() };
     let report = app::explain(&request, &app::Silent).unwrap();
-    assert_eq!(whole["tables"]["idle_causes"], report::render::json_rows(report.table("idle_causes").unwrap()));
+    assert_eq!(
+        whole["tables"]["idle_causes"],
+        report::render::json_rows(report.table("idle_causes").unwrap())
+    );
     assert_eq!(whole["verdict"]["text"], explained["verdict"]["text"]);
     assert_eq!(explained["findings"][0]["gain_ceiling_ns"], json!(report.findings[0].gain_ceiling_ns));
     assert_eq!(read("rocm-perf://schemas/explain")["type"], "object");
@@ -202,7 +216,8 @@ fn bad_calls_are_refused_with_a_reason_and_the_server_goes_on() {
     let talk = Talk::new();
     talk.synth("run", "eager", OutputFormat::Rocpd, 1);
     std::fs::write(talk.folder.path().join("secret.json"), "{}").unwrap();
-    std::os::unix::fs::symlink(talk.folder.path().join("secret.json"), talk.root().join("link.json")).unwrap();
+    std::os::unix::fs::symlink(talk.folder.path().join("secret.json"), talk.root().join("link.json"))
+        .unwrap();
     std::fs::write(talk.root().join("empty.json"), "").unwrap();
     let opened = talk.ask("open_trace", json!({ "path": "run" }));
     let t = &opened["trace"];
@@ -236,7 +251,8 @@ fn bad_calls_are_refused_with_a_reason_and_the_server_goes_on() {
         let refusal = talk.refused(tool, arguments.clone());
         assert!(refusal.contains(expected), "{tool} {arguments}: {refusal}");
     }
-    let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000000) SELECT i FROM n";
+    let many =
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000000) SELECT i FROM n";
     let refusal = talk.refused("query", json!({ "trace": t, "sql": many }));
     assert!(refusal.contains("more than 10000 rows") && refusal.contains("aggregate"), "{refusal}");
     let counted = talk.ask("query", json!({ "trace": t, "sql": "SELECT count(*) AS n FROM kernels" }));
@@ -280,7 +296,9 @@ fn answers_on_real_traces_stay_within_their_budget() {
         if let Ok(first) = talk.call("open_trace", json!({ "path": path })) {
             opened += 1;
             for tool in ["health", "explain", "triage", "summary", "critical_path"] {
-                let _ = talk.call(tool, json!({ "trace": first["trace"], "limit": 50 })).map(|answer| check_rows(&answer));
+                let _ = talk
+                    .call(tool, json!({ "trace": first["trace"], "limit": 50 }))
+                    .map(|answer| check_rows(&answer));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Databases as people have them: odd paths, several revisions, the same one twice, damage.
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 

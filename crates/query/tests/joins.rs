@@ -1,6 +1,6 @@
 //! Joins of virtual tables are look-ups, counted in steps of SQLite's machine rather than in seconds.
 
-mod common;
+use crate::common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

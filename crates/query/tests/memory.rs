@@ -1,6 +1,6 @@
 //! `memory_blocks`, `memory_events` and `collectives` against sums over the inputs themselves.
 
-mod common;
+use crate::common;
 
 use common::{database, number, rows};
 use rocm_perf_query::{Session, Value};

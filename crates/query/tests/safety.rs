@@ -1,6 +1,6 @@
 //! Queries never change a trace, and say what is wrong with them and where.
 
-mod common;
+use crate::common;
 
 use common::{database, nth, number, rows, together};
 use rocm_perf_query::{Error, Session, SqlError, Value};

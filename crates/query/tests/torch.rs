@@ -1,6 +1,6 @@
 //! Torch traces through the same names, counted against the JSON itself.
 
-mod common;
+use crate::common;
 
 use std::io::Read;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Every table and view on databases of schema 4: the same rows as schema 3 gives of the same run.
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 

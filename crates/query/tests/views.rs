@@ -1,6 +1,6 @@
 //! Every table and view on one database, on two, on more than SQLite attaches, and on a trace.
 
-mod common;
+use crate::common;
 
 use common::{KERNELS, REGIONS, database, nth, number, rows, together, write};
 use convert::rocpd::views;

@@ -32,8 +32,8 @@ mod visible;
 
 pub use chart::Chart;
 pub use document::{Document, Figure, Found, Part, Section};
-pub use fonts::{MEDIUM as MEDIUM_FONT, REGULAR as REGULAR_FONT};
 pub use finding::{Finding, NextStep, Severity};
+pub use fonts::{MEDIUM as MEDIUM_FONT, REGULAR as REGULAR_FONT};
 pub use note::{Note, Remedy};
 pub use number::show;
 pub use table::{Column, Importance, Table, Unit, Value};
