@@ -25,6 +25,7 @@ mod completeness;
 mod contract;
 mod convert;
 mod critical_path;
+mod dashboard;
 mod dependencies;
 mod dist;
 mod doctor;

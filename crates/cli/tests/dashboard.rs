@@ -1,6 +1,6 @@
 //! The dashboard in a browser, as a team uses it: attach, find, sort, filter, compare, answer an alert, download.
 
-mod common;
+use crate::common;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;

@@ -9,6 +9,7 @@ use crate::lab;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use common::{files, rocm_perf};
 use injected::{EAGAIN, EIO, ENOSPC, Fault, interposer, sweep};
