@@ -211,16 +211,14 @@ impl Store {
         let total = counted.first().map_or(0, |row| row[0].int()) as usize;
         let limit = page.limit.min(MOST_ROWS);
         values.extend([Cell::Int(limit as i64), Cell::Int(page.offset.min(i64::MAX as usize) as i64)]);
-        let rows = database.query(
-            &format!(
-                "{} WHERE {condition} ORDER BY {} LIMIT ${} OFFSET ${}",
-                select(),
-                page.order.sql(),
-                values.len() - 1,
-                values.len()
-            ),
-            &values,
-        )?;
+        // The rows are chosen before summaries are looked up: a late page would look up those of all pages before it.
+        let order = page.order.sql();
+        let chosen = format!(
+            "(SELECT e.* FROM experiments e WHERE {condition} ORDER BY {order} LIMIT ${} OFFSET ${}) e",
+            values.len() - 1,
+            values.len()
+        );
+        let rows = database.query(&format!("{} ORDER BY {order}", select(&chosen)), &values)?;
         Ok(Page { rows: told(database, rows)?, offset: page.offset, total })
     }
 
@@ -228,7 +226,7 @@ impl Store {
     pub fn overview_of(&mut self, name: &str) -> Result<OverviewRow, StoreError> {
         let database = self.database.as_mut();
         let id = experiments::living(database, name)?;
-        let rows = database.query(&format!("{} WHERE e.id = $1", select()), &[id.into()])?;
+        let rows = database.query(&format!("{} WHERE e.id = $1", select("experiments e")), &[id.into()])?;
         told(database, rows)?.pop().ok_or_else(|| StoreError::NoExperiment(name.to_string()))
     }
 
@@ -253,10 +251,10 @@ impl Store {
     }
 }
 
-/// What the overview needs of experiments `e`.
-fn select() -> String {
+/// What the overview needs of experiments, which `from` calls `e`.
+fn select(from: &str) -> String {
     format!(
-        "SELECT {EXPERIMENT}, e.status, e.open_alerts, o.summary FROM experiments e \
+        "SELECT {EXPERIMENT}, e.status, e.open_alerts, o.summary FROM {from} \
          LEFT JOIN overview o ON o.experiment_id = e.id"
     )
 }
