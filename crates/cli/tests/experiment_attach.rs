@@ -53,7 +53,7 @@ fn collect_attaches_what_it_reports_and_says_how_far_it_is() {
     let Some(lab) = Lab::get() else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let mut command = lab.rocm_perf();
-    command.env("STAND_IN_ARCH", "gfx942").args(["collect", "--quiet", "--preset", "compute", "--out"]);
+    command.args(["collect", "--quiet", "--arch", "gfx942", "--preset", "compute", "--out"]);
     command.arg(folder.path().join("run"));
     let database = folder.path().join("store.db");
     command.args(["--experiment", "e", "--trial", "t", "--db"]).arg(&database);

@@ -67,9 +67,7 @@ mod server {
                     let mut part = vec![0; size + 2];
                     reader.read_exact(&mut part).expect("a part");
                     body.extend_from_slice(&part[..size]);
-                    if size == 0 {
-                        break;
-                    }
+                    chunked = size > 0;
                 }
                 seen.lock().expect("free").push(Asked { line, token, body });
                 let mut stream = stream;

@@ -56,7 +56,7 @@ fn fetch(link: &str) -> Vec<u8> {
     let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
     let head = String::from_utf8_lossy(&answer[..end]).into_owned();
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-    assert!(head.contains(&format!("Access-Control-Allow-Origin: {UI}")), "{head}");
+    assert!(head.to_lowercase().contains(&format!("access-control-allow-origin: {UI}")), "{head}");
     answer[end + 4..].to_vec()
 }
 

@@ -76,11 +76,11 @@ fn run(session: &Session, call: &Json) -> Result<String, Error> {
 /// The last JSON object of a text; models like to explain before it, or to put it into a code block.
 fn conclusion(text: &str) -> Conclusion {
     let starts = text.char_indices().filter(|(_, c)| *c == '{').map(|(at, _)| at);
-    let objects = starts.filter_map(|at| {
+    let mut objects = starts.filter_map(|at| {
         let mut stream = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Json>();
         stream.next()?.ok().filter(Json::is_object)
     });
-    objects.last().map(|object| Conclusion::of(&object)).unwrap_or_default()
+    objects.next_back().map(|object| Conclusion::of(&object)).unwrap_or_default()
 }
 
 impl Endpoint {

@@ -17,7 +17,10 @@ pub fn commit_archive(folder: OutputFolder, mut parts: Vec<OutputFile>) -> io::R
     let aside = last.with_file_name(format!(".{name}.{}.replaced", std::process::id()));
     let was_there = set_aside(&last, &aside)?;
     let done = folder.swap().and_then(|swapped| match name_all(parts) {
-        Ok(()) => Ok(swapped.finish()),
+        Ok(()) => {
+            swapped.finish();
+            Ok(())
+        }
         Err(error) => {
             swapped.undo();
             Err(error)

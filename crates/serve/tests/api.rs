@@ -202,9 +202,18 @@ fn an_archive_becomes_a_trial_and_sending_it_again_changes_nothing() {
     assert_eq!((again.status, &again.json()["unchanged"]), (200, &json!([long, "summary.json"])));
     let trial = server.json("/api/v1/experiments/pushed/trials/r1");
     assert_eq!(trial["notes"].as_array().map(Vec::len), Some(1), "a note is not written twice");
-    let other = archive(&[("summary.json", &printed("summary", "kernels", kernels()))]);
+    let row = json!([{
+        "name": "gemm", "calls": 3, "total_ns": 500, "mean_ns": 167, "median_ns": 160, "min_ns": 140, "max_ns": 200,
+        "stddev_ns": 30, "share_pct": 100.0,
+    }]);
+    let other = archive(&[("summary.json", &printed("summary", "kernels", row))]);
     let differs = server.ask("POST", path, &[], &other);
-    assert_eq!((differs.status, &differs.json()["error"]["code"]), (409, &json!("differs")));
+    assert_eq!(
+        (differs.status, &differs.json()["error"]["code"]),
+        (409, &json!("differs")),
+        "{}",
+        differs.text()
+    );
     let replaced = server.ask("POST", &format!("{path}?replace=true"), &[], &other);
     assert_eq!(replaced.json()["replaced"], json!(["summary.json"]));
 }

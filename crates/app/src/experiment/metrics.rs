@@ -18,6 +18,9 @@ struct Place {
     value: String,
     #[serde(default)]
     unit: String,
+    /// What turns the figure into `unit`.
+    #[serde(default = "one")]
+    factor: f64,
     #[serde(default)]
     higher_is_better: bool,
     /// Place of [low, high], in the unit of `value` after `interval_factor`.
@@ -55,7 +58,7 @@ pub fn of_artifact(path: &str, document: &Value) -> Result<Vec<Metric>, Failure>
         if place.unless.as_deref().and_then(number).is_some() {
             return None;
         }
-        let value = number(&place.value)?;
+        let value = number(&place.value)? * place.factor;
         let bound = |end: &str| {
             let bound = number(&format!("{}/{end}", place.interval.as_deref()?))? * place.interval_factor;
             Some(bound)

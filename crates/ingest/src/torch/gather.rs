@@ -171,7 +171,9 @@ fn collect<T: Copy + Sync, U: Send>(
     let total = pieces.iter().map(|piece| rows_of(piece, table).len()).sum();
     let mut out: Vec<U> = Vec::with_capacity(total);
     let mut room = &mut out.spare_capacity_mut()[..total];
-    let mut parts: Vec<(usize, usize, &[T], &mut [MaybeUninit<U>])> = Vec::new();
+    /// Number of the piece, place in the column, values, and room for what they become.
+    type Part<'a, T, U> = (usize, usize, &'a [T], &'a mut [MaybeUninit<U>]);
+    let mut parts: Vec<Part<T, U>> = Vec::new();
     let mut place = 0;
     for (number, piece) in pieces.iter().enumerate() {
         for part in columns[piece.worker][rows_of(piece, table)].chunks(ROWS_AT_ONCE) {

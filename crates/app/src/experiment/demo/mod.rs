@@ -198,6 +198,11 @@ fn simulate(name: &str, machine: Option<Machine>, seed: u64, folder: &Path) -> R
         scenario.machine.arch = machine.arch.into();
         scenario.machine.product = machine.product.into();
         scenario.machine.compute_units = machine.compute_units;
+        // Library kernels carry the architecture that they were built for.
+        let isa = format!("_ISA{}_", machine.arch.trim_start_matches("gfx"));
+        for kernel in scenario.kernels.values_mut() {
+            kernel.name = kernel.name.replace("_ISA942_", &isa);
+        }
     }
     let options = GenerateOptions {
         options: Options { seed, ..Options::default() },
@@ -232,6 +237,7 @@ fn profile(
         "model_name": "simulated/model-7b",
         "profile_stage": "all",
         "observed_arch": arch,
+        "target_arch": "gfx950",
         "arch_match": if exact { "exact" } else { "compatible" },
         "hardware_relevance_reason": match exact {
             true => "observed and target are gfx950".to_string(),
