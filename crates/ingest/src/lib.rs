@@ -33,6 +33,7 @@ mod run_folder;
 pub mod snapshot;
 mod sniff;
 mod sqlite;
+mod times;
 pub mod torch;
 pub mod unified_memory;
 pub mod xplane;

@@ -38,6 +38,7 @@ pub(crate) use self::files::{
 };
 use self::table::{Dispatch, Table};
 use crate::bytes::read_whole;
+use crate::times::are_believable;
 use crate::{Error, Format, Input, Progress};
 
 /// The accumulation of a level pass, under one name in every level file.
@@ -183,14 +184,18 @@ fn push_kernels(main: &Table, process: ProcessId, gpu: &Agent, trace: &mut Trace
             let index = OptI64::some(number);
             trace.add_agent(Agent { absolute_index: index, type_index: index, ..gpu.clone() })
         });
-        let duration = main.durations.get(row).copied().unwrap_or_else(|| dispatch.duration());
+        let told = main.durations.get(row).copied().unwrap_or_else(|| dispatch.duration());
+        let start = dispatch.start.ns;
+        let ends = start.saturating_add(told.max(0.0).round() as i64);
+        // Times that no run has count as none.
+        let (start, end, duration) =
+            if are_believable(start, ends) { (start, ends, told) } else { (0, 0, f64::NAN) };
         without_time += u64::from(duration.is_nan() || duration <= 0.0);
         trace.counter_columns.duration.push(duration);
-        let start = dispatch.start.ns;
         trace.kernels.push(Kernel {
             name: dispatch.kernel,
             start,
-            end: start + duration.max(0.0).round() as i64,
+            end,
             process,
             agent,
             dispatch: whole(dispatch.id),

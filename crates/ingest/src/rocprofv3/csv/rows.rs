@@ -9,6 +9,7 @@ use super::Set;
 use super::columns::{Column, Columns};
 use super::split::Rows;
 use crate::rocprofv3::words;
+use crate::times::are_believable;
 
 /// The columns that say whose a row is and when it happened.
 pub(super) struct Identity {
@@ -45,10 +46,10 @@ impl Identity {
         }
     }
 
-    /// Start and end, when both are there; a last line that was cut inside its end runs backwards.
+    /// Start and end, when both are there and can be; a last line that was cut inside its end runs backwards.
     pub fn times(&self, fields: &[&[u8]], cut: bool) -> Option<(i64, i64)> {
         let (start, end) = (self.start.whole(fields)?, self.end.whole(fields)?);
-        (!cut || end >= start).then_some((start, end))
+        ((!cut || end >= start) && are_believable(start, end)).then_some((start, end))
     }
 
     pub fn whose(&self, set: &mut Set<'_>, fields: &[&[u8]]) -> Whose {

@@ -4,6 +4,7 @@ use trace::{Arg, RowRef, Sample, StrId, Table};
 
 use super::Reader;
 use super::record::Record;
+use crate::times::are_believable;
 
 impl<'a> Reader<'a, '_> {
     pub(super) fn host_trap_sample(&mut self, record: &Record<'a>) {
@@ -15,7 +16,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     fn pc_sample(&mut self, record: &Record<'a>, name: &str) {
-        let Some(start) = record.timestamp else {
+        let Some(start) = record.timestamp.filter(|&at| are_believable(at, at)) else {
             self.lost.unusable += 1;
             return;
         };
