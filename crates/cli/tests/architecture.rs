@@ -218,3 +218,21 @@ fn figures_are_taken_from_structs_and_not_read_back_from_tables() {
         ["tables.push(overlap.table());", r#"self.column("mean").key(),"#, r#"unit.column("duration"),"#];
     assert_eq!(read_back(&[&asks[..], &makes[..]].concat().join("\n")), asks);
 }
+
+#[test]
+fn every_test_file_is_part_of_a_test_program() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the folder of all crates");
+    for folder in std::fs::read_dir(crates).expect("crates").map(|entry| entry.expect("a crate").path()) {
+        let Ok(listed) = std::fs::read_to_string(folder.join("tests/all.rs")) else { continue };
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
+        for file in std::fs::read_dir(folder.join("tests")).expect("tests") {
+            let name = file.expect("a file").file_name().to_string_lossy().into_owned();
+            let Some(stem) = name.strip_suffix(".rs").filter(|stem| *stem != "all") else { continue };
+            let alone = manifest.contains(&format!("\"tests/{name}\""));
+            assert!(
+                alone || listed.contains(&format!("mod {stem};")),
+                "{name} is in no test program of {folder:?}"
+            );
+        }
+    }
+}
