@@ -311,6 +311,18 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     written().map_err(|error| Failure::input(format!("cannot write `{}`: {error}", path.display())))
 }
 
+/// A name as a regular expression that matches it alone, for filters by kernel.
+pub fn exact_pattern(name: &str) -> String {
+    let mut escaped = String::with_capacity(name.len());
+    for c in name.chars() {
+        if "\\.+*?()|[]{}^$".contains(c) {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

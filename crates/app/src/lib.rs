@@ -63,7 +63,7 @@ pub use self::doctor::{DoctorRequest, doctor};
 pub use self::efficiency::efficiency;
 pub use self::explain::explain;
 pub use self::failure::{Failure, FailureKind};
-pub use self::input::Input;
+pub use self::input::{Input, exact_pattern};
 pub use self::interrupt::{Interrupted, interrupt};
 pub use self::kept::{FileStates, Kept};
 pub use self::lake::{lake_build, lake_check, lake_info, lake_query};

@@ -179,7 +179,7 @@ fn look_closer(step: &NextStep, trace: &str) -> String {
         return look_closer(&of_file.0, &of_file.1);
     }
     let trace = quoted(trace);
-    let of_kernel = |name: &str| quoted(&format!("^{}$", regex_escaped(name)));
+    let of_kernel = |name: &str| quoted(&format!("^{}$", app::exact_pattern(name)));
     let (command, options) = match step {
         NextStep::Without(key) => {
             ("critical-path", format!(" --what-if {}", quoted(&format!("finding:{key}=0"))))
@@ -216,18 +216,6 @@ fn quoted(word: &str) -> String {
         return word.to_string();
     }
     format!("'{}'", word.replace('\'', "'\\''"))
-}
-
-/// A name as a regular expression that matches it alone.
-fn regex_escaped(name: &str) -> String {
-    let mut escaped = String::with_capacity(name.len());
-    for c in name.chars() {
-        if "\\.+*?()|[]{}^$".contains(c) {
-            escaped.push('\\');
-        }
-        escaped.push(c);
-    }
-    escaped
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub fn next(step: &NextStep, trace: &str) -> Json {
         }
         json!({ "tool": tool, "arguments": arguments })
     };
-    let of_kernel = |name: &str| json!({ "kernel": format!("^{}$", escaped(name)) });
+    let of_kernel = |name: &str| json!({ "kernel": format!("^{}$", app::exact_pattern(name)) });
     match step {
         NextStep::Without(key) => call("critical_path", json!({ "what_if": [format!("finding:{key}=0")] })),
         NextStep::CriticalPath => call("critical_path", json!({})),
@@ -53,18 +53,6 @@ pub fn next(step: &NextStep, trace: &str) -> Json {
         NextStep::Kernel(kernel) => call("summary", of_kernel(kernel)),
         NextStep::InFile(of_file) => json!({ "tool": "open_trace", "arguments": { "path": of_file.1 } }),
     }
-}
-
-/// A name as a regular expression that matches it alone.
-fn escaped(name: &str) -> String {
-    let mut escaped = String::with_capacity(name.len());
-    for c in name.chars() {
-        if "\\.+*?()|[]{}^$".contains(c) {
-            escaped.push('\\');
-        }
-        escaped.push(c);
-    }
-    escaped
 }
 
 #[cfg(test)]

@@ -52,7 +52,8 @@ pub fn words(remedy: &Remedy) -> Option<String> {
 
 /// The call that looks closer at a finding.
 fn look_closer(step: &NextStep) -> String {
-    let of_kernel = |name: &str| format!("t.select(kernel={})", quoted(&format!("^{}$", escaped(name))));
+    let of_kernel =
+        |name: &str| format!("t.select(kernel={})", quoted(&format!("^{}$", app::exact_pattern(name))));
     match step {
         NextStep::Without(key) => {
             format!("t.critical_path(what_if=[{}])", quoted(&format!("finding:{key}=0")))
@@ -75,16 +76,4 @@ fn look_closer(step: &NextStep) -> String {
 /// A text as Python writes it.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
-}
-
-/// A name as a regular expression that matches it alone.
-fn escaped(name: &str) -> String {
-    let mut escaped = String::with_capacity(name.len());
-    for c in name.chars() {
-        if "\\.+*?()|[]{}^$".contains(c) {
-            escaped.push('\\');
-        }
-        escaped.push(c);
-    }
-    escaped
 }

@@ -2,19 +2,7 @@
 
 use std::fmt::Write;
 
-/// The text as one part of a path or a query.
-pub fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                escaped.push(char::from(byte))
-            }
-            other => _ = write!(escaped, "%{other:02X}"),
-        }
-    }
-    escaped
-}
+pub use app::experiment::address_part as escaped;
 
 /// The page of an experiment.
 pub fn experiment(name: &str) -> String {

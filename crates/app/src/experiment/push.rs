@@ -65,7 +65,7 @@ pub fn push(request: &PushRequest, observer: &dyn Observer) -> Result<Report, Fa
         pushed.push(send(&store, &trial, request, observer)?);
     }
     let url = request.url.trim_end_matches('/');
-    let note = format!("sent to {url}/experiments/{}", escaped(&request.experiment));
+    let note = format!("sent to {url}/experiments/{}", address_part(&request.experiment));
     Ok(report(vec![present::pushed(&pushed)], vec![note]))
 }
 
@@ -81,8 +81,8 @@ fn send(
     let upload = Upload {
         url: format!(
             "{base}/api/v1/experiments/{}/trials/{}/bundle{replace}",
-            escaped(&request.experiment),
-            escaped(&trial.row.name)
+            address_part(&request.experiment),
+            address_part(&trial.row.name)
         ),
         content_type: "application/x-tar",
         token: request.token.as_deref(),
@@ -147,8 +147,8 @@ fn failure(error: UploadError) -> Failure {
     Failure::input(error.to_string()).with_remedy(help)
 }
 
-/// A name in an address.
-fn escaped(name: &str) -> String {
+/// A name as one part of a path or a query of an address.
+pub fn address_part(name: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     name.bytes()
         .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
