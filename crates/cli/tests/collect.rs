@@ -139,11 +139,15 @@ fn run_json_tells_how_the_run_was_made() {
         ("ROCM_PERF_IMAGE", "rocm/pytorch:7.0"),
     ];
     let app = lab.app("vector_add");
-    let output =
-        lab.collect(&env, &out, &["--preset", "full", "--arch", "gfx942"], &[&app, "2", "--api-key", "abc"]);
+    let output = lab.collect(
+        &env,
+        &out,
+        &["--preset", "full", "--arch", "gfx942"],
+        &[&app, "2", "--api-key", "not-for-a-log"],
+    );
     succeeded(&output);
     let text = std::fs::read_to_string(out.join("run.json")).unwrap();
-    assert!(!text.contains("very-secret") && !text.contains("abc"), "{text}");
+    assert!(!text.contains("very-secret") && !text.contains("not-for-a-log"), "{text}");
     let run = run_json(&out);
     assert_eq!(run["environment"]["HSA_ENABLE_SDMA"], "0");
     assert_eq!(run["environment"]["VLLM_API_KEY"], "[redacted]");
