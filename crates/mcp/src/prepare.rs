@@ -6,6 +6,7 @@ use app::Observer;
 
 use crate::calls;
 use crate::desk::{Desk, Opened, locked};
+use crate::sql;
 
 /// Larger traces are read when someone asks: reading them several times would be in the way of that.
 const LARGEST: u64 = 1 << 30;
@@ -41,6 +42,9 @@ pub fn start(desk: &Arc<Desk>, trace: &Arc<Opened>, has_ranks: bool) {
                 return;
             }
             calls::usual(&desk, &observer.trace, name, &observer);
+        }
+        if !observer.cancelled() {
+            sql::prepare(&observer.trace.sql, observer.trace.path.clone(), &observer);
         }
     };
     // Without a thread, each answer is made when it is asked for.

@@ -77,11 +77,18 @@ pub fn run(
         return Sql::open(&input, Some(sql), observer)?.run(sql);
     }
     let mut kept = locked(kept);
+    opened(&mut kept, &input, observer)?.run(sql)
+}
+
+/// Opens a trace for statements before someone asks.
+pub fn prepare(kept: &Mutex<Option<Sql>>, path: PathBuf, observer: &dyn Observer) {
+    // What is wrong with it is said to whoever asks.
+    let _ = opened(&mut locked(kept), &Input::of(vec![path]), observer);
+}
+
+fn opened<'a>(kept: &'a mut Option<Sql>, input: &Input, observer: &dyn Observer) -> Result<&'a Sql, Refusal> {
     if kept.is_none() {
-        *kept = Some(Sql::open(&input, None, observer)?);
+        *kept = Some(Sql::open(input, None, observer)?);
     }
-    match &*kept {
-        Some(session) => session.run(sql),
-        None => Err(Refusal::new("the trace could not be opened for SQL")),
-    }
+    kept.as_ref().ok_or_else(|| Refusal::new("the trace could not be opened for SQL"))
 }
