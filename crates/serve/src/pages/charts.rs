@@ -1,5 +1,7 @@
 //! Charts of pages, drawn by the same module as those of `report`.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, PreEscaped, html};
 use report::chart::{
     Axis, Bar, Bars, Chart, Ink, Join, Mark, Point, Reference, SvgOptions, Theme, Xy, XySeries,
@@ -130,9 +132,14 @@ fn interval(metric: &store::Metric) -> String {
 pub fn bars(rows: &Rows, title: &str, label: &str, value: &str, most: usize) -> Option<Markup> {
     let (label, value) = (rows.column(label)?, rows.column(value)?);
     let unit = rows.columns[value].unit;
-    let mut found: Vec<(String, f64)> = (0..rows.len())
-        .filter_map(|row| Some((plain(&show(&rows.value(row, label), Unit::None)), rows.number(row, value)?)))
-        .collect();
+    // Rows that differ in other columns, such as the stage, are one bar.
+    let mut sums: BTreeMap<String, f64> = BTreeMap::new();
+    for row in 0..rows.len() {
+        if let Some(number) = rows.number(row, value) {
+            *sums.entry(plain(&show(&rows.value(row, label), Unit::None))).or_default() += number;
+        }
+    }
+    let mut found: Vec<(String, f64)> = sums.into_iter().collect();
     found.sort_by(|a, b| b.1.total_cmp(&a.1));
     found.truncate(most);
     if found.iter().all(|(_, number)| *number <= 0.0) {
