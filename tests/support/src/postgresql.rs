@@ -105,6 +105,27 @@ impl Server {
         &self.folder
     }
 
+    /// CPU seconds of the server and its connections so far, those that ended among them.
+    pub fn cpu_seconds(&self) -> f64 {
+        let process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(parent) = process.as_ref().map(Child::id) else { return 0.0 };
+        let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let ids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let of = |id: u32| {
+            let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+            // The name may hold blanks and brackets; what follows its last bracket does not.
+            let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
+            let ticks: u64 = (11..15).filter_map(|at| fields[at].parse::<u64>().ok()).sum();
+            let own: u64 = (11..13).filter_map(|at| fields[at].parse::<u64>().ok()).sum();
+            match fields[1].parse::<u32>() {
+                _ if id == parent => Some(ticks),
+                Ok(of) if parent == of => Some(own),
+                _ => None,
+            }
+        };
+        ids.filter_map(of).sum::<u64>() as f64 / 100.0
+    }
+
     /// An empty database: its name and its address.
     pub fn new_database(&self) -> (String, String) {
         let name = format!("store{}", self.next.fetch_add(1, Ordering::Relaxed));
