@@ -166,6 +166,14 @@ fn a_team_finds_sorts_filters_compares_answers_and_downloads() {
     let fastest = listed(&mut browser, "#trials tbody td.name");
     assert_eq!((slowest[0].as_str(), fastest[0].as_str()), ("t8", "t2"));
 
+    // An attached trace has its timeline, which can be zoomed, and the share of each kernel.
+    browser.open(&format!("{url}/experiments/minitoy/trials/second"));
+    let drawn = listed(&mut browser, "figure.chart h3");
+    for title in ["GPU timeline", "Kernels by time"] {
+        assert!(drawn.iter().any(|there| there == title), "{title} is not in {drawn:?}");
+    }
+    assert!(listed(&mut browser, "#timeline figure.zoom svg").len() == 1, "the timeline can be zoomed");
+
     // Filter a table of the triage by a word, and save it.
     browser.open(&format!("{url}/experiments/minitoy/trials/first"));
     assert!(browser.text("document.body.textContent").contains("gfx90a"), "the architecture is on the page");
@@ -230,6 +238,8 @@ fn no_page_has_serious_findings_of_accessibility() {
         ("experiment", "/experiments/nightly"),
         ("tuning", "/experiments/tuning"),
         ("trial", "/experiments/minitoy/trials/first"),
+        ("traced", "/experiments/minitoy/trials/second"),
+        ("table", "/experiments/minitoy/trials/second/tables?artifact=summary.json&table=kernels"),
         ("compare", "/experiments/nightly/compare?base=t0&candidate=t8"),
         ("missing", "/experiments/none"),
     ] {

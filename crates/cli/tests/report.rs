@@ -184,6 +184,9 @@ fn the_report_says_what_the_commands_say() {
     let out = report(folder.path(), "run/serving.rank0.json", &["--to", "json"]);
     let text = std::fs::read_to_string(out.join("serving.rank0_report.json")).expect("a report");
     let report: Value = serde_json::from_str(&text).expect("JSON");
+    let schema = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas/report.json");
+    let schema = serde_json::from_slice(&std::fs::read(schema).expect("a schema")).expect("JSON");
+    assert_eq!(formats::json_schema::problems(&schema, &report), [""; 0]);
     let summary = json("summary", &[&input], &[]);
     assert_eq!(report["tables"]["kernels"], summary["tables"]["kernels"]);
     assert_eq!(report["tables"]["memory_copies"], summary["tables"]["memory_copies"]);

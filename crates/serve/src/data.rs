@@ -18,8 +18,10 @@ pub const ALERT_EXPERIMENTS: usize = 100;
 
 /// An experiment with all that its page shows.
 pub struct Experiment {
-    /// What the overview says of it.
+    /// What lists say of it.
     pub row: ExperimentRow,
+    /// What the overview says of it.
+    pub standing: OverviewRow,
     /// Its trials, oldest first.
     pub trials: Vec<TrialRow>,
     /// Metrics over trials.
@@ -59,8 +61,17 @@ impl Dashboard {
         &self,
         filter: OverviewFilter,
         page: PageRequest,
-    ) -> Result<(Page<OverviewRow>, Choices), Problem> {
-        self.ask(move |store| Ok((store.overview(&filter, page)?, store.choices()?))).await
+    ) -> Result<(Page<OverviewRow>, Arc<Choices>), Problem> {
+        let state = self.clone();
+        self.ask(move |store| {
+            let found = store.overview(&filter, page)?;
+            let choices = match state.choices.get() {
+                Some(choices) => choices,
+                None => state.choices.set(store.choices()?),
+            };
+            Ok((found, choices))
+        })
+        .await
     }
 
     /// Makes an experiment.
@@ -74,6 +85,7 @@ impl Dashboard {
         self.ask(move |store| {
             Ok(Experiment {
                 row: store.experiment(&name)?,
+                standing: store.overview_of(&name)?,
                 trials: store.trials(&name, false)?,
                 series: store.series(&name)?,
                 alerts: store.alerts(&name)?,
@@ -119,9 +131,9 @@ impl Dashboard {
         let (state, artifact) = (self.clone(), artifact.clone());
         self.pool
             .with(move |store| -> Result<Arc<Document>, Problem> {
-                let bytes = store.content(&artifact.sha256)?;
                 let name = artifact.path.rsplit('/').next().unwrap_or_default().trim_end_matches(".json");
-                state.documents.read(&artifact.sha256, &bytes, name)
+                let bytes = || Ok(store.content(&artifact.sha256)?);
+                state.documents.read(&artifact.sha256, artifact.bytes, name, bytes)
             })
             .await
     }

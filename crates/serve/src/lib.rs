@@ -13,6 +13,7 @@
 //! | `access` | names, tokens, sessions, headers: every request passes it first |
 //! | `audit` | the list of writes |
 //! | `pool`, `data` | connections to the store, and the only calls of it |
+//! | `recent` | answers that are kept for a moment |
 //! | `documents`, `table` | stored JSON as typed tables, sorted, filtered and paged here |
 //! | `upload` | archives of artifacts from other machines |
 //! | `api` | JSON, CSV, OpenMetrics, `openapi.json` |
@@ -29,6 +30,7 @@ mod links;
 mod pages;
 pub mod perfetto_ui;
 mod pool;
+mod recent;
 mod server;
 mod state;
 mod table;

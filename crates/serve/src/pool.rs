@@ -61,3 +61,11 @@ impl Pool {
         }
     }
 }
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // A connection to PostgreSQL waits for its end, which threads of the runtime must not: the server aborted here.
+        let idle = std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner));
+        std::thread::spawn(move || drop(idle));
+    }
+}

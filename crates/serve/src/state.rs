@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use app::experiment::Place;
-use store::Location;
+use store::{Choices, Location};
 use tokio::sync::Semaphore;
 
 use crate::access::{Access, Tokens};
@@ -16,6 +16,7 @@ use crate::audit::Audit;
 use crate::documents::Documents;
 use crate::error::ServeError;
 use crate::pool::Pool;
+use crate::recent::Recent;
 use crate::upload::MOST_UPLOADS;
 
 /// The list of writes, in the folder of the artifacts.
@@ -62,6 +63,7 @@ pub struct Shared {
     pub(crate) access: Access,
     pub(crate) audit: Audit,
     pub(crate) documents: Documents,
+    pub(crate) choices: Recent<Choices>,
     pub(crate) began: Instant,
     pub(crate) requests: AtomicU64,
     pub(crate) failures: AtomicU64,
@@ -87,6 +89,7 @@ impl Dashboard {
             access: Access::new(options.tokens.clone(), options.hosts.clone())?,
             audit: Audit::open(&audit)?,
             documents: Documents::default(),
+            choices: Recent::default(),
             began: Instant::now(),
             requests: AtomicU64::new(0),
             failures: AtomicU64::new(0),

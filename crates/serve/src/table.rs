@@ -1,6 +1,7 @@
 //! A part of a stored table: filtered, sorted, one page of it.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -11,6 +12,8 @@ use crate::documents::{Cell, Rows};
 const ROWS: usize = 50;
 /// Most rows of a page.
 const MOST_ROWS: usize = 1000;
+/// Words of a filter that count.
+const MOST_WORDS: usize = 64;
 /// Columns that are shown where none are chosen.
 const COLUMNS: usize = 9;
 
@@ -59,30 +62,38 @@ impl TableQuery {
 
     /// The part of a table that is asked for; `usual` are the columns that are shown where none are chosen.
     pub fn part<'a>(&self, table: &'a Rows, usual: &[String]) -> Part<'a> {
-        let (mut rows, sorted) = self.all(table);
+        let mut rows = self.filtered(table);
         let (matching, size) = (rows.len(), self.page_rows());
         let pages = matching.div_ceil(size).max(1);
         let page = self.page.unwrap_or(1).clamp(1, pages);
         let first = (page - 1) * size;
-        rows = rows.into_iter().skip(first).take(size).collect();
+        let shown = first..(first + size).min(matching);
+        let sorted = self.sorted(table);
+        if let Some((column, rises)) = sorted {
+            sort_part(&mut rows, shown.clone(), &order(table, column, rises));
+        }
+        let rows = rows[shown].to_vec();
         Part { table, columns: self.columns(table, usual), rows, matching, page, pages, sorted }
     }
 
     /// All rows that pass the filter, sorted.
-    pub fn all(&self, table: &Rows) -> (Vec<u32>, Option<(usize, bool)>) {
+    pub fn all(&self, table: &Rows) -> Vec<u32> {
         let mut rows = self.filtered(table);
-        let sorted = table.column(&self.sort).map(|column| {
-            let rises = match self.dir.as_str() {
-                "asc" => true,
-                "desc" => false,
-                _ => table.columns[column].text,
-            };
-            (column, rises)
-        });
-        if let Some((column, rises)) = sorted {
-            sort(table, &mut rows, column, rises);
+        if let Some((column, rises)) = self.sorted(table) {
+            rows.sort_unstable_by(order(table, column, rises));
         }
-        (rows, sorted)
+        rows
+    }
+
+    /// The column to sort by, and whether it rises.
+    fn sorted(&self, table: &Rows) -> Option<(usize, bool)> {
+        let column = table.column(&self.sort)?;
+        let rises = match self.dir.as_str() {
+            "asc" => true,
+            "desc" => false,
+            _ => table.columns[column].text,
+        };
+        Some((column, rises))
     }
 
     /// Columns that are shown.
@@ -101,42 +112,53 @@ impl TableQuery {
     /// Rows whose texts hold all words, in any case.
     fn filtered(&self, table: &Rows) -> Vec<u32> {
         let all = 0..table.len() as u32;
-        let words: Vec<String> = self.q.split_whitespace().map(str::to_lowercase).collect();
+        let words: Vec<String> = self.q.split_whitespace().map(str::to_lowercase).take(MOST_WORDS).collect();
         if words.is_empty() {
             return all.collect();
         }
-        // Every text is looked at once, however many rows have it.
-        let holds: Vec<Vec<bool>> = table
-            .texts()
-            .iter()
-            .map(|text| {
-                let text = text.to_lowercase();
-                words.iter().map(|word| text.contains(word.as_str())).collect()
-            })
-            .collect();
-        let cells: Vec<usize> =
+        // Every text is looked at once, however many rows have it. A bit for each word.
+        let found = |text: &str| {
+            let text = text.to_lowercase();
+            let bit = |(at, word): (usize, &String)| u64::from(text.contains(word.as_str())) << at;
+            words.iter().enumerate().map(bit).sum::<u64>()
+        };
+        let holds: Vec<u64> = table.texts().iter().map(found).collect();
+        let wanted = words.iter().enumerate().map(|(at, _)| 1 << at).sum::<u64>();
+        let columns: Vec<usize> =
             (0..table.columns.len()).filter(|column| table.columns[*column].text).collect();
         let passes = |row: &u32| {
-            (0..words.len()).all(|word| {
-                cells.iter().any(|column| match table.cell(*row as usize, *column) {
-                    Cell::Text(text) => holds[text as usize][word],
-                    _ => false,
-                })
-            })
+            let held = columns.iter().map(|column| match table.cell(*row as usize, *column) {
+                Cell::Text(text) => holds[text as usize],
+                _ => 0,
+            });
+            held.fold(0, |all, bits| all | bits) == wanted
         };
         all.filter(passes).collect()
     }
 }
 
-/// Sorts rows by a column; absent cells come last either way, equal ones stay in their order.
-fn sort(table: &Rows, rows: &mut [u32], column: usize, rises: bool) {
-    let key = |row: u32| table.cell(row as usize, column);
-    rows.sort_by(|a, b| {
-        let (a, b) = (key(*a), key(*b));
+/// Sorts only what is shown: the rest is on the right side of it.
+fn sort_part(rows: &mut [u32], shown: Range<usize>, order: &impl Fn(&u32, &u32) -> Ordering) {
+    if shown.start > 0 && shown.start < rows.len() {
+        rows.select_nth_unstable_by(shown.start, order);
+    }
+    let rest = &mut rows[shown.start..];
+    if shown.len() < rest.len() {
+        rest.select_nth_unstable_by(shown.len(), order);
+    }
+    rest[..shown.len()].sort_unstable_by(order);
+}
+
+/// The order of rows by a column; absent cells come last either way, equal ones stay as they are.
+fn order(table: &Rows, column: usize, rises: bool) -> impl Fn(&u32, &u32) -> Ordering {
+    move |first, second| {
+        let (a, b) = (table.cell(*first as usize, column), table.cell(*second as usize, column));
         let order = match (a, b) {
-            (Cell::Absent, Cell::Absent) => return Ordering::Equal,
+            (Cell::Absent, Cell::Absent) => return first.cmp(second),
             (Cell::Absent, _) => return Ordering::Greater,
             (_, Cell::Absent) => return Ordering::Less,
+            // Every text is there once.
+            (Cell::Text(a), Cell::Text(b)) if a == b => Ordering::Equal,
             (Cell::Text(a) | Cell::Json(a), Cell::Text(b) | Cell::Json(b)) => {
                 table.text(a).cmp(table.text(b))
             }
@@ -144,8 +166,9 @@ fn sort(table: &Rows, rows: &mut [u32], column: usize, rises: bool) {
             (_, Cell::Text(_) | Cell::Json(_)) => Ordering::Less,
             (a, b) => number(a).total_cmp(&number(b)),
         };
-        if rises { order } else { order.reverse() }
-    });
+        let order = if rises { order } else { order.reverse() };
+        order.then(first.cmp(second))
+    }
 }
 
 fn number(cell: Cell) -> f64 {
@@ -194,6 +217,44 @@ mod tests {
         assert_eq!(by("total_ns", "asc"), ["gemm MT128", "copy", "Norm", "gemm MT64"]);
         assert_eq!(by("name", ""), ["Norm", "copy", "gemm MT128", "gemm MT64"]);
         assert_eq!(by("nothing", ""), ["gemm MT128", "Norm", "gemm MT64", "copy"]);
+    }
+
+    #[test]
+    fn pages_of_a_sorted_table_are_the_sorted_table() {
+        let rows: Vec<_> = (0..1000u64)
+            .map(|at| match at % 13 {
+                0 => serde_json::json!({ "name": null, "n": at }),
+                _ => serde_json::json!({ "name": format!("k{}", at * 7919 % 211), "n": at * 7919 % 97 }),
+            })
+            .collect();
+        let document = Document::read(serde_json::json!(rows).to_string().as_bytes(), "t").expect("rows");
+        let table = document.table("t").expect("a table");
+        for (sort, dir) in [("name", "asc"), ("name", "desc"), ("n", "asc"), ("n", "desc"), ("", "")] {
+            let query = TableQuery { sort: sort.into(), dir: dir.into(), ..TableQuery::default() };
+            // A stable sort of all rows, with absent cells last.
+            let mut all: Vec<u32> = (0..1000).collect();
+            if let Some(column) = table.column(sort) {
+                let key = |row: &u32| match table.value(*row as usize, column) {
+                    report::Value::Text(text) => (text, 0),
+                    report::Value::Int(number) => (String::new(), number),
+                    _ => unreachable!(),
+                };
+                let is_absent = |row: &u32| matches!(table.cell(*row as usize, column), Cell::Absent);
+                let (mut absent, mut there): (Vec<u32>, Vec<u32>) =
+                    all.iter().partition(|row| is_absent(row));
+                match dir {
+                    "asc" => there.sort_by_key(key),
+                    _ => there.sort_by_key(|row| std::cmp::Reverse(key(row))),
+                }
+                there.append(&mut absent);
+                all = there;
+            }
+            assert_eq!(query.all(table), all, "{sort} {dir}");
+            let pages = (1..=15).flat_map(|page| {
+                TableQuery { page: Some(page), rows: Some(70), ..query.clone() }.part(table, &[]).rows
+            });
+            assert_eq!(pages.collect::<Vec<_>>(), all, "{sort} {dir}");
+        }
     }
 
     #[test]

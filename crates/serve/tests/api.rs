@@ -229,6 +229,35 @@ fn a_malformed_artifact_is_refused_by_file_and_field() {
     assert_eq!(server.get("/api/v1/experiments/decode/trials/bad").status, 404, "nothing of it is there");
 }
 
+/// An upload that is refused used to leave the experiment that it would have made.
+#[test]
+fn a_refused_upload_leaves_no_empty_experiment() {
+    let server = filled();
+    let fine = ("fine.txt", b"x".as_slice());
+    let cases: [(&str, &[u8]); 4] = [
+        ("kernel_table.json", b"[{\"stage\": 1}]"),
+        ("trial.json", b"{\"tags\": [\"fine\", \"not/fine\"]}"),
+        ("trial.json", b"{\"links\": [{\"url\": \"javascript:alert(1)\", \"text\": \"\"}]}"),
+        ("trial.json", b"{"),
+    ];
+    for (name, text) in cases {
+        let body = archive(&[fine, (name, text)]);
+        let answer = server.ask("POST", "/api/v1/experiments/fresh/trials/t/bundle", &[], &body);
+        assert_eq!(answer.status, 400, "{}", answer.text());
+        assert_eq!(server.get("/api/v1/experiments/fresh").status, 404, "{}", answer.text());
+    }
+    let facts = br#"{"tags": ["fast"], "notes": [{"text": "a note"}], "links": [{"url": "https://example.com", "text": "log"}]}"#;
+    let body = archive(&[fine, ("trial.json", facts)]);
+    for _ in 0..2 {
+        let answer = server.ask("POST", "/api/v1/experiments/fresh/trials/t/bundle", &[], &body);
+        assert!([200, 201].contains(&answer.status), "{}", answer.text());
+        let trial = server.json("/api/v1/experiments/fresh/trials/t");
+        assert_eq!(trial["tags"], json!(["fast"]));
+        assert_eq!(trial["notes"].as_array().map(Vec::len), Some(1), "sent again, it is not written twice");
+        assert_eq!(trial["links"].as_array().map(Vec::len), Some(1));
+    }
+}
+
 #[test]
 fn runs_under_way_are_told() {
     let server = filled();

@@ -8,6 +8,7 @@ use crate::blobs::Stored;
 use crate::database::{Cell, Database};
 use crate::error::StoreError;
 use crate::experiments::{self, Conclusion, Metric};
+use crate::remarks::{self, Link};
 use crate::{Store, now_ns, overview};
 
 /// Where the bytes of an artifact are.
@@ -33,8 +34,10 @@ pub struct NewArtifact {
 /// What to attach.
 #[derive(Clone, Debug, Default)]
 pub struct Attachment {
-    /// The experiment; it must be there.
+    /// The experiment.
     pub experiment: String,
+    /// Whether the experiment is made where it is new; else it must be there.
+    pub new_experiment: bool,
     /// The trial; made where it is new.
     pub trial: String,
     /// Branch of the code [default: as the trial has it].
@@ -49,6 +52,12 @@ pub struct Attachment {
     pub metrics: Vec<Metric>,
     /// What analyses conclude [default: as the trial has it].
     pub conclusion: Option<Conclusion>,
+    /// Tags to add.
+    pub tags: Vec<String>,
+    /// Notes; only a new trial gets them, so that they are not written twice.
+    pub notes: Vec<String>,
+    /// Links; only a new trial gets them.
+    pub links: Vec<Link>,
     /// Whether another file of the same name is replaced.
     pub replace: bool,
 }
@@ -73,8 +82,13 @@ impl Store {
         experiments::check_name(&attachment.trial)?;
         attachment.artifacts.iter().try_for_each(|artifact| check_path(&artifact.path))?;
         attachment.metrics.iter().try_for_each(Metric::check)?;
+        attachment.tags.iter().try_for_each(|tag| experiments::check_name(tag))?;
+        attachment.links.iter().try_for_each(Link::check)?;
         // An unknown experiment is refused before gigabytes are written.
-        experiments::living(self.database.as_mut(), &attachment.experiment)?;
+        match experiments::living(self.database.as_mut(), &attachment.experiment) {
+            Err(StoreError::NoExperiment(_)) if attachment.new_experiment => {}
+            known => _ = known?,
+        }
         let _kept = self.blobs.keep()?;
         let stored: Result<Vec<Stored>, StoreError> =
             attachment.artifacts.iter().map(|artifact| self.put(artifact)).collect();
@@ -103,6 +117,9 @@ fn rows(
     stored: &[Stored],
 ) -> Result<Attached, StoreError> {
     let now = now_ns();
+    if attachment.new_experiment {
+        experiments::make(database, &attachment.experiment, "", now)?;
+    }
     let experiment = experiments::living(database, &attachment.experiment)?;
     let (trial, new_trial) = trial(database, experiment, attachment, now)?;
     let mut attached = Attached { new_trial, ..Attached::default() };
@@ -167,6 +184,17 @@ fn rows(
     }
     if let Some(conclusion) = &attachment.conclusion {
         conclude(database, trial, conclusion)?;
+    }
+    if !attachment.tags.is_empty() {
+        remarks::tag_rows(database, experiment, Some(trial), &attachment.tags, &[])?;
+    }
+    if new_trial {
+        for note in &attachment.notes {
+            remarks::note_row(database, experiment, Some(trial), now, note)?;
+        }
+        for link in &attachment.links {
+            remarks::link_row(database, experiment, Some(trial), link)?;
+        }
     }
     // Holds the experiment until the end, so that the overview of one attach does not miss another.
     database

@@ -161,38 +161,25 @@ impl Store {
                 metadata: trial.metadata.clone(),
                 metrics: trial.metrics.clone(),
                 conclusion: trial.conclusion.clone(),
-                replace: false,
+                tags: trial.tags.clone(),
+                notes: trial.notes.iter().map(|note| note.text.clone()).collect(),
+                links: trial.links.clone(),
+                ..Attachment::default()
             });
         }
         let is_new = !self.has_experiment(&name)?;
         if is_new {
             self.new_experiment(&name, &bundle.description)?;
         }
-        self.add_remarks(&name, None, (&bundle.tags, &bundle.notes, &bundle.links), is_new)?;
-        let mut done = Vec::new();
-        for (trial, attachment) in bundle.trials.iter().zip(attachments) {
-            let attached = self.attach(&attachment)?;
-            let remarks = (&trial.tags, &trial.notes, &trial.links);
-            self.add_remarks(&name, Some(&trial.name), remarks, attached.new_trial)?;
-            done.push(attached);
-        }
-        Ok((name, done))
-    }
-
-    /// Adds tags, and notes and links where the place is new: a second import does not write them twice.
-    fn add_remarks(
-        &mut self,
-        name: &str,
-        trial: Option<&str>,
-        (tags, notes, links): (&Vec<String>, &Vec<Note>, &Vec<Link>),
-        is_new: bool,
-    ) -> Result<(), StoreError> {
-        self.tag(name, trial, tags, &[])?;
+        self.tag(&name, None, &bundle.tags, &[])?;
+        // A second import does not write them twice.
         if is_new {
-            notes.iter().try_for_each(|note| self.add_note(name, trial, &note.text))?;
-            links.iter().try_for_each(|link| self.add_link(name, trial, link))?;
+            bundle.notes.iter().try_for_each(|note| self.add_note(&name, None, &note.text))?;
+            bundle.links.iter().try_for_each(|link| self.add_link(&name, None, link))?;
         }
-        Ok(())
+        let done: Result<Vec<Attached>, StoreError> =
+            attachments.iter().map(|attachment| self.attach(attachment)).collect();
+        Ok((name, done?))
     }
 }
 

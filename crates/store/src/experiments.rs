@@ -169,6 +169,21 @@ pub(crate) fn check_name(name: &str) -> Result<(), StoreError> {
     Err(StoreError::BadName(name.to_string(), why))
 }
 
+/// Makes an experiment unless its name is taken; tells whether it did.
+pub(crate) fn make(
+    database: &mut dyn Database,
+    name: &str,
+    description: &str,
+    now: i64,
+) -> Result<bool, StoreError> {
+    let made = database.query(
+        "INSERT INTO experiments (name, description, created_ns, changed_ns) VALUES ($1, $2, $3, $4) \
+         ON CONFLICT (name) DO NOTHING RETURNING id",
+        &[name.into(), description.into(), now.into(), now.into()],
+    )?;
+    Ok(!made.is_empty())
+}
+
 /// The number of an experiment that is not removed.
 pub(crate) fn living(database: &mut dyn Database, name: &str) -> Result<i64, StoreError> {
     let rows = database.query("SELECT id, removed_ns FROM experiments WHERE name = $1", &[name.into()])?;
@@ -221,12 +236,7 @@ impl Store {
         check_name(name)?;
         let now = now_ns();
         self.whole(|database| {
-            let made = database.query(
-                "INSERT INTO experiments (name, description, created_ns, changed_ns) VALUES ($1, $2, $3, $4) \
-                 ON CONFLICT (name) DO NOTHING RETURNING id",
-                &[name.into(), description.into(), now.into(), now.into()],
-            )?;
-            if made.is_empty() {
+            if !make(database, name, description, now)? {
                 // Either it is removed, or it is there.
                 living(database, name)?;
                 return Err(StoreError::Exists(name.to_string()));

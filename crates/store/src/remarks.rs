@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::database::{Cell, Row};
+use crate::database::{Cell, Database, Row};
 use crate::error::StoreError;
 use crate::experiments::{check_name, hold, place};
 use crate::{Store, now_ns};
@@ -25,6 +25,19 @@ pub struct Link {
     pub text: String,
 }
 
+impl Link {
+    /// Fails unless a browser can follow it.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        match self.url.starts_with("https://") || self.url.starts_with("http://") {
+            true => Ok(()),
+            false => Err(StoreError::Malformed(format!(
+                "`{}` is not an address: it must begin with https:// or http://",
+                self.url
+            ))),
+        }
+    }
+}
+
 impl Store {
     /// Adds tags to an experiment or a trial, or takes them away.
     pub fn tag(
@@ -39,29 +52,7 @@ impl Store {
             let (id, trial) = place(database, experiment, trial)?;
             // Nobody else changes these tags meanwhile.
             hold(database, id)?;
-            let of = match trial {
-                Some(_) => "experiment_id = $1 AND trial_id = $2",
-                None => "experiment_id = $1 AND trial_id IS NULL",
-            };
-            let values = |tag: Option<&String>| -> Vec<Cell> {
-                [Some(Cell::Int(id)), trial.map(Cell::Int), tag.map(Cell::from)]
-                    .into_iter()
-                    .flatten()
-                    .collect()
-            };
-            let at = if trial.is_some() { "$3" } else { "$2" };
-            for tag in add.iter().chain(remove) {
-                database.query(&format!("DELETE FROM tags WHERE {of} AND tag = {at}"), &values(Some(tag)))?;
-            }
-            for tag in add {
-                database.query(
-                    "INSERT INTO tags (experiment_id, trial_id, tag) VALUES ($1, $2, $3)",
-                    &[id.into(), trial.into(), tag.into()],
-                )?;
-            }
-            let left =
-                database.query(&format!("SELECT tag FROM tags WHERE {of} ORDER BY tag"), &values(None))?;
-            Ok(left.into_iter().map(|row| row[0].text()).collect())
+            tag_rows(database, id, trial, add, remove)
         })
     }
 
@@ -70,29 +61,16 @@ impl Store {
         let now = now_ns();
         self.whole(|database| {
             let (id, trial) = place(database, experiment, trial)?;
-            database.query(
-                "INSERT INTO notes (experiment_id, trial_id, created_ns, text) VALUES ($1, $2, $3, $4)",
-                &[id.into(), trial.into(), now.into(), text.into()],
-            )?;
-            Ok(())
+            note_row(database, id, trial, now, text)
         })
     }
 
     /// Adds a link.
     pub fn add_link(&mut self, experiment: &str, trial: Option<&str>, link: &Link) -> Result<(), StoreError> {
-        if !link.url.starts_with("https://") && !link.url.starts_with("http://") {
-            return Err(StoreError::Malformed(format!(
-                "`{}` is not an address: it must begin with https:// or http://",
-                link.url
-            )));
-        }
+        link.check()?;
         self.whole(|database| {
             let (id, trial) = place(database, experiment, trial)?;
-            database.query(
-                "INSERT INTO links (experiment_id, trial_id, url, text) VALUES ($1, $2, $3, $4)",
-                &[id.into(), trial.into(), (&link.url).into(), (&link.text).into()],
-            )?;
-            Ok(())
+            link_row(database, id, trial, link)
         })
     }
 
@@ -124,4 +102,65 @@ impl Store {
             (id, None) => database.query(&format!("{select} IS NULL ORDER BY id"), &[id.into()]),
         }
     }
+}
+
+/// Adds tags and takes others away; gives those that are there then.
+pub(crate) fn tag_rows(
+    database: &mut dyn Database,
+    experiment: i64,
+    trial: Option<i64>,
+    add: &[String],
+    remove: &[String],
+) -> Result<Vec<String>, StoreError> {
+    let of = match trial {
+        Some(_) => "experiment_id = $1 AND trial_id = $2",
+        None => "experiment_id = $1 AND trial_id IS NULL",
+    };
+    let values = |tag: Option<&String>| -> Vec<Cell> {
+        [Some(Cell::Int(experiment)), trial.map(Cell::Int), tag.map(Cell::from)]
+            .into_iter()
+            .flatten()
+            .collect()
+    };
+    let at = if trial.is_some() { "$3" } else { "$2" };
+    for tag in add.iter().chain(remove) {
+        database.query(&format!("DELETE FROM tags WHERE {of} AND tag = {at}"), &values(Some(tag)))?;
+    }
+    for tag in add {
+        database.query(
+            "INSERT INTO tags (experiment_id, trial_id, tag) VALUES ($1, $2, $3)",
+            &[experiment.into(), trial.into(), tag.into()],
+        )?;
+    }
+    let left = database.query(&format!("SELECT tag FROM tags WHERE {of} ORDER BY tag"), &values(None))?;
+    Ok(left.into_iter().map(|row| row[0].text()).collect())
+}
+
+/// Writes a note.
+pub(crate) fn note_row(
+    database: &mut dyn Database,
+    experiment: i64,
+    trial: Option<i64>,
+    now: i64,
+    text: &str,
+) -> Result<(), StoreError> {
+    database.query(
+        "INSERT INTO notes (experiment_id, trial_id, created_ns, text) VALUES ($1, $2, $3, $4)",
+        &[experiment.into(), trial.into(), now.into(), text.into()],
+    )?;
+    Ok(())
+}
+
+/// Adds a link.
+pub(crate) fn link_row(
+    database: &mut dyn Database,
+    experiment: i64,
+    trial: Option<i64>,
+    link: &Link,
+) -> Result<(), StoreError> {
+    database.query(
+        "INSERT INTO links (experiment_id, trial_id, url, text) VALUES ($1, $2, $3, $4)",
+        &[experiment.into(), trial.into(), (&link.url).into(), (&link.text).into()],
+    )?;
+    Ok(())
 }

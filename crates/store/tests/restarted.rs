@@ -5,7 +5,7 @@ mod common;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::{Server, attachment, file, latency};
+use common::{Server, attachment, file, latency, new_store};
 use rocm_perf_store::{OverviewFilter, PageRequest, Store, StoreError};
 
 const WRITERS: usize = 3;
@@ -15,7 +15,7 @@ const RESTARTS: usize = 3;
 #[test]
 fn a_restart_under_load_loses_nothing_acknowledged_and_is_over_at_once() {
     let Some(server) = Server::start() else { return };
-    let location = server.new_store();
+    let location = new_store(&server);
     let mut store = Store::open(&location).expect("a store");
     store.new_experiment("serving", "").expect("an experiment");
     let (stop, failures, reads) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));

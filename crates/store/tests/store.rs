@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Server, attachment, file, files_below, latency, on_both, raw};
+use common::{Server, attachment, file, files_below, latency, new_store, on_both, raw};
 use rocm_perf_store::{Link, Location, Store, StoreError};
 use serde_json::json;
 
@@ -213,7 +213,7 @@ fn an_old_store_is_migrated_after_a_backup_and_a_newer_one_refused() {
 #[test]
 fn a_server_that_was_away_is_used_again() {
     let Some(server) = Server::start() else { return };
-    let location = server.new_store();
+    let location = new_store(&server);
     let mut store = open(&location);
     store.attach(&attachment("t1", vec![file("a", "a")])).expect("attached");
     server.kill();

@@ -4,6 +4,7 @@
 
 pub mod browser;
 pub mod lake;
+pub mod postgresql;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

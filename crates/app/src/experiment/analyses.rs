@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use report::{Report, render};
-use trace::{ArgNeeds, Needs};
+use trace::{ArgNeeds, Needs, Trace};
 
 use crate::causes::CriticalPathRequest;
 use crate::efficiency::EfficiencyRequest;
@@ -14,6 +14,7 @@ use crate::memory::MemoryRequest;
 use crate::observer::Observer;
 use crate::once;
 use crate::ops::OpsRequest;
+use crate::panels::{self, PanelsOptions};
 use crate::roofline::RooflineRequest;
 use crate::timeline::{BreakdownRequest, SummaryRequest};
 use crate::triage::TriageRequest;
@@ -50,6 +51,16 @@ const ANALYSES: &[(&str, Analysis)] = &[
     ("memory.json", |paths, observer| {
         crate::memory(&MemoryRequest { input: Input::of(paths), ..Default::default() }, observer)
     }),
+    ("panels.json", |paths, observer| {
+        let runs = panels::read_panels(&[Input::of(paths)], None, observer)?;
+        let has_counters = |run: &Trace| !run.counters.is_empty() || !run.counter_columns.columns.is_empty();
+        match runs.iter().any(has_counters) {
+            true => panels::panels(&runs, &PanelsOptions::default()),
+            false => Err(Failure::input("the trace has no counters")),
+        }
+    }),
+    // What a trial's page draws and no other analysis has.
+    ("report.json", |paths, observer| crate::report::charts(&Input::of(paths), observer)),
 ];
 
 /// Analyses that judge by which arguments and links a trace has: of a trace that was read with more they find more than
@@ -113,7 +124,7 @@ mod tests {
 
     /// The files of one reading are those that each command prints by itself.
     #[test]
-    fn one_reading_says_what_nine_do() {
+    fn one_reading_says_what_each_command_says() {
         let traces = [
             "traces/hta_mi250_minitoy_train.json.gz",
             "traces/rocprofv3_908_results.json.gz",

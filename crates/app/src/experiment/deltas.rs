@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use model::names::display_name;
 use report::chart::{Axis, Chart, Mark, Step};
-use report::{Column, Table, Unit, Value};
+use report::{Column, Table, Unit, Value, show};
 use serde_json::Value as Json;
 use store::{Store, Trial};
 
@@ -86,11 +87,14 @@ fn waterfall(before: i64, after: i64, changes: &[(&str, i64)]) -> Option<Chart> 
         total,
         tip: String::new(),
     };
+    // Cut to the width of a chart, whole names of library kernels look all the same.
+    let kernel = |name: &str, change: i64| Step {
+        tip: format!("{name}: {}", show(&Value::Int(change), Unit::Ns)),
+        ..step(&display_name(name), change, false)
+    };
     let (first, rest) = changes.split_at(changes.len().min(STEPS));
     let mut steps = vec![step("base", before, true)];
-    steps.extend(
-        first.iter().filter(|(_, change)| *change != 0).map(|(name, change)| step(name, *change, false)),
-    );
+    steps.extend(first.iter().filter(|(_, change)| *change != 0).map(|(name, change)| kernel(name, *change)));
     let others: i64 = rest.iter().map(|(_, change)| change).sum();
     if others != 0 {
         steps.push(step("all others", others, false));

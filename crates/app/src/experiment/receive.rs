@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
-use store::{Attached, Attachment, Metric, Store, StoreError};
+use store::{Attached, Attachment, Link, Metric, Store, StoreError};
 
 use super::attach::{self, Prepared};
 use crate::failure::Failure;
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 /// What was received.
 #[derive(Clone, Debug, Default)]
 pub struct Received {
-    /// The experiment; it must be there.
+    /// The experiment; made where it is new.
     pub experiment: String,
     /// The trial; made where it is new.
     pub trial: String,
@@ -25,6 +25,12 @@ pub struct Received {
     pub metrics: Vec<Metric>,
     /// Fields of the profile's metadata; those of its file win.
     pub metadata: Map<String, Value>,
+    /// Tags to add.
+    pub tags: Vec<String>,
+    /// Notes of a new trial.
+    pub notes: Vec<String>,
+    /// Links of a new trial.
+    pub links: Vec<Link>,
     /// Whether other files of the same name are replaced.
     pub replace: bool,
 }
@@ -38,7 +44,7 @@ pub enum Refused {
     Store(StoreError),
 }
 
-/// Checks the files and attaches all of them or none.
+/// Checks the files and attaches all of them or none; where none, no experiment is made either.
 pub fn receive(store: &mut Store, received: &Received) -> Result<Attached, Refused> {
     let mut files = Vec::new();
     attach::find(&received.folder, &mut files).map_err(Refused::File)?;
@@ -54,9 +60,13 @@ pub fn receive(store: &mut Store, received: &Received) -> Result<Attached, Refus
     metadata.extend(prepared.attachment().metadata);
     let attachment = Attachment {
         experiment: received.experiment.clone(),
+        new_experiment: true,
         trial: received.trial.clone(),
         branch: received.branch.clone(),
         testbed: received.testbed.clone(),
+        tags: received.tags.clone(),
+        notes: received.notes.clone(),
+        links: received.links.clone(),
         replace: received.replace,
         metadata,
         ..prepared.attachment()

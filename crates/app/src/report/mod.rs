@@ -79,6 +79,11 @@ pub fn overview(request: &ReportRequest, observer: &dyn Observer) -> Result<Repo
     Ok(read(request, observer)?.document("", observer).report)
 }
 
+/// The charts of a report that no other analysis has: timeline, share of each kernel, categories, durations, copies.
+pub fn charts(input: &Input, observer: &dyn Observer) -> Result<Report, Failure> {
+    outline::charts(input, observer)
+}
+
 fn read(request: &ReportRequest, observer: &dyn Observer) -> Result<Run, Failure> {
     let triage = triage_request(request);
     Run::read(&request.input, request.mapping.as_ref(), &request.target_arch, &triage, observer)

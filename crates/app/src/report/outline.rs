@@ -11,8 +11,8 @@ use analysis::{BreakdownOptions, RooflineOptions, SummaryOptions, efficiency, ex
 use model::call_tree::NodeKind;
 use model::classify::Classifier;
 use model::stages::Stage;
-use report::{Document, Figure, Finding, Note, Part, Remedy, Report, Section, Unit, Value, show};
-use trace::{RowRef, Trace};
+use report::{Chart, Document, Figure, Finding, Note, Part, Remedy, Report, Section, Unit, Value, show};
+use trace::{Needs, RowRef, Trace};
 
 use super::{memory, panels, roofline};
 use crate::causes::for_target;
@@ -224,6 +224,38 @@ fn requests_of(trace: &Trace) -> Report {
     }
 }
 
+/// The charts of a run alone, with what is wrong with its trace.
+pub fn charts(input: &Input, observer: &dyn Observer) -> Result<Report, Failure> {
+    let classifier = Classifier::builtin();
+    let needs = Needs {
+        python_frames: true,
+        links: true,
+        syncs: true,
+        memory_allocations: false,
+        ..Needs::summary()
+    };
+    let trace = input.read_classified(&needs, observer, || classifier.clone())?;
+    one_run(&trace.sources, "report")?;
+    let run = model::Run::new(&trace, None, &classifier, 0.0)
+        .map_err(|error| Failure::input(error.to_string()))?
+        .with_stage_patterns(&input.filters.stage_patterns);
+    let mut report = Report { tables: Vec::new(), notes: Vec::new(), ..analysis::info(&trace) };
+    report.command = "report".into();
+    (report.charts, _) = gpu_charts(&run);
+    match report.charts.is_empty() {
+        true => Err(Failure::input("there is no GPU work to draw charts of")),
+        false => Ok(report),
+    }
+}
+
+/// Charts of GPU work, by stage where the run has stages, which is told too.
+fn gpu_charts(run: &model::Run) -> (Vec<Chart>, bool) {
+    let stage_of = |row: RowRef| run.stage(row).name();
+    let staged = run.stages.present().iter().any(|&stage| stage != Stage::Other);
+    let stage_of = staged.then_some(&stage_of as &dyn Fn(RowRef) -> &'static str);
+    (analysis::charts(run.trace, &run.classes, stage_of), staged)
+}
+
 /// Adds the breakdown and the charts; tells whether the run has stages.
 fn add_gpu_time(report: &mut Report, run: &model::Run) -> (bool, Breakdown) {
     let stage_of = |row: RowRef| run.stage(row).name();
@@ -232,7 +264,7 @@ fn add_gpu_time(report: &mut Report, run: &model::Run) -> (bool, Breakdown) {
     let options = BreakdownOptions { stage_of, ..BreakdownOptions::default() };
     let breakdown = breakdown::compute(run.trace, &run.classes, &options);
     add(report, breakdown::present(run.trace, &breakdown));
-    report.charts = analysis::charts(run.trace, &run.classes, stage_of);
+    (report.charts, _) = gpu_charts(run);
     (staged, breakdown)
 }
 

@@ -89,7 +89,8 @@ impl Scaled {
         let power = 10f64.powf(least.log10().floor());
         let nice = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().find(|n| n * power >= least * (1.0 - 1e-9));
         let step = nice.unwrap_or(10.0) * power;
-        let whole = matches!(self.unit, Unit::Exact) || (self.unit == Unit::None && self.high > 3.0);
+        let whole =
+            matches!(self.unit, Unit::Exact) || (self.unit == Unit::None && self.high - self.low > 3.0);
         factor * if whole { step.max(1.0).ceil() } else { step }
     }
 
@@ -193,6 +194,11 @@ mod tests {
             ["0 %", "25 %", "50 %", "75 %", "100 %"]
         );
         assert_eq!(labels(&Axis::default(), &[0.0, 3.0], 400.0, 90.0), ["0", "1", "2", "3"]);
+        // A narrow range far from zero used to have no tick at all.
+        assert_eq!(
+            labels(&Axis::default().between(30.58, 30.63), &[], 400.0, 90.0),
+            ["30.58", "30.60", "30.62"]
+        );
         assert_eq!(
             labels(&Axis::default(), &[0.0, 2_000_000.0], 400.0, 150.0),
             ["0", "1,000,000", "2,000,000"]

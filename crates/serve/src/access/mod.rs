@@ -207,7 +207,7 @@ fn judge(
     let host = text(headers, &header::HOST).or(request.uri().host()).unwrap_or_default();
     if !host::is_allowed(host, &access.hosts) {
         let problem = Problem::forbidden("this server does not answer under that name");
-        return Err(problem.with_help("allow the name when you start the server: `--host NAME`"));
+        return Err(problem.with_help("start the server with this name among those it answers to"));
     }
     if is_write {
         check_site(headers, host)?;

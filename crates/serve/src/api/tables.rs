@@ -106,7 +106,7 @@ pub fn csv(rows: &Rows, query: &TableQuery, name: &str) -> Response {
         text.push('\n');
     };
     line(&mut columns.iter().map(|column| rows.columns[*column].key.clone()));
-    for row in query.all(rows).0 {
+    for row in query.all(rows) {
         line(&mut columns.iter().map(|column| match rows.cell(row as usize, *column) {
             Cell::Absent => String::new(),
             Cell::Int(number) => number.to_string(),

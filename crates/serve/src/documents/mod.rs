@@ -2,6 +2,7 @@
 
 mod read;
 mod rows;
+mod texts;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,6 +17,9 @@ pub use self::rows::{Cell, Rows};
 const ROOM: usize = 96 << 20;
 /// Artifacts above this size are not shown, only downloaded.
 pub const MOST_BYTES: i64 = 256 << 20;
+
+/// Artifacts above this size are read one at a time.
+const LARGE: i64 = 4 << 20;
 
 /// What an analysis printed.
 #[derive(Default)]
@@ -58,22 +62,37 @@ impl Document {
     }
 }
 
-/// Documents by the hash of their bytes, the one used last first.
+/// Documents by the hash of their bytes.
 #[derive(Default)]
-pub struct Documents(Mutex<Vec<(String, Arc<Document>)>>);
+pub struct Documents {
+    /// The one used last first.
+    kept: Mutex<Vec<(String, Arc<Document>)>>,
+    /// Held while a large one is read: one at a time takes memory, and who waits for the same one finds it kept.
+    large: Mutex<()>,
+}
 
 impl Documents {
     /// The document of a hash, if it is kept.
     pub fn kept(&self, sha256: &str) -> Option<Arc<Document>> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let at = kept.iter().position(|(hash, _)| hash == sha256)?;
         let entry = kept.remove(at);
         kept.insert(0, entry);
         Some(Arc::clone(&kept[0].1))
     }
 
-    /// Reads a document and keeps it while there is room; blocks.
-    pub fn read(&self, sha256: &str, bytes: &[u8], name: &str) -> Result<Arc<Document>, Problem> {
+    /// Reads a document of a size and keeps it while there is room; blocks.
+    pub fn read(
+        &self,
+        sha256: &str,
+        size: i64,
+        name: &str,
+        bytes: impl FnOnce() -> Result<Vec<u8>, Problem>,
+    ) -> Result<Arc<Document>, Problem> {
+        let _turn = (size > LARGE).then(|| self.large.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(document) = self.kept(sha256) {
+            return Ok(document);
+        }
         let unreadable = |why: String| {
             Problem::new(
                 axum::http::StatusCode::UNPROCESSABLE_ENTITY,
@@ -81,8 +100,8 @@ impl Documents {
                 format!("`{name}`: {why}"),
             )
         };
-        let document = Arc::new(Document::read(bytes, name).map_err(unreadable)?);
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let document = Arc::new(Document::read(&bytes()?, name).map_err(unreadable)?);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.insert(0, (sha256.to_string(), Arc::clone(&document)));
         let mut used = 0;
         kept.retain(|(_, document)| {

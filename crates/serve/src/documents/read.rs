@@ -168,7 +168,7 @@ impl<'de> Visitor<'de> for Row<'_> {
                 }
                 Key::Skipped => _ = object.next_value::<IgnoredAny>()?,
                 Key::Column(column) => {
-                    let cell = object.next_value_seed(OneCell(&mut *self.0))?;
+                    let cell = object.next_value_seed(OneCell(&mut *self.0, column))?;
                     self.0.set(column, cell);
                 }
             }
@@ -212,8 +212,8 @@ impl<'de> Visitor<'de> for RowKey<'_> {
     }
 }
 
-/// One cell.
-struct OneCell<'a>(&'a mut Builder);
+/// One cell of a column.
+struct OneCell<'a>(&'a mut Builder, usize);
 
 impl<'de> DeserializeSeed<'de> for OneCell<'_> {
     type Value = Cell;
@@ -231,7 +231,7 @@ impl<'de> Visitor<'de> for OneCell<'_> {
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<Cell, E> {
-        Ok(Cell::Text(self.0.intern(if value { "yes" } else { "no" })))
+        Ok(Cell::Text(self.0.intern(if value { "yes" } else { "no" }, self.1)))
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<Cell, E> {
@@ -247,7 +247,7 @@ impl<'de> Visitor<'de> for OneCell<'_> {
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Cell, E> {
-        Ok(Cell::Text(self.0.intern(value)))
+        Ok(Cell::Text(self.0.intern(value, self.1)))
     }
 
     fn visit_unit<E: Error>(self) -> Result<Cell, E> {
@@ -259,7 +259,7 @@ impl<'de> Visitor<'de> for OneCell<'_> {
         while let Some(item) = list.next_element::<Json>()? {
             items.push(item);
         }
-        Ok(Cell::Json(self.0.intern(&Json::Array(items).to_string())))
+        Ok(Cell::Json(self.0.intern(&Json::Array(items).to_string(), self.1)))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Cell, A::Error> {
@@ -267,7 +267,7 @@ impl<'de> Visitor<'de> for OneCell<'_> {
         while let Some((key, value)) = object.next_entry::<String, Json>()? {
             map.insert(key, value);
         }
-        Ok(Cell::Json(self.0.intern(&Json::Object(map).to_string())))
+        Ok(Cell::Json(self.0.intern(&Json::Object(map).to_string(), self.1)))
     }
 }
 

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use report::{Column, Unit, Value};
 
+use super::texts::{Interner, Texts};
+
 /// Columns that a table may have. Our own have less than 40; a file from a stranger could give each row its own.
 const MOST_COLUMNS: usize = 256;
 
@@ -28,11 +30,10 @@ pub struct Rows {
     /// Columns in the order in which they first occur.
     pub columns: Vec<Column>,
     cells: Vec<Vec<Cell>>,
-    texts: Vec<Box<str>>,
+    texts: Texts,
     /// Why cells are absent, by row and column.
     reasons: HashMap<(u32, u32), u32>,
     rows: usize,
-    text_bytes: usize,
 }
 
 impl Rows {
@@ -53,11 +54,11 @@ impl Rows {
 
     /// A text by its number.
     pub fn text(&self, number: u32) -> &str {
-        self.texts.get(number as usize).map_or("", |text| text)
+        self.texts.get(number)
     }
 
     /// All texts, by number.
-    pub fn texts(&self) -> &[Box<str>] {
+    pub fn texts(&self) -> &Texts {
         &self.texts
     }
 
@@ -90,7 +91,7 @@ impl Rows {
     /// About how much memory it takes.
     pub fn size(&self) -> usize {
         let cells: usize = self.cells.iter().map(|column| column.capacity() * size_of::<Cell>()).sum();
-        cells + self.text_bytes + self.texts.len() * 16 + self.reasons.len() * 24
+        cells + self.texts.size() + self.reasons.len() * 24
     }
 }
 
@@ -98,21 +99,22 @@ impl Rows {
 #[derive(Default)]
 pub struct Builder {
     rows: Rows,
-    places: HashMap<Box<str>, u32>,
+    texts: Interner,
     keys: HashMap<Box<str>, usize>,
+    /// The column after the one that was asked for last: most rows have their keys in the same order.
+    next: usize,
 }
 
 impl Builder {
-    /// The number of a text.
-    pub fn intern(&mut self, text: &str) -> u32 {
-        if let Some(number) = self.places.get(text) {
+    /// The number of a text in a column.
+    pub fn intern(&mut self, text: &str, column: usize) -> u32 {
+        // Often the text of the row before.
+        if let Some(Cell::Text(number)) = self.rows.cells.get(column).and_then(|cells| cells.last())
+            && self.texts.get(*number) == text
+        {
             return *number;
         }
-        let number = self.rows.texts.len() as u32;
-        self.rows.texts.push(text.into());
-        self.rows.text_bytes += text.len();
-        self.places.insert(text.into(), number);
-        number
+        self.texts.intern(text)
     }
 
     /// Sets a cell of the row under construction.
@@ -128,7 +130,7 @@ impl Builder {
     /// Says why a cell of the row under construction is absent.
     pub fn set_reason(&mut self, key: &str, reason: &str) {
         if let Some(column) = self.column(key) {
-            let reason = self.intern(reason);
+            let reason = self.texts.intern(reason);
             self.rows.reasons.insert((self.rows.rows as u32, column as u32), reason);
         }
     }
@@ -136,11 +138,17 @@ impl Builder {
     /// Ends a row.
     pub fn end_row(&mut self) {
         self.rows.rows += 1;
+        self.next = 0;
     }
 
     /// The column of a key; none beyond those that a table may have.
     pub fn column(&mut self, key: &str) -> Option<usize> {
+        if self.rows.columns.get(self.next).is_some_and(|column| column.key == key) {
+            self.next += 1;
+            return Some(self.next - 1);
+        }
         if let Some(column) = self.keys.get(key) {
+            self.next = column + 1;
             return Some(*column);
         }
         let column = self.rows.columns.len();
@@ -160,6 +168,7 @@ impl Builder {
             column.text = cells.iter().any(|cell| matches!(cell, Cell::Text(_)));
             cells.shrink_to_fit();
         }
+        self.rows.texts = self.texts.finish();
         self.rows
     }
 }
@@ -169,6 +178,11 @@ fn unit_of(key: &str) -> Unit {
     const UNITS: [(&str, Unit); 4] =
         [("_ns", Unit::Ns), ("_pct", Unit::Pct), ("bytes", Unit::Bytes), ("_gbps", Unit::Gbps)];
     const EXACT: [&str; 7] = ["rank", "pid", "agent", "index", "id", "stream", "step"];
+    // Points in time: of a clock that runs for days, a duration would show no difference.
+    const POINTS: [&str; 4] = ["start_ns", "end_ns", "first_ns", "last_ns"];
+    if POINTS.contains(&key) {
+        return Unit::Exact;
+    }
     match UNITS.iter().find(|(end, _)| key.ends_with(end)) {
         Some((_, unit)) => *unit,
         None if EXACT.contains(&key) => Unit::Exact,

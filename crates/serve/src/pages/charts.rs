@@ -1,5 +1,7 @@
 //! Charts of pages, drawn by the same module as those of `report`.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, PreEscaped, html};
 use report::chart::{
     Axis, Bar, Bars, Chart, Ink, Join, Mark, Point, Reference, SvgOptions, Theme, Xy, XySeries,
@@ -12,20 +14,22 @@ use crate::documents::Rows;
 
 /// Width that charts are drawn for; pages scale them.
 const WIDTH: f64 = 1080.0;
-/// Width of charts of which two stand side by side.
+/// Width of charts with few things in them: bars, and those of which two stand side by side. Pages do not let them grow
+/// until their words are huge.
 const HALF: f64 = 640.0;
 /// Trials of a chart, the latest.
 const MOST_POINTS: usize = 500;
 
 /// A chart; those that can be zoomed get their buttons from the script.
 pub fn chart(chart: &Chart, zoom: bool) -> Markup {
-    drawn(chart, WIDTH, zoom)
+    let is_small = matches!(chart.mark, Mark::Bars(_)) && !zoom;
+    drawn(chart, if is_small { HALF } else { WIDTH }, zoom)
 }
 
 fn drawn(chart: &Chart, width: f64, zoom: bool) -> Markup {
     let svg = chart.svg(&SvgOptions { theme: Theme::Page, width, heading: false });
     html! {
-        figure class=(if zoom { "chart zoom" } else { "chart" }) {
+        figure.chart.zoom[zoom].half[width == HALF] {
             figcaption {
                 h3 { (plain(&chart.title)) }
                 @if !chart.description.is_empty() { p { (plain(&chart.description)) } }
@@ -130,9 +134,14 @@ fn interval(metric: &store::Metric) -> String {
 pub fn bars(rows: &Rows, title: &str, label: &str, value: &str, most: usize) -> Option<Markup> {
     let (label, value) = (rows.column(label)?, rows.column(value)?);
     let unit = rows.columns[value].unit;
-    let mut found: Vec<(String, f64)> = (0..rows.len())
-        .filter_map(|row| Some((plain(&show(&rows.value(row, label), Unit::None)), rows.number(row, value)?)))
-        .collect();
+    // Rows that differ in other columns, such as the stage, are one bar.
+    let mut sums: BTreeMap<String, f64> = BTreeMap::new();
+    for row in 0..rows.len() {
+        if let Some(number) = rows.number(row, value) {
+            *sums.entry(plain(&show(&rows.value(row, label), Unit::None))).or_default() += number;
+        }
+    }
+    let mut found: Vec<(String, f64)> = sums.into_iter().collect();
     found.sort_by(|a, b| b.1.total_cmp(&a.1));
     found.truncate(most);
     if found.iter().all(|(_, number)| *number <= 0.0) {
@@ -144,5 +153,5 @@ pub fn bars(rows: &Rows, title: &str, label: &str, value: &str, most: usize) -> 
         ..Bars::across()
     };
     let chart = Chart::new("bars", title, Mark::Bars(bars)).with_x(Axis::of(unit));
-    Some(drawn(&chart, WIDTH, false))
+    Some(drawn(&chart, HALF, false))
 }

@@ -33,9 +33,11 @@ pub async fn page(
             }
             a.button href=(links::compare(&name, &query.candidate, &query.base)) { "Swap" }
         }
-        @for note in &found.notes {
-            div class=(if note.text.contains("not comparable") { "verdict-box warn" } else { "verdict-box" }) {
-                p.said { (prose(&note.text)) }
+        // The first says whether the trials are comparable.
+        @if let Some((first, others)) = found.notes.split_first() {
+            div class=(if first.text.contains("not comparable") { "verdict-box warn" } else { "verdict-box" }) {
+                p.said { (prose(&first.text)) }
+                @for note in others { p.muted { (prose(&note.text)) } }
             }
         }
         @for table in &found.tables {

@@ -6,7 +6,7 @@ use axum::extract::{Path, Query, State};
 use axum::response::Html;
 use maud::{Markup, html};
 use serde::Deserialize;
-use store::{Metric, OverviewFilter, TrialRow};
+use store::{Metric, TrialRow};
 
 use super::layout::{Asking, Place, frame};
 use super::parts::{self, counted, figure, metric_name, plain};
@@ -45,9 +45,6 @@ pub async fn page(
     Query(query): Query<TrialsQuery>,
 ) -> Result<Html<String>, Problem> {
     let found = state.experiment(&name).await?;
-    let filter = OverviewFilter { search: Some(name.clone()), ..OverviewFilter::default() };
-    let overview = state.overview(filter, store::PageRequest { limit: 500, ..Default::default() }).await?;
-    let status = overview.rows.iter().find(|row| row.experiment.name == name);
     let tuned = trial::tuning(&state, &found).await;
     let body = html! {
         p.crumbs { a href="/" { "Experiments" } " / " }
@@ -56,10 +53,8 @@ pub async fn page(
                 h1 { (plain(&name)) }
                 @if !found.row.description.is_empty() { p.sub { (plain(&found.row.description)) } }
                 p {
-                    @if let Some(row) = status {
-                        (parts::status(row.status)) " "
-                        @if row.running { a href="/live" { span.chip.live { "running" } } " " }
-                    }
+                    (parts::status(found.standing.status)) " "
+                    @if found.standing.running { a href="/live" { span.chip.live { "running" } } " " }
                     @for tag in &found.row.tags { span.tag { (plain(tag)) } }
                     span.muted { (counted(found.trials.len(), "trial")) ", changed " (parts::at(found.row.changed_ns)) }
                 }
@@ -249,12 +244,12 @@ fn trial_table(found: &Experiment, query: &TrialsQuery) -> Markup {
                         tbody {
                             @for trial in &shown {
                                 tr {
-                                    td.name {
+                                    td.name.trial {
                                         a href=(links::trial(&found.row.name, &trial.name)) { (plain(&trial.name)) } " "
                                         @for tag in &trial.tags { span.tag { (plain(tag)) } }
                                     }
-                                    td { (told(&trial.branch)) }
-                                    td { (told(&trial.testbed)) }
+                                    td.t { (told(&trial.branch)) }
+                                    td.t { (told(&trial.testbed)) }
                                     @for name in &names {
                                         @match metric_of(trial, name) {
                                             Some(metric) => {
@@ -268,7 +263,7 @@ fn trial_table(found: &Experiment, query: &TrialsQuery) -> Markup {
                                         }
                                     }
                                     td.n { (trial.artifacts) }
-                                    td { (parts::at(trial.created_ns)) }
+                                    td.t { (parts::at(trial.created_ns)) }
                                 }
                             }
                         }

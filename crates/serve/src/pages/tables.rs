@@ -6,6 +6,8 @@ use report::{Column, Table, Unit, Value, show};
 use super::parts::plain;
 use crate::documents::Rows;
 
+/// Texts up to this length stay on one line.
+const SHORT: usize = 24;
 /// Texts longer than this are cut, and whole where somebody points.
 const LONG: usize = 60;
 
@@ -16,14 +18,20 @@ pub fn cell(value: &Value, column: &Column) -> Markup {
         @match value {
             Value::Absent(why) => td.n data-tip=[reason(why)] title=[reason(why)] { "–" },
             Value::Text(_) if shown.chars().count() > LONG => td.cut title=(shown) { (shown) },
-            Value::Text(_) => td.name { (shown) },
-            _ if column.unit == Unit::Pct => {
+            Value::Text(_) if shown.chars().count() > SHORT => td.name { (shown) },
+            Value::Text(_) => td.t { (shown) },
+            _ if column.unit == Unit::Pct && is_part(&column.key) => {
                 @let share = value.number().unwrap_or(0.0).clamp(0.0, 100.0).round();
                 td class={ "n p p" (share) } { (shown) }
             }
             _ => td.n { (shown) },
         }
     }
+}
+
+/// Whether a percentage is a part of something, so that a bar shows how much; changes and intervals are not.
+fn is_part(key: &str) -> bool {
+    !["change", "delta", "behind", "ci_"].iter().any(|word| key.contains(word))
 }
 
 fn reason(why: &str) -> Option<String> {

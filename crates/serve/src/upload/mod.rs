@@ -112,9 +112,6 @@ pub async fn take(
 
 fn attach(store: &mut Store, folder: &Path, to: Destination) -> Result<Uploaded, Problem> {
     let facts = facts(&folder.join(FACTS))?;
-    if !store.has_experiment(&to.experiment)? {
-        store.new_experiment(&to.experiment, "")?;
-    }
     let received = Received {
         experiment: to.experiment.clone(),
         trial: to.trial.clone(),
@@ -123,24 +120,18 @@ fn attach(store: &mut Store, folder: &Path, to: Destination) -> Result<Uploaded,
         testbed: facts.testbed,
         metrics: facts.metrics,
         metadata: facts.metadata,
+        tags: facts.tags,
+        notes: facts.notes.into_iter().map(|note| note.text).collect(),
+        links: facts.links,
         replace: to.replace,
     };
     let attached = receive(store, &received).map_err(|refused| match refused {
         app::experiment::Refused::File(failure) => Problem::from(failure),
         app::experiment::Refused::Store(error) => Problem::from(error),
     })?;
-    let (experiment, trial) = (to.experiment, to.trial);
-    if !facts.tags.is_empty() {
-        store.tag(&experiment, Some(&trial), &facts.tags, &[])?;
-    }
-    // Sent again, it is not written twice.
-    if attached.new_trial {
-        facts.notes.iter().try_for_each(|note| store.add_note(&experiment, Some(&trial), &note.text))?;
-        facts.links.iter().try_for_each(|link| store.add_link(&experiment, Some(&trial), link))?;
-    }
     Ok(Uploaded {
-        experiment,
-        trial,
+        experiment: to.experiment,
+        trial: to.trial,
         new_trial: attached.new_trial,
         added: attached.added,
         replaced: attached.replaced,

@@ -46,12 +46,13 @@ impl Server {
     fn new(tokens: Tokens, fill: impl FnOnce(&mut Store)) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         fill(&mut store_in(&folder));
-        let options = Options {
-            place: place(&folder),
-            tokens,
-            hosts: vec!["perf.example.com".into()],
-            ..Options::default()
-        };
+        let place = place(&folder);
+        Self::at(place, folder, tokens)
+    }
+
+    /// Serves a store that is elsewhere; its files are in the folder.
+    pub fn at(place: Place, folder: tempfile::TempDir, tokens: Tokens) -> Self {
+        let options = Options { place, tokens, hosts: vec!["perf.example.com".into()], ..Options::default() };
         let state = Dashboard::open(&options).expect("a dashboard");
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)

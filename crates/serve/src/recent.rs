@@ -1,0 +1,32 @@
+//! An answer that is kept for a moment: what changes rarely is not asked for with every page.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long an answer is good.
+const MOMENT: Duration = Duration::from_secs(2);
+
+/// The last answer, and when it was given.
+pub struct Recent<T>(Mutex<Option<(Instant, Arc<T>)>>);
+
+impl<T> Default for Recent<T> {
+    fn default() -> Self {
+        Self(Mutex::new(None))
+    }
+}
+
+impl<T> Recent<T> {
+    /// The answer, if it is still good.
+    pub fn get(&self) -> Option<Arc<T>> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.as_ref().filter(|(at, _)| at.elapsed() < MOMENT).map(|(_, answer)| Arc::clone(answer))
+    }
+
+    /// Keeps an answer.
+    pub fn set(&self, answer: T) -> Arc<T> {
+        let answer = Arc::new(answer);
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *kept = Some((Instant::now(), Arc::clone(&answer)));
+        answer
+    }
+}
