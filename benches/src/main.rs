@@ -4,6 +4,7 @@
 mod baseline;
 mod collect;
 mod convert;
+mod cores;
 mod critical_path;
 mod jax;
 mod measure;
@@ -47,6 +48,14 @@ fn main() -> ExitCode {
             Err(error) => failed(&error.to_string()),
         };
     }
+    if let [_, verb, how, path] = arguments.as_slice()
+        && verb == "inflate"
+    {
+        return match cores::inflate_file(how, Path::new(path)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => failed(&error),
+        };
+    }
     let full = arguments.iter().any(|a| a == "--full");
     let quick = arguments.iter().any(|a| a == "--quick");
     let scale = if quick { 10 } else { 1 };
@@ -58,11 +67,13 @@ fn main() -> ExitCode {
         kernels: 1_000_000 / scale,
         missed: 0,
     };
-    let older = arguments.iter().position(|a| a == "--against").and_then(|at| arguments.get(at + 1));
-    let done = match older {
-        Some(older) => bench.against(Path::new(older)),
-        None if arguments.iter().any(|a| a == "--sequential") => bench.sequential(),
-        None => bench.run(full),
+    let behind =
+        |option: &str| arguments.iter().position(|a| a == option).and_then(|at| arguments.get(at + 1));
+    let done = match (behind("--against"), behind("--cores")) {
+        (Some(older), _) => bench.against(Path::new(older)),
+        (None, Some(older)) => bench.cores(Path::new(older)),
+        (None, None) if arguments.iter().any(|a| a == "--sequential") => bench.sequential(),
+        (None, None) => bench.run(full),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -159,7 +170,7 @@ impl Bench {
         self.add("summary torch.json", cost, limits);
         self.verdicts(&json, "torch.json")?;
 
-        let gzip = packed(&json)?;
+        let gzip = packed(&json, 1)?;
         let baseline = best_of(3, || {
             let mut command = Command::new("gzip");
             command.arg("-dc").arg(&gzip);
@@ -243,12 +254,13 @@ impl Bench {
     }
 }
 
-/// The same file packed by `gzip -1`, made when it is not there.
-fn packed(json: &Path) -> Result<PathBuf, String> {
-    let gzip = json.with_extension("json.gz");
+/// The same file packed by `gzip` at this level, made when it is not there.
+fn packed(json: &Path, level: u8) -> Result<PathBuf, String> {
+    let gzip =
+        json.with_extension(if level == 1 { "json.gz".to_string() } else { format!("{level}.json.gz") });
     if !gzip.exists() {
         let output = std::fs::File::create(&gzip).map_err(|e| e.to_string())?;
-        let done = Command::new("gzip").arg("-1").arg("-c").arg(json).stdout(output).status();
+        let done = Command::new("gzip").arg(format!("-{level}")).arg("-c").arg(json).stdout(output).status();
         done.map_err(|e| format!("gzip: {e}"))?;
     }
     Ok(gzip)

@@ -91,7 +91,8 @@ impl Bench {
 }
 
 impl Input {
-    fn name(self) -> &'static str {
+    /// What it is called in tables.
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Input::Torch => "torch",
             Input::TorchWithoutFrames => "torch without frames",

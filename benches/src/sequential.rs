@@ -27,7 +27,7 @@ impl Bench {
     /// The shares of commands that have a limit, with `--threads 2`.
     pub fn sequential(&mut self) -> Result<(), String> {
         let (torch, db) = (self.input(Input::Torch)?, self.input(Input::Rocpd)?);
-        let gzip = packed(&torch)?;
+        let gzip = packed(&torch, 1)?;
         let out = self.data.join("sequential.pftrace");
         let out = out.to_string_lossy().into_owned();
         let commands: [(&str, &[&str], &Path, &str, f64); 6] = [

@@ -132,6 +132,11 @@ impl<'a> Run<'a> {
         place.map(|&place| place as usize)
     }
 
+    /// The call that launched it, as a row of `regions`: a look-up, where the links of the trace are searched.
+    pub fn launch_of(&self, row: RowRef) -> Option<usize> {
+        self.work.launch_of(self.place(row)?)
+    }
+
     /// The rank it belongs to, when known.
     pub fn rank(&self, row: RowRef) -> Option<u32> {
         self.trace.rank_of(self.work.process(self.place(row)?))

@@ -1,10 +1,11 @@
 //! Builds the graph of a run: work in its order on streams, threads with their calls, and all that ties them.
 
+use rayon::prelude::*;
 use trace::{ProcessId, Trace};
 
 use super::NONE;
 use super::clocks::{self, Clocks};
-use super::graph::{Dependency, Draft, Graph};
+use super::graph::{Dependency, Draft, Graph, POINTS_AT_ONCE};
 use super::host::Host;
 use super::minimum_times::MinimumTimes;
 use super::not_recorded::NotRecorded;
@@ -184,7 +185,8 @@ fn blocking_copies(trace: &Trace, works: &GpuWork, calls: &Calls, clocks: &Clock
         calls.of_region(trace, call).is_some_and(CallFacts::is_blocking_copy)
             && works.start[work as usize] <= clocks.align(regions.process[call], regions.end[call])
     };
-    (0..works.len() as u32).filter(begins_in_call).collect()
+    let all = (0..works.len() as u32).into_par_iter().with_min_len(POINTS_AT_ONCE);
+    all.filter(begins_in_call).collect()
 }
 
 /// By process whether it belongs to a rank.

@@ -4,9 +4,13 @@
 //! seen, the others keep the time they need at least. So propagating through the graph gives back the observed
 //! times, and anything else only where something was changed.
 
+use rayon::prelude::*;
 use trace::Map;
 
 use super::NONE;
+
+/// Points that one thread takes at least: fewer are done before another thread wakes up.
+pub(super) const POINTS_AT_ONCE: usize = 1 << 14;
 
 /// Where a dependency is known from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -189,26 +193,27 @@ impl Draft {
     /// Orders the points, breaking cycles, and lets the last arrival bind each.
     pub fn finish(self) -> Graph {
         let points = self.time.len();
-        let mut first = vec![0u32; points + 1];
+        // Where the dependencies of each point begin, one place further: each place counts up to where the next begins.
+        let mut first = vec![0u32; points + 2];
         for &to in &self.to {
-            first[to as usize + 1] += 1;
+            first[to as usize + 2] += 1;
         }
         for i in 0..points {
-            first[i + 1] += first[i];
+            first[i + 2] += first[i + 1];
         }
-        let mut next = first.clone();
         let edges = self.from.len();
         let (mut from, mut weight) = (vec![0u32; edges], vec![0i64; edges]);
         let mut kind = vec![Dependency::Work; edges];
         for edge in 0..edges {
-            let place = &mut next[self.to[edge] as usize];
+            let place = &mut first[self.to[edge] as usize + 1];
             from[*place as usize] = self.from[edge];
             weight[*place as usize] = self.least[edge];
             kind[*place as usize] = self.kind[edge];
             *place += 1;
         }
         let Draft { time, contradicted, from: old, to, least, kind: old_kind, .. } = self;
-        drop((old, to, least, old_kind, next));
+        drop((old, to, least, old_kind));
+        first.truncate(points + 1);
         let mut graph = Graph {
             time,
             first,
@@ -223,6 +228,57 @@ impl Draft {
         graph.sort();
         graph.bind();
         graph
+    }
+}
+
+/// By how much a point moves, in nanoseconds: negative where it comes earlier.
+///
+/// Four bytes hold it unless changes save seconds, and memory is what a pass over the graph takes.
+pub(super) trait Moved: Copy + Ord + Send {
+    const ZERO: Self;
+    /// Earlier than any point may come.
+    const MOST_EARLIER: Self;
+    /// A time; one that is longer than all that may be saved as any such.
+    fn clamped(ns: i64) -> Self;
+    /// That much earlier.
+    fn less(self, time: Self) -> Self;
+    fn ns(self) -> i64;
+}
+
+/// The most that changes may save where `i32` holds what they move.
+pub(super) const MOST_SAVED_IN_32_BITS: i64 = 1 << 28;
+
+impl Moved for i32 {
+    const ZERO: Self = 0;
+    const MOST_EARLIER: Self = i32::MIN;
+
+    fn clamped(ns: i64) -> Self {
+        ns.min(1 << 30) as i32
+    }
+
+    fn less(self, time: Self) -> Self {
+        self.saturating_sub(time)
+    }
+
+    fn ns(self) -> i64 {
+        i64::from(self)
+    }
+}
+
+impl Moved for i64 {
+    const ZERO: Self = 0;
+    const MOST_EARLIER: Self = i64::MIN;
+
+    fn clamped(ns: i64) -> Self {
+        ns
+    }
+
+    fn less(self, time: Self) -> Self {
+        self.saturating_sub(time)
+    }
+
+    fn ns(self) -> i64 {
+        self
     }
 }
 
@@ -257,6 +313,55 @@ impl Graph {
 
     /// Orders the points so that each comes after all it depends on; a cycle is cut at its least trusted place.
     fn sort(&mut self) {
+        match self.order_without_cycles() {
+            Some(order) => self.order = order,
+            None => self.sort_and_cut(),
+        }
+    }
+
+    /// Each point right after what it depends on; nothing where a point depends on itself.
+    fn order_without_cycles(&self) -> Option<Vec<u32>> {
+        #[derive(Clone, Copy, PartialEq)]
+        enum State {
+            Open,
+            Waiting,
+            Done,
+        }
+        let points = self.len();
+        let mut order: Vec<u32> = Vec::with_capacity(points);
+        let mut state = vec![State::Open; points];
+        // Points that wait for one behind them, and the dependency of each that is next.
+        let mut waiting: Vec<(u32, u32)> = Vec::new();
+        for root in 0..points {
+            if state[root] == State::Open {
+                state[root] = State::Waiting;
+                waiting.push((root as u32, self.first[root]));
+            }
+            while let Some((point, next)) = waiting.last_mut() {
+                let point = *point as usize;
+                if *next == self.first[point + 1] {
+                    state[point] = State::Done;
+                    order.push(point as u32);
+                    waiting.pop();
+                    continue;
+                }
+                let from = self.from[*next as usize] as usize;
+                *next += 1;
+                match state[from] {
+                    State::Done => {}
+                    State::Waiting => return None,
+                    State::Open => {
+                        state[from] = State::Waiting;
+                        waiting.push((from as u32, self.first[from]));
+                    }
+                }
+            }
+        }
+        Some(order)
+    }
+
+    /// Orders points that run in circles, and cuts each circle.
+    fn sort_and_cut(&mut self) {
         let points = self.len();
         let mut first_out = vec![0u32; points + 1];
         for &from in &self.from {
@@ -363,17 +468,30 @@ impl Graph {
 
     /// Lets the dependency that arrives last bind each point and take all the time that was seen.
     fn bind(&mut self) {
-        self.binding = vec![NONE; self.len()];
-        for point in 0..self.len() {
-            let arrival = |edge: usize| self.time[self.from[edge] as usize] + self.weight[edge];
-            let last = self
-                .dependencies(point)
-                .max_by_key(|&edge| (arrival(edge), self.kind[edge].provenance(), std::cmp::Reverse(edge)));
-            if let Some(edge) = last {
-                self.binding[point] = edge as u32;
-                self.weight[edge] = self.time[point] - self.time[self.from[edge] as usize];
-            }
+        let points = self.len();
+        self.binding = vec![NONE; points];
+        let Graph { time, first, from, weight, kind, binding, .. } = self;
+        // Points with the dependencies that they alone have.
+        let (mut parts, mut weights, mut bindings) = (Vec::new(), &mut weight[..], &mut binding[..]);
+        for begin in (0..points).step_by(POINTS_AT_ONCE) {
+            let end = points.min(begin + POINTS_AT_ONCE);
+            let (own, others) = weights.split_at_mut((first[end] - first[begin]) as usize);
+            let (bound, unbound) = bindings.split_at_mut(end - begin);
+            (weights, bindings) = (others, unbound);
+            parts.push((begin, own, bound));
         }
+        parts.into_par_iter().for_each(|(begin, weight, binding)| {
+            let base = first[begin] as usize;
+            for (point, binding) in (begin..).zip(binding) {
+                let arrival = |edge: usize| time[from[edge] as usize] + weight[edge - base];
+                let last = (first[point] as usize..first[point + 1] as usize)
+                    .max_by_key(|&edge| (arrival(edge), kind[edge].provenance(), std::cmp::Reverse(edge)));
+                if let Some(edge) = last {
+                    *binding = edge as u32;
+                    weight[edge - base] = time[point] - time[from[edge] as usize];
+                }
+            }
+        });
     }
 
     /// When each point would be if dependencies took `weight(edge, point)`. Points without any stay where they are.
@@ -389,33 +507,45 @@ impl Graph {
         }
     }
 
-    /// The last moment of the run under several changes at once, each in a lane of its own, in one pass over the graph:
-    /// `changed(edge, point)` is the only lane in which a dependency takes another time, and that time.
-    pub fn ends_in_lanes<const LANES: usize>(
+    /// How much sooner the run would end under several changes at once, each in a lane of its own, in one pass over the graph:
+    /// `changed(edge, point)` is the only lane in which a dependency takes another time, and that time. `moved` is memory that
+    /// passes share: it holds by how much each point moves in each lane.
+    pub fn saved_in_lanes<T: Moved, const LANES: usize>(
         &self,
+        moved: &mut Vec<[T; LANES]>,
         changed: impl Fn(usize, usize) -> Option<(usize, i64)>,
     ) -> [i64; LANES] {
-        let mut time: Vec<[i64; LANES]> = self.time.iter().map(|&time| [time; LANES]).collect();
+        moved.clear();
+        moved.resize(self.len(), [T::ZERO; LANES]);
         for &point in &self.order {
             let point = point as usize;
             let edges = self.dependencies(point);
             if edges.is_empty() {
                 continue;
             }
-            let mut last = [i64::MIN; LANES];
+            let mut last = [T::MOST_EARLIER; LANES];
             for edge in edges {
-                let mut takes = [self.weight[edge]; LANES];
+                let from = self.from[edge] as usize;
+                // What was to spare: zero for the dependency that binds.
+                let spare = T::clamped(self.time[point] - self.time[from] - self.weight[edge]);
+                let mut arrives = moved[from].map(|moved| moved.less(spare));
                 if let Some((lane, weight)) = changed(edge, point) {
-                    takes[lane] = weight;
+                    arrives[lane] = arrives[lane].less(T::clamped(self.weight[edge] - weight));
                 }
-                let from = &time[self.from[edge] as usize];
                 for lane in 0..LANES {
-                    last[lane] = last[lane].max(from[lane] + takes[lane]);
+                    last[lane] = last[lane].max(arrives[lane]);
                 }
             }
-            time[point] = last;
+            moved[point] = last;
         }
-        std::array::from_fn(|lane| time.iter().map(|time| time[lane]).max().unwrap_or(0))
+        let end = self.time.iter().copied().max().unwrap_or(0);
+        let mut ends = [i64::MIN; LANES];
+        for (&time, moved) in self.time.iter().zip(&*moved) {
+            for lane in 0..LANES {
+                ends[lane] = ends[lane].max(time + moved[lane].ns());
+            }
+        }
+        ends.map(|lane| end - lane)
     }
 
     /// How late each point may be without the run ending later than at `end`.
@@ -518,13 +648,17 @@ mod tests {
         // A third of the dependencies belong to no lane.
         let lane_of = |edge: usize| (!edge.is_multiple_of(3)).then_some(edge % 4);
         let half = |edge: usize| graph.weight[edge] / 2;
-        let ends = graph.ends_in_lanes::<4>(|edge, _| lane_of(edge).map(|lane| (lane, half(edge))));
-        for (lane, end) in ends.into_iter().enumerate() {
+        let changed = |edge: usize, _: usize| lane_of(edge).map(|lane| (lane, half(edge)));
+        // Memory of a pass before has no influence.
+        let saved = graph.saved_in_lanes::<i32, 4>(&mut vec![[7; 4]; 90], changed);
+        assert_eq!(graph.saved_in_lanes::<i64, 4>(&mut Vec::new(), changed), saved);
+        for (lane, saved) in saved.into_iter().enumerate() {
             let mut times = Vec::new();
             graph.propagate_into(&mut times, |edge, _| match lane_of(edge) {
                 Some(changed) if changed == lane => half(edge),
                 _ => graph.weight[edge],
             });
+            let end = graph.time.iter().max().unwrap() - saved;
             assert_eq!(Some(end), times.into_iter().max(), "lane {lane}");
         }
     }

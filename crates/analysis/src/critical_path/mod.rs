@@ -38,6 +38,7 @@ use trace::{Needs, Trace};
 
 use self::build::Run;
 use self::graph::{Dependency, Provenance};
+use self::rank::Slack;
 use self::what_if::Factors;
 use model::classify::{Classes, Classifier};
 
@@ -105,13 +106,36 @@ pub fn compute(
     options: &CriticalPathOptions,
 ) -> Result<CriticalPath, CriticalPathError> {
     let classes = Classes::of(trace, classifier);
-    let engine = Engine::build(trace, &classes, options.infer).ok_or(CriticalPathError::Empty)?;
-    compute_on_graph(&engine, &classes, options)
+    let run = build::build(trace, &classes, options.infer).ok_or(CriticalPathError::Empty)?;
+    let (path, slack) = rayon::join(|| walk::walk(trace, &run), || Slack::of(&run));
+    let engine = Engine::with(trace, run, path);
+    let mut found = figures(&engine, slack, &classes, options)?;
+    // A path has as many steps as the run has work: the graph goes first, and the steps take the memory of the path.
+    let Engine { run, path, .. } = engine;
+    drop(run);
+    found.steps = path.segments.into_iter().map(|segment| step(&segment)).collect();
+    Ok(found)
 }
 
 /// The critical path of a run whose graph is there already; `infer` of the options was decided when it was built.
 pub fn compute_on_graph(
     engine: &Engine,
+    classes: &Classes,
+    options: &CriticalPathOptions,
+) -> Result<CriticalPath, CriticalPathError> {
+    let mut found = figures(engine, Slack::of(&engine.run), classes, options)?;
+    found.steps = engine.path.segments.iter().map(step).collect();
+    Ok(found)
+}
+
+fn step(segment: &walk::Segment) -> PathStep {
+    PathStep { start: segment.start, end: segment.end, bound: segment.bound, label: segment.label }
+}
+
+/// All of it but the steps.
+fn figures(
+    engine: &Engine,
+    slack: Slack,
     classes: &Classes,
     options: &CriticalPathOptions,
 ) -> Result<CriticalPath, CriticalPathError> {
@@ -142,17 +166,20 @@ pub fn compute_on_graph(
     }
     drop(buffer);
 
-    let (copies, kernels) = rank::rank(run, path).into_iter().partition(|work| work.is_copy);
-    let step = |s: &walk::Segment| PathStep { start: s.start, end: s.end, bound: s.bound, label: s.label };
+    let (ranked, (bounds, places)) = rayon::join(
+        || rank::rank(run, path, slack),
+        || rayon::join(|| result::bounds(path), || result::places(trace, run, path)),
+    );
+    let (copies, kernels) = ranked.into_iter().partition(|work| work.is_copy);
     Ok(CriticalPath {
         span_ns: span,
-        bounds: result::bounds(path),
+        bounds,
         kernels,
         copies,
         what_if: predicted,
-        places: result::places(trace, run, path),
+        places,
         dependencies: result::dependencies(run, path),
-        steps: path.segments.iter().map(step).collect(),
+        steps: Vec::new(),
         doubts: doubts(run),
         notes: notes(run),
     })

@@ -2,11 +2,12 @@
 //! a call that waits although nothing recorded runs. They wait for something that is not in the trace, such as the work of a
 //! step that began before the recording. Nothing that is changed in the run makes them shorter.
 
+use rayon::prelude::*;
 use trace::{Map, Trace};
 
 use super::NONE;
 use super::build::Run;
-use super::graph::Dependency;
+use super::graph::{Dependency, POINTS_AT_ONCE};
 use super::host::Role;
 use super::rules::Rules;
 
@@ -21,23 +22,17 @@ impl NotRecorded {
     pub fn of(trace: &Trace, run: &Run) -> Self {
         let limits = &Rules::built_in().limits;
         let graph = &run.graph;
-        let mut of_edge = Map::default();
-        for point in 0..graph.len() {
-            let edge = graph.binding[point];
-            if edge == NONE {
-                continue;
-            }
-            let from = graph.from[edge as usize] as usize;
-            let lag = graph.time[point] - graph.time[from];
+        let beyond = |point: usize| {
+            let edge = Some(graph.binding[point]).filter(|&edge| edge != NONE)?;
+            let lag = graph.time[point] - graph.time[graph.from[edge as usize] as usize];
             if lag <= limits.unexplained_ns {
-                continue;
+                return None;
             }
-            let Some(own) = own_part(trace, run, edge as usize, point, lag) else { continue };
-            if lag - own > limits.unexplained_ns {
-                of_edge.insert(edge, lag - own);
-            }
-        }
-        Self { of_edge }
+            let beyond = lag - own_part(trace, run, edge as usize, point, lag)?;
+            (beyond > limits.unexplained_ns).then_some((edge, beyond))
+        };
+        let points = (0..graph.len()).into_par_iter().with_min_len(POINTS_AT_ONCE);
+        Self { of_edge: points.filter_map(beyond).collect::<Vec<_>>().into_iter().collect() }
     }
 
     /// How much of a dependency's time nothing recorded explains: the end of it.

@@ -6,7 +6,7 @@ use trace::{Map, StrId};
 
 use super::NONE;
 use super::build::{Run, start_of};
-use super::graph::Dependency;
+use super::graph::{Dependency, MOST_SAVED_IN_32_BITS, Moved};
 use super::result::WorkSlack;
 use super::rules::Rules;
 use super::walk::Path;
@@ -17,30 +17,35 @@ use stats::percent;
 const FASTER: f64 = 0.99;
 
 /// How many names are asked about in one pass over the graph: more need more memory, and gain little.
-const LANES: usize = 4;
+const LANES: usize = 5;
+
+/// By piece of work: how much later it may come.
+pub(super) struct Slack {
+    /// How much later it may start without the run ending later.
+    start: Vec<i64>,
+    /// How much later it may end without anything else being later.
+    free: Vec<i64>,
+}
+
+impl Slack {
+    /// The slack of all work, which does not depend on the path.
+    pub fn of(run: &Run) -> Self {
+        let end = run.graph.time.iter().copied().max().unwrap_or(0);
+        let (start, free) = rayon::join(|| start(run, end), || free(run, end));
+        Self { start, free }
+    }
+}
 
 /// All names, those that would save most first.
-pub(super) fn rank(run: &Run, path: &Path) -> Vec<WorkSlack> {
-    let (graph, works) = (&run.graph, &run.works);
+pub(super) fn rank(run: &Run, path: &Path, slack: Slack) -> Vec<WorkSlack> {
+    let works = &run.works;
     let limits = &Rules::built_in().limits;
-    let end = graph.time[path.last];
-    let latest = graph.latest(end);
-    let mut free: Vec<i64> = works.end.iter().map(|&done| end - done).collect();
-    for point in 0..graph.len() {
-        for edge in graph.dependencies(point) {
-            let from = graph.from[edge] as usize;
-            if from < 2 * works.len() && from % 2 == 1 {
-                let spare = graph.time[point] - graph.weight[edge] - graph.time[from];
-                free[from / 2] = free[from / 2].min(spare);
-            }
-        }
-    }
     let span = run.span.1 - run.span.0;
     let near = (span as f64 * limits.near_critical_pct / 100.0) as i64;
     let mut numbers: Map<(StrId, bool), usize> = Map::default();
     let mut ranked: Vec<WorkSlack> = Vec::new();
     let mut of_work: Vec<u32> = Vec::with_capacity(works.len());
-    for (work, &free) in free.iter().enumerate() {
+    for (work, (&slack, &free)) in slack.start.iter().zip(&slack.free).enumerate() {
         let (name, is_copy) = (works.name[work], works.is_copy_row[work]);
         let number = *numbers.entry((name, is_copy)).or_insert(ranked.len());
         if number == ranked.len() {
@@ -58,8 +63,6 @@ pub(super) fn rank(run: &Run, path: &Path) -> Vec<WorkSlack> {
             });
         }
         of_work.push(number as u32);
-        let point = start_of(work as u32) as usize;
-        let slack = latest[point] - graph.time[point];
         let row = &mut ranked[number];
         row.calls += 1;
         row.total_ns += works.duration(work);
@@ -67,7 +70,7 @@ pub(super) fn rank(run: &Run, path: &Path) -> Vec<WorkSlack> {
         row.free_slack_ns = row.free_slack_ns.min(free).min(slack);
         row.near_critical += usize::from(slack <= near);
     }
-    drop((latest, free));
+    drop(slack);
     for segment in path.segments.iter().filter(|segment| segment.work != NONE) {
         ranked[of_work[segment.work as usize] as usize].on_path_ns += segment.end - segment.start;
     }
@@ -75,16 +78,13 @@ pub(super) fn rank(run: &Run, path: &Path) -> Vec<WorkSlack> {
     asked.sort_by_key(|&number| rank_on_path(&ranked[number as usize]));
     asked.truncate(limits.ranked_kernels);
     asked.retain(|&number| ranked[number as usize].on_path_ns > 0);
-    // Two passes at a time: each needs as much memory as all the times of the graph.
-    for numbers in asked.chunks(2 * LANES) {
-        let (some, others) = numbers.split_at(numbers.len().min(LANES));
-        let pass = |numbers: &[u32]| {
-            (!numbers.is_empty()).then(|| savings(run, end, &of_work, numbers)).into_iter().flatten()
-        };
-        let (of_some, of_others) = rayon::join(|| pass(some), || pass(others));
-        for (&number, saved) in some.iter().zip(of_some).chain(others.iter().zip(of_others)) {
-            ranked[number as usize].saved_by_1pct_ns = Some(saved);
-        }
+    let saves_little = (1.0 - FASTER) * span as f64 <= MOST_SAVED_IN_32_BITS as f64;
+    let saved = match saves_little {
+        true => savings::<i32>(run, &of_work, ranked.len(), &asked),
+        false => savings::<i64>(run, &of_work, ranked.len(), &asked),
+    };
+    for (&number, saved) in asked.iter().zip(saved) {
+        ranked[number as usize].saved_by_1pct_ns = Some(saved);
     }
     drop(of_work);
     for row in &mut ranked {
@@ -104,14 +104,64 @@ fn rank_on_path(row: &WorkSlack) -> (Reverse<i64>, Reverse<i64>, StrId, bool) {
     (Reverse(row.on_path_ns), Reverse(row.total_ns), row.name, row.is_copy)
 }
 
-/// What the run would save if the work of one of these names took a little less, for each of them.
-fn savings(run: &Run, end: i64, of_work: &[u32], numbers: &[u32]) -> [i64; LANES] {
-    let graph = &run.graph;
-    let lane_of = |point: usize| {
-        let number = of_work.get(point / 2)?;
-        numbers.iter().position(|asked| asked == number)
+/// By piece of work: how much later it may start without the run ending later.
+fn start(run: &Run, end: i64) -> Vec<i64> {
+    let latest = run.graph.latest(end);
+    let slack = |work: usize| {
+        let point = start_of(work as u32) as usize;
+        latest[point] - run.graph.time[point]
     };
-    let ends = graph.ends_in_lanes::<LANES>(|edge, to| {
+    (0..run.works.len()).map(slack).collect()
+}
+
+/// By piece of work: how much later it may end without anything else being later.
+fn free(run: &Run, end: i64) -> Vec<i64> {
+    let (graph, works) = (&run.graph, &run.works);
+    let mut free: Vec<i64> = works.end.iter().map(|&done| end - done).collect();
+    for point in 0..graph.len() {
+        for edge in graph.dependencies(point) {
+            let from = graph.from[edge] as usize;
+            if from < 2 * works.len() && from % 2 == 1 {
+                let spare = graph.time[point] - graph.weight[edge] - graph.time[from];
+                free[from / 2] = free[from / 2].min(spare);
+            }
+        }
+    }
+    free
+}
+
+/// What the run would save if the work of one of these names took a little less, for each of them. `of_work` is the number of
+/// each piece's name, of `names`.
+fn savings<T: Moved>(run: &Run, of_work: &[u32], names: usize, numbers: &[u32]) -> Vec<i64> {
+    let mut saved = Vec::with_capacity(numbers.len() + LANES);
+    let (mut one, mut other) = Default::default();
+    // Two passes at a time: each needs memory for all points of the graph.
+    for numbers in numbers.chunks(2 * LANES) {
+        let (some, others) = numbers.split_at(numbers.len().div_ceil(2));
+        let pass = |numbers: &[u32], moved: &mut Vec<[T; LANES]>| match numbers.is_empty() {
+            true => [0; LANES],
+            false => savings_in_lanes(run, of_work, names, numbers, moved),
+        };
+        let (of_some, of_others) = rayon::join(|| pass(some, &mut one), || pass(others, &mut other));
+        saved.extend_from_slice(&of_some[..some.len()]);
+        saved.extend_from_slice(&of_others[..others.len()]);
+    }
+    saved
+}
+
+/// The same of as many names as there are lanes.
+fn savings_in_lanes<T: Moved>(
+    run: &Run,
+    of_work: &[u32],
+    names: usize,
+    numbers: &[u32],
+    moved: &mut Vec<[T; LANES]>,
+) -> [i64; LANES] {
+    let graph = &run.graph;
+    let mut lanes = vec![None; names];
+    numbers.iter().enumerate().for_each(|(lane, &number)| lanes[number as usize] = Some(lane));
+    let lane_of = |point: usize| lanes[*of_work.get(point / 2)? as usize];
+    graph.saved_in_lanes(moved, |edge, to| {
         let lane = match graph.kind[edge] {
             Dependency::Work | Dependency::Transfer => lane_of(to)?,
             Dependency::Beside | Dependency::Along => lane_of(graph.from[edge] as usize)?,
@@ -120,6 +170,5 @@ fn savings(run: &Run, end: i64, of_work: &[u32], numbers: &[u32]) -> [i64; LANES
         // What waits for something that was not recorded waits as long whatever else is faster.
         let beyond = run.not_recorded.of_edge(edge);
         Some((lane, scaled(graph.weight[edge] - beyond, FASTER) + beyond))
-    });
-    ends.map(|lane| end - lane)
+    })
 }

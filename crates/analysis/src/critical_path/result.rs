@@ -6,7 +6,7 @@ use trace::{Map, StrId, Trace};
 use super::build::Run;
 use super::graph::Dependency;
 use super::track::PathStep;
-use super::walk::{Bound, Path, Place, Segment};
+use super::walk::{Bound, Path, Place};
 use stats::percent;
 
 /// What the length of a run hangs on.
@@ -146,14 +146,21 @@ impl Prediction {
 }
 
 pub(super) fn bounds(path: &Path) -> Vec<BoundTime> {
-    let whole: i64 = path.segments.iter().map(Segment::duration).sum();
-    let of_bound = |bound: Bound| {
-        let of = path.segments.iter().filter(|segment| segment.bound == bound);
-        let (segments, total_ns) = of.fold((0, 0), |(count, total), s| (count + 1, total + s.duration()));
-        BoundTime { bound, total_ns, share_pct: percent(total_ns, whole), segments }
+    let mut totals = [(0usize, 0i64); Bound::ALL.len()];
+    for segment in &path.segments {
+        let (segments, total) = &mut totals[segment.bound as usize];
+        *segments += 1;
+        *total += segment.duration();
+    }
+    let whole: i64 = totals.iter().map(|&(_, total)| total).sum();
+    let of_bound = |(bound, (segments, total_ns))| BoundTime {
+        bound,
+        total_ns,
+        share_pct: percent(total_ns, whole),
+        segments,
     };
-    let mut bounds: Vec<BoundTime> =
-        Bound::ALL.into_iter().map(of_bound).filter(|one| one.segments > 0).collect();
+    let all = Bound::ALL.into_iter().zip(totals).map(of_bound);
+    let mut bounds: Vec<BoundTime> = all.filter(|one| one.segments > 0).collect();
     bounds.sort_by_key(|one| std::cmp::Reverse(one.total_ns));
     bounds
 }

@@ -1,6 +1,8 @@
 //! Changes to a run that are more than a factor: work that takes another time, host time that is gone, waits that are not
 //! there. What they save is found by propagation, so no finding promises more than removing its cause would give.
 
+use std::sync::{Mutex, PoisonError};
+
 use trace::{Map, Ns, ProcessId, RowRef, StrId, Table, ThreadId, Trace};
 
 use super::NONE;
@@ -74,18 +76,20 @@ pub struct Engine<'a> {
     of_kernel: Vec<u32>,
     of_copy: Vec<u32>,
     end: Ns,
+    /// Memory of questions that were answered, for the next ones.
+    buffers: Mutex<Vec<Vec<Ns>>>,
 }
 
 impl<'a> Engine<'a> {
     /// Builds the graph of a run; nothing where there is no work.
     pub fn of(trace: &'a Trace, classes: &Classes) -> Option<Self> {
-        Self::build(trace, classes, false)
+        let run = build::build(trace, classes, false)?;
+        let path = walk::walk(trace, &run);
+        Some(Self::with(trace, run, path))
     }
 
-    /// The same; `infer` adds dependencies that only times suggest.
-    pub(super) fn build(trace: &'a Trace, classes: &Classes, infer: bool) -> Option<Self> {
-        let run = build::build(trace, classes, infer)?;
-        let path = walk::walk(trace, &run);
+    /// A run whose graph and path are there already.
+    pub(super) fn with(trace: &'a Trace, run: Run, path: Path) -> Self {
         let end = run.graph.time[path.last];
         let mut of_kernel = vec![NONE; trace.kernels.len()];
         let mut of_copy = vec![NONE; trace.memory_copies.len()];
@@ -93,7 +97,7 @@ impl<'a> Engine<'a> {
             let of_row = if run.works.is_copy_row[work] { &mut of_copy } else { &mut of_kernel };
             of_row[run.works.row[work] as usize] = work as u32;
         }
-        Some(Self { trace, run, path, of_kernel, of_copy, end })
+        Self { trace, run, path, of_kernel, of_copy, end, buffers: Mutex::default() }
     }
 
     /// How much sooner the run would end.
@@ -103,9 +107,12 @@ impl<'a> Engine<'a> {
 
     /// How much sooner the run would end; less than nothing where it ends later.
     pub(super) fn sooner(&self, changes: &Changes) -> Ns {
-        let mut times = Vec::new();
+        let free = |buffers: &mut Vec<Vec<Ns>>| buffers.pop().unwrap_or_default();
+        let mut times = free(&mut self.buffers.lock().unwrap_or_else(PoisonError::into_inner));
         self.run.graph.propagate_into(&mut times, |edge, to| changes.weight(self, edge, to));
-        self.end - times.iter().copied().max().unwrap_or(0)
+        let end = times.iter().copied().max().unwrap_or(0);
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner).push(times);
+        self.end - end
     }
 
     /// Work that waits for an event of another stream, as rows.

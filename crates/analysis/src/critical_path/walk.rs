@@ -3,11 +3,12 @@
 //! Each step covers the time since its cause, so that the segments follow each other without a gap and add up to the
 //! span exactly, whatever the trace holds.
 
+use rayon::prelude::*;
 use trace::{Map, StrId, ThreadId, Trace};
 
 use super::NONE;
 use super::build::Run;
-use super::graph::Dependency;
+use super::graph::{Dependency, POINTS_AT_ONCE};
 use super::host::{Covered, innermost};
 use model::work::WorkClass;
 
@@ -132,7 +133,8 @@ const BEFORE: Label = Label::Words("before the first recorded cause");
 const UNEXPLAINED: Label = Label::Words("a wait for something that was not recorded");
 
 pub(super) fn walk(trace: &Trace, run: &Run) -> Path {
-    let last = (0..run.graph.len()).max_by_key(|&point| (run.graph.time[point], point)).unwrap_or(0);
+    let points = (0..run.graph.len()).into_par_iter().with_min_len(POINTS_AT_ONCE);
+    let last = points.max_by_key(|&point| (run.graph.time[point], point)).unwrap_or(0);
     let mut walker = Walker {
         trace,
         run,

@@ -74,7 +74,7 @@ impl<'a> Facts<'a> {
 
     /// Takes the call that launched a row out of a scenario's run.
     pub fn skip_launch(&self, scenario: &mut Scenario, row: RowRef) {
-        if let Some(launch) = self.trace().links.launch_of(row) {
+        if let Some(launch) = self.context.launch_of(row) {
             self.skip_call(scenario, launch);
         }
     }
@@ -91,7 +91,7 @@ impl<'a> Facts<'a> {
     pub fn start_with_calls(&self, scenario: &mut Scenario, name: StrId) {
         let trace = self.trace();
         for row in (0..trace.memory_copies.len()).map(|row| RowRef::new(Table::MemoryCopies, row)) {
-            let launch = trace.links.launch_of(row);
+            let launch = self.context.launch_of(row);
             if launch.is_some_and(|launch| trace.regions.name[launch] == name) {
                 scenario.without_launch_latency(row);
             }
@@ -107,7 +107,7 @@ impl<'a> Facts<'a> {
     /// Takes the host time of a piece out of a scenario's run.
     pub fn skip(&self, scenario: &mut Scenario, piece: &Piece) {
         let regions = &self.trace().regions;
-        if let Some(launch) = self.trace().links.launch_of(piece.next) {
+        if let Some(launch) = self.context.launch_of(piece.next) {
             scenario.host_skips(regions.process[launch], regions.thread[launch], piece.start, piece.end);
         }
     }
@@ -235,8 +235,7 @@ impl Tally {
             let is_known = |piece: &&Piece| {
                 cause != Cause::NotRecorded
                     || facts
-                        .trace()
-                        .links
+                        .context
                         .launch_of(piece.next)
                         .is_some_and(|launch| facts.trace().regions.end[launch] > piece.start)
             };

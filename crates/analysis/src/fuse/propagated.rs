@@ -1,7 +1,6 @@
 //! What the run would save without the kernels that fusions take in, by propagation.
 
 use rayon::prelude::*;
-use trace::Trace;
 
 use super::{Fuse, FuseOpportunity};
 use crate::critical_path::{Engine, Scenario};
@@ -11,20 +10,20 @@ impl Fuse {
     /// Asks for each opportunity how much sooner the run would end.
     pub(crate) fn propagate(&mut self, context: &Run, engine: &Engine) {
         self.opportunities.par_iter_mut().for_each(|one| {
-            one.removal_saves_ns = Some(engine.saving(&one.without(context.trace)));
+            one.removal_saves_ns = Some(engine.saving(&one.without(context)));
         });
     }
 }
 
 impl FuseOpportunity {
     /// The run without the kernels that a fused one takes in, nor the host's time to get from the launch before to theirs.
-    pub(crate) fn without(&self, trace: &Trace) -> Scenario {
+    pub(crate) fn without(&self, context: &Run) -> Scenario {
         let mut scenario = Scenario::default();
-        let regions = &trace.regions;
+        let regions = &context.trace.regions;
         for instance in &self.instances {
             let mut before: Option<usize> = None;
             for &row in &instance.rows {
-                let launch = trace.links.launch_of(row);
+                let launch = context.launch_of(row);
                 if instance.removed.contains(&row) {
                     scenario.work_takes(row, 0);
                     scenario.without_launch_latency(row);

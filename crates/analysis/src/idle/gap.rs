@@ -47,21 +47,35 @@ impl<'a> Elsewhere<'a> {
     }
 }
 
+/// By name the GPU that had work of it last: GPUs come one after the other.
+pub(super) struct Names(Vec<u32>);
+
+impl Names {
+    pub fn of(trace: &Trace) -> Self {
+        Self(vec![u32::MAX; trace.strings.len()])
+    }
+
+    /// Whether a GPU meets a name for the first time.
+    fn is_first(&mut self, gpu: usize, name: StrId) -> bool {
+        std::mem::replace(&mut self.0[name.0 as usize], gpu as u32) != gpu as u32
+    }
+}
+
 /// The idle time of a GPU; `stretch` is told each piece of host code and its thread.
 pub(super) fn pieces(
     trace: &Trace,
     host: &HostThreads,
     gpu: &GpuAccount,
     elsewhere: &Elsewhere,
+    names: &mut Names,
     stretch: &mut dyn FnMut(&Piece, Thread),
 ) -> Vec<Piece> {
     let mut found = Found { pieces: Vec::new(), stretch };
     let mut reached = gpu.span.0;
-    // The first work of each name, and the last launched on each stream so far.
-    let mut seen: Map<StrId, ()> = Map::default();
+    // The last launched on each stream so far.
     let mut last_launch: Map<u32, Ns> = Map::default();
     for row in &gpu.rows {
-        let first_of_name = seen.insert(name_of(trace, row.row), ()).is_none();
+        let first_of_name = names.is_first(elsewhere.own, name_of(trace, row.row));
         let launch = row
             .launch()
             .map(|launch| ((trace.regions.process[launch], trace.regions.thread[launch]), launch));

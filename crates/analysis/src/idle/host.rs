@@ -1,5 +1,7 @@
 //! What the threads that launch GPU work do: their runtime calls in time order, outermost only.
 
+use std::cell::Cell;
+
 use trace::{Map, Ns, ProcessId, StrId, ThreadId, Trace};
 
 use super::GpuAccount;
@@ -46,6 +48,8 @@ pub(super) struct HostThread {
     pub launching_up_to: Ns,
     /// A launch call that takes longer than this does more than launch.
     pub long_launch: Ns,
+    /// Where the last look-up ended: gaps come in time order, so the next one ends nearby.
+    near: Cell<usize>,
 }
 
 /// The threads that launch work.
@@ -122,14 +126,33 @@ impl HostThread {
 
     /// Calls that end after `from` and start before `to`.
     pub fn between(&self, from: Ns, to: Ns) -> &[Call] {
-        let first = self.calls.partition_point(|call| call.end <= from);
-        let last = self.calls.partition_point(|call| call.start < to);
+        let first = self.partition_point(|call| call.end <= from);
+        let last = self.partition_point(|call| call.start < to);
         &self.calls[first..last.max(first)]
     }
 
     /// The last call that ended by `moment`.
     pub fn before(&self, moment: Ns) -> Option<&Call> {
-        self.calls[..self.calls.partition_point(|call| call.end <= moment)].last()
+        self.calls[..self.partition_point(|call| call.end <= moment)].last()
+    }
+
+    /// The first call for which `is_before` does not hold, sought from where the last look-up ended.
+    fn partition_point(&self, is_before: impl Fn(&Call) -> bool) -> usize {
+        let (calls, near) = (&self.calls, self.near.get().min(self.calls.len()));
+        let (mut low, mut high, mut step) = (near, near, 1);
+        while low > 0 && !is_before(&calls[low - 1]) {
+            high = low - 1;
+            low = low.saturating_sub(step);
+            step *= 2;
+        }
+        while high < calls.len() && is_before(&calls[high]) {
+            low = high + 1;
+            high = (high + step).min(calls.len());
+            step *= 2;
+        }
+        let place = low + calls[low..high].partition_point(is_before);
+        self.near.set(place);
+        place
     }
 
     /// Whether the thread made a stream wait for an event between two moments.

@@ -169,12 +169,13 @@ fn accounts(trace: &Trace, classes: &Classes, places: Places) -> IdleAccounts {
     let busy: Vec<Vec<(Ns, Ns)>> = gpus.iter().map(|gpu| merged(gpu.rows.iter())).collect();
     let mut of_span: Map<(Ns, Ns), Vec<usize>> = Map::default();
     gpus.iter().enumerate().for_each(|(number, gpu)| of_span.entry(gpu.span).or_default().push(number));
-    let mut stretches = Vec::new();
+    let (mut stretches, mut names) = (Vec::new(), gap::Names::of(trace));
     for number in 0..gpus.len() {
         let elsewhere = gap::Elsewhere::new(&of_span[&gpus[number].span], &busy, number);
-        let pieces = gap::pieces(trace, &host, &gpus[number], &elsewhere, &mut |piece, thread| {
-            stretches.push(owner::Stretch::new(number, piece, thread));
-        });
+        let pieces =
+            gap::pieces(trace, &host, &gpus[number], &elsewhere, &mut names, &mut |piece, thread| {
+                stretches.push(owner::Stretch::new(number, piece, thread));
+            });
         gpus[number].idle = pieces;
     }
     owner::charge(trace, &mut gpus, stretches, places);
@@ -250,18 +251,15 @@ pub(crate) fn merged<'r>(rows: impl Iterator<Item = &'r GpuRow>) -> Vec<(Ns, Ns)
 }
 
 /// Neighbours of one cause and place become one.
-fn joined(pieces: Vec<Piece>) -> Vec<Piece> {
-    let mut joined: Vec<Piece> = Vec::with_capacity(pieces.len());
-    for piece in pieces.into_iter().filter(|piece| piece.end > piece.start) {
-        match joined.last_mut() {
-            Some(last)
-                if last.end == piece.start
-                    && (last.cause, last.place, last.next) == (piece.cause, piece.place, piece.next) =>
-            {
-                last.end = piece.end;
-            }
-            _ => joined.push(piece),
+fn joined(mut pieces: Vec<Piece>) -> Vec<Piece> {
+    pieces.retain(|piece| piece.end > piece.start);
+    pieces.dedup_by(|piece, last| {
+        let is_more = last.end == piece.start
+            && (last.cause, last.place, last.next) == (piece.cause, piece.place, piece.next);
+        if is_more {
+            last.end = piece.end;
         }
-    }
-    joined
+        is_more
+    });
+    pieces
 }

@@ -73,20 +73,18 @@ fn find_candidates(trace: &Trace, stretches: &mut [Stretch]) {
     let regions = &trace.regions;
     let profiler = ProfilerSpans::of(trace);
     // Stretches by process; on several GPUs they may overlap, so the latest end so far bounds the search.
-    let mut of_process: Map<trace::ProcessId, Vec<usize>> = Map::default();
+    // How many of them ended already stands beside them.
+    let mut of_process: Map<trace::ProcessId, (Vec<usize>, usize)> = Map::default();
     for (number, stretch) in stretches.iter().enumerate() {
-        of_process.entry(stretch.thread.0).or_default().push(number);
+        of_process.entry(stretch.thread.0).or_default().0.push(number);
     }
-    let mut passed: Map<trace::ProcessId, usize> = Map::default();
     for row in 0..regions.len() {
-        let process = regions.process[row];
-        let Some(numbers) = of_process.get(&process) else { continue };
+        let Some((numbers, first)) = of_process.get_mut(&regions.process[row]) else { continue };
         // A profiler's own span says nothing of what the host did.
         if !profiler.is_program(trace, row) {
             continue;
         }
         let (start, end) = (regions.start[row], regions.end[row]);
-        let first = passed.entry(process).or_default();
         while numbers.get(*first).is_some_and(|&number| stretches[number].end <= start) {
             *first += 1;
         }
@@ -114,7 +112,7 @@ fn launched_by_name(trace: &Trace, gpus: &[GpuAccount], stretches: &[Stretch]) -
     let regions = &trace.regions;
     let mut by_thread: Map<Thread, Vec<(Ns, Ns)>> = Map::default();
     for row in gpus.iter().flat_map(|gpu| &gpu.rows) {
-        if let Some(call) = trace.links.launch_of(row.row) {
+        if let Some(call) = row.launch() {
             let thread = (regions.process[call], regions.thread[call]);
             by_thread.entry(thread).or_default().push((regions.start[call], row.work.end - row.work.start));
         }

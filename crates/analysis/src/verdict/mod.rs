@@ -46,7 +46,7 @@ pub fn compute(
     let parts = Parts::of(accounts);
     if let Some(parts) = &parts {
         parts.put_into(&mut verdict);
-        let missing = missing(run.trace, accounts);
+        let missing = missing(run, accounts);
         verdict.bound_by = parts.bound_by(accounts.gpus.iter().any(GpuAccount::is_linked), missing);
         verdict.largest_cost = largest_cost(run.trace, &run.classes, accounts, parts.total);
         let share = percent(missing, parts.total);
@@ -203,10 +203,10 @@ pub fn bound_of(parts: &[(BoundBy, i64)], unknown: i64, total: i64) -> BoundBy {
 }
 
 /// Idle time of GPUs whose next work was launched long before: they did something that is not in the trace.
-fn missing(trace: &Trace, accounts: &IdleAccounts) -> i64 {
+fn missing(run: &Run, accounts: &IdleAccounts) -> i64 {
     let was_queued = |piece: &&Piece| {
-        let was_launched = |call: usize| trace.regions.end[call] <= piece.start;
-        piece.cause == Cause::NotRecorded && trace.links.launch_of(piece.next).is_some_and(was_launched)
+        let was_launched = |call: usize| run.trace.regions.end[call] <= piece.start;
+        piece.cause == Cause::NotRecorded && run.launch_of(piece.next).is_some_and(was_launched)
     };
     accounts.gpus.iter().flat_map(|gpu| &gpu.idle).filter(was_queued).map(Piece::length).sum()
 }

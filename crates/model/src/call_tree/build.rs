@@ -281,7 +281,7 @@ impl<'r, 'a> Builder<'r, 'a> {
     }
 
     fn launch(&self, row: RowRef) -> Option<usize> {
-        self.run.work.launch_of(self.run.place(row)?)
+        self.run.launch_of(row)
     }
 
     /// Puts every piece of GPU work below its launch.

@@ -38,7 +38,7 @@ fn found(facts: &Facts, id: &str) -> Vec<Finding> {
             finding
                 .evidence
                 .extend(one.instances.first().into_iter().flat_map(|first| example(facts, first)));
-            propagated(facts, finding, one.gain_gpu_ns, least, one.without(facts.trace()))
+            propagated(facts, finding, one.gain_gpu_ns, least, one.without(facts.context))
         })
         .collect()
 }
