@@ -16,6 +16,7 @@ mod autotune_builds;
 mod bad_input;
 mod bottleneck;
 mod capture;
+mod cardinality;
 mod collect;
 mod collect_attach;
 mod collect_bad_input;

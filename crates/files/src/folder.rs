@@ -93,23 +93,25 @@ impl Swapped {
 }
 
 /// Above this many files, one call for the whole file system is faster than a call for each.
-const MOST_SYNCED_ONE_BY_ONE: usize = 64;
+pub(crate) const MOST_SYNCED_ONE_BY_ONE: usize = 64;
 
 /// Waits until all files below a folder are on the disk.
 fn make_durable(folder: &Path) -> io::Result<()> {
     let files = contents(folder)?;
-    if files.len() > MOST_SYNCED_ONE_BY_ONE {
-        let open = fs::File::open(folder)?;
-        // SAFETY: the descriptor is open until the call returns.
-        if unsafe { libc::syncfs(open.as_raw_fd()) } == 0 {
-            return Ok(());
-        }
+    if files.len() > MOST_SYNCED_ONE_BY_ONE && sync_file_system(folder) {
+        return Ok(());
     }
     files
         .iter()
         .map(|path| folder.join(path))
         .filter(|path| path.is_file())
         .try_for_each(|path| fs::File::open(path)?.sync_all())
+}
+
+/// Waits until all of the file system of a folder is on the disk; whether that worked.
+pub(crate) fn sync_file_system(folder: &Path) -> bool {
+    // SAFETY: the descriptor is open until the call returns.
+    fs::File::open(folder).is_ok_and(|open| unsafe { libc::syncfs(open.as_raw_fd()) } == 0)
 }
 
 /// Two names change places at once, so that a kill at any moment leaves the old folder or the new one.

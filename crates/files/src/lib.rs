@@ -19,7 +19,7 @@ mod work;
 pub use archive::commit_archive;
 pub use folder::{MARKER, OutputFolder, TemporaryFolder, check_replaceable, list_as_ours, remove_ours};
 pub use lock::lock;
-pub use output::{OutputFile, commit_all, remove_partial_files};
+pub use output::{OutputFile, commit_all, remove_partial_files, write_each};
 pub use private::write_private;
 pub use sandbox::Sandbox;
 pub use work::{claim_work_folder, is_work_folder, remove_work_folder};

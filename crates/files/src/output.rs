@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use crate::folder::exchange;
+use crate::folder::{MOST_SYNCED_ONE_BY_ONE, exchange, sync_file_system};
 use crate::leftovers::remove_abandoned;
 use crate::private::{create_private, publish};
 
@@ -65,6 +65,42 @@ impl OutputFile {
             None => File::open(&self.partial)?.sync_all(),
         }
     }
+}
+
+/// How many files [`write_each`] makes durable together.
+const TOGETHER: usize = 256;
+
+/// Writes many small files, each of them complete or absent. They are made durable in groups: waiting for the disk once for
+/// each takes minutes where there are thousands. An error names its file.
+pub fn write_each(files: impl IntoIterator<Item = (PathBuf, Vec<u8>)>) -> Result<(), (PathBuf, io::Error)> {
+    let mut group = Vec::new();
+    for (target, bytes) in files {
+        let written = OutputFile::create(&target).and_then(|mut output| {
+            output.write_all(&bytes)?;
+            // Thousands of open files are more than most systems allow.
+            output.file = None;
+            Ok(output)
+        });
+        group.push(written.map_err(|error| (target, error))?);
+        if group.len() == TOGETHER {
+            name_group(std::mem::take(&mut group))?;
+        }
+    }
+    name_group(group)
+}
+
+fn name_group(mut group: Vec<OutputFile>) -> Result<(), (PathBuf, io::Error)> {
+    let folder = group.first().and_then(|file| file.target.parent()).map(Path::to_path_buf);
+    let is_one = group.iter().all(|file| file.target.parent() == folder.as_deref());
+    let together = folder.filter(|_| is_one && group.len() > MOST_SYNCED_ONE_BY_ONE);
+    let is_durable = together.is_some_and(|folder| sync_file_system(&folder));
+    for file in &mut group {
+        let named = if is_durable { Ok(()) } else { file.make_durable() }
+            .and_then(|()| publish(&file.partial, &file.target))
+            .and_then(|()| std::fs::rename(&file.partial, &file.target));
+        named.map_err(|error| (file.target.clone(), error))?;
+    }
+    Ok(())
 }
 
 /// Gives all files of a set their names, or none: what was replaced comes back if one of them cannot have its name.
@@ -161,6 +197,21 @@ mod tests {
         output.commit().unwrap();
         assert_eq!(std::fs::read(&target).unwrap(), b"whole");
         assert_eq!(std::fs::read_dir(folder.path().join("sub")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn many_files_are_each_written_whole_and_an_error_names_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |number: usize| folder.path().join(format!("rank-{number}"));
+        write_each((0..600).map(|number| (path(number), number.to_string().into_bytes()))).unwrap();
+        for number in 0..600 {
+            assert_eq!(std::fs::read_to_string(path(number)).unwrap(), number.to_string());
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 600);
+        std::fs::create_dir(path(601)).unwrap();
+        let (named, _) = write_each([(path(600), vec![1]), (path(601), vec![1])]).unwrap_err();
+        assert_eq!((named, std::fs::read(path(600)).unwrap()), (path(601), vec![1]));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 602, "nothing partial is left");
     }
 
     #[test]

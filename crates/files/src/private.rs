@@ -4,6 +4,7 @@ use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// What is not finished is nobody else's business.
 const OWNER_FILE: u32 = 0o600;
@@ -44,10 +45,14 @@ pub(crate) fn publish(finished: &Path, target: &Path) -> io::Result<()> {
 }
 
 /// What the user takes away from the modes of new files. The system call can only change it, so the kernel's text is read.
+/// It is read once: this program never changes it.
 fn umask() -> u32 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    line.and_then(|text| u32::from_str_radix(text.trim(), 8).ok()).unwrap_or(0o022)
+    static READ: OnceLock<u32> = OnceLock::new();
+    *READ.get_or_init(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+        line.and_then(|text| u32::from_str_radix(text.trim(), 8).ok()).unwrap_or(0o022)
+    })
 }
 
 #[cfg(test)]

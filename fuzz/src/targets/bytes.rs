@@ -4,24 +4,6 @@ use std::io::{ErrorKind, Read};
 use std::sync::Arc;
 
 use ingest::json::{Cursor, decimal, float, integer, micros};
-use ranks::{Digest, digest};
-
-/// What can be decoded is encoded to something that decodes to the same. The bytes are the fields: compressed, and with a
-/// length and a checksum that fit, or nothing would get past them.
-pub fn digest(bytes: &[u8]) {
-    let _ = digest::decode(bytes);
-    let packed = zstd::bulk::compress(bytes, 1).expect("zstd compresses anything");
-    // Magic and version are those of a digest of nothing.
-    let mut sealed = digest::encode(&Digest::default())[..10].to_vec();
-    sealed.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
-    sealed.extend_from_slice(&rapidhash::v3::rapidhash_v3(&packed).to_le_bytes());
-    sealed.extend_from_slice(&packed);
-    if let Ok(read) = digest::decode(&sealed) {
-        let again = digest::encode(&read);
-        let twice = digest::decode(&again).expect("what we wrote can be read");
-        assert_eq!(again, digest::encode(&twice));
-    }
-}
 
 /// A code object, a bundle, an archive or a program.
 pub fn code_object(bytes: &[u8]) {

@@ -2,6 +2,8 @@
 
 mod bytes;
 mod folders;
+#[cfg(feature = "program")]
+mod program;
 mod readers;
 mod texts;
 
@@ -41,17 +43,24 @@ pub const ALL: &[Target] = &[
     target("compute", Lines, folders::compute),
     target("att", Json, folders::att),
     target("code", Json, folders::code),
-    target("analyses", Json, readers::analyses),
-    target("perfetto_fix", Json, readers::perfetto_fix),
-    target("digest", Bytes, bytes::digest),
+    #[cfg(feature = "program")]
+    target("analyses", Json, program::analyses),
+    #[cfg(feature = "program")]
+    target("perfetto_fix", Json, program::perfetto_fix),
+    #[cfg(feature = "program")]
+    target("digest", Bytes, program::digest),
     target("code_object", Bytes, bytes::code_object),
     target("inflate", Bytes, bytes::inflate),
     target("json", Json, bytes::json),
     target("expression", Bytes, texts::expression),
     target("gate", Bytes, texts::gate),
-    target("what_if", Bytes, texts::what_if),
-    target("space", Json, texts::space),
-    target("template", Bytes, texts::template),
-    target("sql", Bytes, texts::sql),
+    #[cfg(feature = "program")]
+    target("what_if", Bytes, program::what_if),
+    #[cfg(feature = "program")]
+    target("space", Json, program::space),
+    #[cfg(feature = "program")]
+    target("template", Bytes, program::template),
+    #[cfg(feature = "program")]
+    target("sql", Bytes, program::sql),
     target("redactor", Json, texts::redactor),
 ];

@@ -3,11 +3,8 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use analysis::{BreakdownOptions, CriticalPathOptions, OpsOptions, SummaryOptions};
 use ingest::torch::{Parts, read_text};
 use ingest::{Error, Format, Input, Progress};
-use model::Run;
-use model::classify::Classifier;
 use trace::{Needs, Trace};
 
 /// A folder of this process in memory.
@@ -37,7 +34,7 @@ fn read(format: Format, name: &str, reader: Reader, bytes: &[u8]) {
     }
 }
 
-fn torch_in_parts(bytes: &[u8], part: usize) -> Result<Trace, Error> {
+pub fn torch_in_parts(bytes: &[u8], part: usize) -> Result<Trace, Error> {
     let input = Input { format: Format::Torch, path: "-".into(), files: Vec::new(), bytes: 1 };
     read_text(bytes, &input, &Needs::everything(), &Progress::default(), Parts { stretch: part, block: part })
 }
@@ -128,31 +125,4 @@ fn detected(name: &str, bytes: &[u8]) {
 /// Any bytes the way a user gives them: the format is found, then read.
 pub fn detect(bytes: &[u8]) {
     detected("file", bytes);
-}
-
-/// What a trace of a stranger does to the analyses: times at the edge of the range, calls without work, cycles.
-pub fn analyses(bytes: &[u8]) {
-    let Ok(mut trace) = torch_in_parts(bytes, 1 << 30) else { return };
-    trace.finish();
-    let classifier = Classifier::builtin();
-    let _ = analysis::summary(&trace, &SummaryOptions::default());
-    let _ = analysis::critical_path::compute(&trace, &classifier, &CriticalPathOptions::default())
-        .map(|path| analysis::critical_path::present(&trace, &path, true));
-    let _ = analysis::requests::compute(&trace);
-    let _ = analysis::memory::compute(&trace);
-    let Ok(run) = Run::new(&trace, None, &classifier, 0.0) else { return };
-    let _ = analysis::breakdown(&trace, &run.classes, &BreakdownOptions::default());
-    let _ = analysis::explain::explain(&run, &[], &Default::default());
-    let _ = analysis::triage::compute(&run);
-    let _ = analysis::overlap_report(&run);
-    let _ = analysis::ops::compute(&run, &OpsOptions::default());
-}
-
-/// Every event is kept, and the result is read as the input was.
-pub fn perfetto_fix(bytes: &[u8]) {
-    let input = write("fix.json", bytes);
-    let output = folder().join("fixed.json");
-    if let Ok(fixed) = convert::perfetto_fix::fix(&input, &output, &Default::default(), &|_| {}) {
-        assert!(fixed.events_out >= fixed.events_in);
-    }
 }

@@ -12,6 +12,7 @@ mod waits;
 
 use std::collections::BTreeSet;
 
+use rayon::prelude::*;
 use report::Report;
 use stats::percent;
 use trace::{Needs, Trace};
@@ -23,6 +24,9 @@ pub use verdict::{Applies, Evidence, Figures, Verdict, bottleneck_counters, judg
 pub(crate) use figures::{each_counter, kernel_figures_where, put_counter, put_workgroups};
 use verdict::Judge;
 pub(crate) use verdict::value as formula_value;
+
+/// Kernels that one thread judges together.
+const SHARE: usize = 4096;
 
 /// What a trace must be read with.
 pub fn bottleneck_needs() -> Needs {
@@ -85,15 +89,19 @@ impl Bottlenecks {
     /// What bounds kernels whose figures are known.
     pub fn of(kernels: &[KernelFigures]) -> Self {
         let whole: i64 = kernels.iter().map(|kernel| kernel.total_ns).sum();
-        let mut judge = Judge::default();
-        let judged = |kernel: &KernelFigures| KernelBottleneck {
+        let judged = |judge: &mut Judge, kernel: &KernelFigures| KernelBottleneck {
             name: kernel.name.clone(),
             total_ns: kernel.total_ns,
             share_pct: percent(kernel.total_ns, whole),
             verdict: judge.judge(&kernel.figures, kernel.arch.as_deref()),
             achieved_occupancy_pct: achieved(kernel),
         };
-        let judged: Vec<KernelBottleneck> = kernels.iter().map(judged).collect();
+        // A judge remembers what kernels lack, so that kernels share one as far as that pays.
+        let of_share = |share: &[KernelFigures]| -> Vec<KernelBottleneck> {
+            let mut judge = Judge::default();
+            share.iter().map(|kernel| judged(&mut judge, kernel)).collect()
+        };
+        let judged: Vec<KernelBottleneck> = kernels.par_chunks(SHARE).flat_map_iter(of_share).collect();
         let missing: BTreeSet<&String> =
             judged.iter().flat_map(|kernel| kernel.verdict.counters.iter()).collect();
         let missing_counters = missing.into_iter().cloned().collect();

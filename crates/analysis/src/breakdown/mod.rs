@@ -20,6 +20,9 @@ pub use result::{Breakdown, CategoryTime, CombinationTime, GpuTime, LaunchCovera
 /// A gap of more than this share of a GPU's time is remarked on.
 const REMARKABLE_GAP_PCT: f64 = 50.0;
 
+/// GPUs whose gap is remarked on; the others are counted.
+const MOST_GAPS: usize = 64;
+
 /// What `breakdown` is asked for.
 #[derive(Clone, Copy, Default)]
 pub struct BreakdownOptions<'a> {
@@ -46,10 +49,17 @@ pub fn compute(trace: &Trace, classes: &Classes, options: &BreakdownOptions) -> 
         lanes.retain(|lane| !lane.rows.is_empty());
     }
     found.categories = result::categories(trace, classes, &lanes, options);
+    let mut gaps = 0;
     for lane in &lanes {
         let timeline = Timeline::of(&lane.work());
-        found.notes.extend(gap_note(lane, &timeline).map(Note::from));
+        if let Some(note) = gap_note(lane, &timeline) {
+            gaps += 1;
+            found.notes.extend((gaps <= MOST_GAPS).then(|| Note::from(note)));
+        }
         found.gpus.push(GpuTime::of(lane, &timeline));
+    }
+    if gaps > MOST_GAPS {
+        found.notes.push(format!("{} more GPUs have such a gap", gaps - MOST_GAPS).into());
     }
     found
 }

@@ -10,7 +10,7 @@ mod palette;
 mod timeline;
 
 use report::Chart;
-use trace::{RowRef, Trace};
+use trace::{Map, RowRef, Trace};
 
 use model::classify::Classes;
 use model::lanes::{self, Lane};
@@ -60,12 +60,21 @@ impl Gpu<'_> {
             .map_or(self.palette.rest(), |class| self.palette.kind(class.category))
     }
 
-    /// The start of a lane's clock: of the first GPU work of all on that clock.
-    fn clock_start(&self, lane: &Lane) -> Option<i64> {
-        let domain = |lane: &Lane| lane.recording.map(|recording| self.recordings.domain_of(recording));
-        let on_clock = |other: &&Lane| self.clocks.is_none() || domain(other) == domain(lane);
-        let rows = self.lanes.iter().filter(on_clock).flat_map(|lane| &lane.rows);
-        rows.map(|row| row.work.start).min()
+    /// By lane: the start of its clock, which is that of the first GPU work of all on that clock.
+    fn clock_starts(&self) -> Option<Vec<i64>> {
+        // Without several clocks, all are on one.
+        let domain = |lane: &Lane| {
+            let recording = self.clocks.as_ref().and(lane.recording);
+            recording.map(|recording| self.recordings.domain_of(recording))
+        };
+        let mut starts: Map<Option<usize>, i64> = Map::default();
+        for lane in &self.lanes {
+            if let Some(first) = lane.rows.iter().map(|row| row.work.start).min() {
+                let start = starts.entry(domain(lane)).or_insert(first);
+                *start = first.min(*start);
+            }
+        }
+        self.lanes.iter().map(|lane| starts.get(&domain(lane)).copied()).collect()
     }
 
     /// Time of all GPU work.

@@ -18,7 +18,7 @@ const SLOTS: (usize, usize) = (360, 180);
 
 pub fn chart(gpu: &Gpu) -> Option<Chart> {
     // Each clock is drawn from its own start, all as long as the longest.
-    let starts: Vec<i64> = gpu.lanes.iter().map(|lane| gpu.clock_start(lane)).collect::<Option<_>>()?;
+    let starts = gpu.clock_starts()?;
     let length = |(lane, start): (&Lane, &i64)| lane.rows.iter().map(|row| row.work.end - start).max();
     let length = gpu.lanes.iter().zip(&starts).filter_map(length).max().filter(|length| *length > 0)?;
     let shown = &gpu.lanes[..gpu.lanes.len().min(STRIPS)];

@@ -99,22 +99,25 @@ pub(crate) fn join_by_place(
     candidate: &[Candidate],
     same_places: &[(String, String, i64)],
 ) {
-    let alone =
-        |pairs: &[Pair], side: fn(&Pair) -> (Option<usize>, Option<usize>), name: &str, all: &[Candidate]| {
-            pairs.iter().position(|pair| {
-                let (own, other) = side(pair);
-                other.is_none() && own.is_some_and(|own| all[own].name == name)
-            })
+    let (mut gone, mut new) = (BTreeMap::new(), BTreeMap::new());
+    for (place, pair) in pairs.iter().enumerate() {
+        match (pair.base, pair.candidate) {
+            (Some(b), None) => gone.insert(base[b].name, place),
+            (None, Some(c)) => new.insert(candidate[c].name, place),
+            _ => None,
         };
+    }
+    let mut joined = vec![false; pairs.len()];
     for (before, after, _) in same_places {
-        let gone = alone(pairs, |pair| (pair.base, pair.candidate), before, base);
-        let new = alone(pairs, |pair| (pair.candidate, pair.base), after, candidate);
-        if let (Some(gone), Some(new)) = (gone, new) {
-            pairs[gone].candidate = pairs[new].candidate;
-            pairs[gone].similarity = Some(BY_PLACE);
-            pairs.remove(new);
+        if let (Some(&b), Some(&c)) = (gone.get(&before[..]), new.get(&after[..])) {
+            (gone.remove(&before[..]), new.remove(&after[..]));
+            pairs[b].candidate = pairs[c].candidate;
+            pairs[b].similarity = Some(BY_PLACE);
+            joined[c] = true;
         }
     }
+    let mut joined = joined.into_iter();
+    pairs.retain(|_| !joined.next().unwrap_or(false));
 }
 
 /// A name taken apart: what must agree, and the words whose share that agrees is the score.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use rayon::prelude::*;
+
 use super::drift::{Drift, drift};
 use super::matching::{Candidate, Pair, join_by_place, matched};
 use super::measure::{GpuTime, Run};
@@ -197,16 +199,18 @@ impl Judge<'_> {
         let both = sides.iter().filter(|(before, after, ..)| before.is_some() && after.is_some());
         let points: Vec<_> = both.map(|(_, _, b, c)| (self.points(b), self.points(c))).collect();
         rows.drift = drift(&points, 1.0 - self.options.confidence, self.floor());
-        for ((before, after, b, c), pair) in sides.iter().zip(&pairs) {
+        let drift = rows.drift.as_ref();
+        let judged = sides.par_iter().zip(&pairs).map(|((before, after, b, c), pair)| {
             let name = before.or(*after).unwrap_or_default();
             let kernel = base.iter().chain(candidate).find_map(|run| run.kernels.get(name));
             let group = kernel.map_or("other", |kernel| kernel.category.name());
             let mut row = self.row("kernels", name, group, b, c);
             row.similarity = pair.similarity;
             row.matched_name = after.filter(|after| *after != name).map(String::from);
-            row.beyond = rows.drift.as_ref().and_then(|drift| self.beyond(drift, &row, b, c));
-            rows.kernels.push(row);
-        }
+            row.beyond = drift.and_then(|drift| self.beyond(drift, &row, b, c));
+            row
+        });
+        rows.kernels = judged.collect();
     }
 
     fn points<'a>(&self, runs: &[Option<&'a Series>]) -> Vec<Point<'a>> {
@@ -241,7 +245,7 @@ impl Judge<'_> {
             let c: Runs = candidate.iter().map(|run| run.regions.get(key)).collect();
             self.row("regions", &key.1, &key.0, &b, &c)
         };
-        keys.into_iter().map(row).collect()
+        keys.into_par_iter().map(row).collect()
     }
 
     /// Figures of whole runs; those of GPUs are means over the run's GPUs.

@@ -1,10 +1,9 @@
 //! Digests as files: one for each rank, written atomically; those that are there already are kept.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use files::OutputFile;
+use files::write_each;
 use ranks::digest::{self, Digest};
 use report::{Column, HealthCheck, HealthStatus, InputFact, Remedy, Report, Table, Unit, Value};
 use stats::random::seed_of;
@@ -78,10 +77,14 @@ pub fn digest(request: &DigestRequest, observer: &dyn Observer) -> Result<Report
     super::each_digest(&todo, observer, |source, digests| {
         match digests {
             Ok(digests) => {
-                for digest in &digests {
-                    let path = request.out.join(name(source, digest));
-                    write(&path, &digest::encode(digest))?;
-                    table.push(row(&path, digest, "written"));
+                let key = key(source);
+                let paths: Vec<PathBuf> =
+                    digests.iter().map(|digest| request.out.join(name(&key, digest))).collect();
+                let encoded = digests.iter().map(digest::encode);
+                write_each(paths.iter().cloned().zip(encoded))
+                    .map_err(|(path, error)| cannot_write(&path, &error))?;
+                for (path, digest) in paths.iter().zip(&digests) {
+                    table.push(row(path, digest, "written"));
                 }
             }
             Err(why) => failed.push((source.path().display().to_string(), why)),
@@ -156,7 +159,7 @@ fn key(source: &Source) -> String {
 }
 
 /// `rank-000012-1a2b3c4d.digest`
-fn name(source: &Source, digest: &Digest) -> String {
+fn name(key: &str, digest: &Digest) -> String {
     let identity = &digest.identity;
     let who = match (identity.rank, identity.gpu) {
         (Some(rank), None) => format!("rank-{rank:06}"),
@@ -164,7 +167,7 @@ fn name(source: &Source, digest: &Digest) -> String {
         (None, Some(gpu)) => format!("pid-{}-gpu-{gpu}", identity.pid),
         (None, None) => format!("pid-{}", identity.pid),
     };
-    format!("{who}-{}.{ENDING}", key(source))
+    format!("{who}-{key}.{ENDING}")
 }
 
 /// Digests of a folder by the input they are of.
@@ -196,14 +199,6 @@ fn is_done(source: &Source, there: &Map<String, Vec<(PathBuf, Digest)>>) -> bool
         let parts = digests.first().map_or(1, |(_, digest)| digest.identity.parts as usize);
         digests.len() >= parts && digests.iter().all(|(_, digest)| same(digest))
     })
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let written = OutputFile::create(path).and_then(|mut file| {
-        file.file()?.write_all(bytes)?;
-        file.commit()
-    });
-    written.map_err(|error| cannot_write(path, &error))
 }
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {

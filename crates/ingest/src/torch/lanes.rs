@@ -1,10 +1,12 @@
 //! Lanes: the (pid, tid) an event lies on, and what they are in the model: processes, threads, agents,
 //! streams.
 
+use std::cell::OnceCell;
+
 use trace::{Agent, AgentId, AgentKind, Map, OptI64, Process, ProcessId, SourceId, Stream, StreamId};
 use trace::{StrId, Thread, ThreadId, Trace};
 
-use super::metadata::Facts;
+use super::metadata::{Devices, Facts};
 use super::names::Names;
 use crate::json;
 
@@ -105,11 +107,16 @@ pub(super) struct Machine<'t> {
     agents: Map<(ProcessId, i64), AgentId>,
     /// Agents of allocations by lane and number.
     allocators: Map<(u32, i64), AgentId>,
+    /// The only device with rows by prefix; none where there are several.
+    only_device: OnceCell<Map<String, Option<i64>>>,
     /// Streams that others wait for by lane and number.
     awaited: Map<(u32, i64), StreamId>,
+    /// GPU lanes by prefix, device and stream.
+    gpu_lanes: OnceCell<Map<[String; 3], u32>>,
     hosts: Map<ProcessId, AgentId>,
     /// Names of threads and streams by (prefix and pid, tid).
     labels: Map<(&'t str, &'t str), Vec<&'t str>>,
+    devices: Devices<'t>,
     facts: &'t Facts,
 }
 
@@ -130,13 +137,15 @@ impl<'t> Machine<'t> {
         } else {
             trace.sources[source.0 as usize].rank = facts.rank;
         }
+        let commands = commands(labels);
         let mut processes: Map<(usize, i64), ProcessId> = Map::default();
         let mut mains = Vec::new();
         for (group, prefix) in groups.prefixes.iter().enumerate() {
             let guid = if prefix.is_empty() { guid.to_string() } else { format!("{guid}-{}", bare(prefix)) };
             let rank = if merged { rank_of(prefix) } else { facts.rank };
             for (place, &pid) in groups.pids[group].iter().enumerate() {
-                let command = command(labels, prefix, pid).map_or(StrId::EMPTY, |c| trace.strings.intern(c));
+                let full = if prefix.is_empty() { pid.to_string() } else { format!("{prefix} {pid}") };
+                let command = commands.get(&full[..]).map_or(StrId::EMPTY, |c| trace.strings.intern(c));
                 let guid = trace.strings.intern(&guid);
                 let process = trace.add_process(Process { guid, command, rank, ..Process::new(source, pid) });
                 processes.insert((group, pid), process);
@@ -165,9 +174,12 @@ impl<'t> Machine<'t> {
             lanes,
             agents: Map::default(),
             allocators: Map::default(),
+            only_device: OnceCell::new(),
             awaited: Map::default(),
+            gpu_lanes: OnceCell::new(),
             hosts: Map::default(),
             labels: names,
+            devices: facts.devices(),
             facts,
         };
         if !merged && let Some(&main) = mains.first() {
@@ -178,7 +190,7 @@ impl<'t> Machine<'t> {
 
     /// Devices that the trace lists, when their numbers are those that its events use.
     fn list_devices(&mut self, process: ProcessId, trace: &mut Trace) {
-        let listed = |device: i64| self.facts.devices.iter().any(|d| d.id == device);
+        let listed = |device: i64| self.devices.lists(device);
         let used = self.lanes.iter().filter(|l| l.gpu && l.rows > 0).filter_map(|l| l.pid.parse().ok());
         if { used }.all(listed) {
             for device in &self.facts.devices {
@@ -236,10 +248,17 @@ impl<'t> Machine<'t> {
             return *stream;
         }
         let here = &self.lanes[lane as usize];
-        let tid = id.to_string();
-        let same = |l: &Lane| l.gpu && l.prefix == here.prefix && l.pid == here.pid && l.tid == tid;
-        let stream = match self.lanes.iter().position(same) {
-            Some(at) => self.stream(at as u32, trace),
+        let place = [here.prefix.clone(), here.pid.clone(), id.to_string()];
+        let gpu_lanes = self.gpu_lanes.get_or_init(|| {
+            let mut found = Map::default();
+            for (at, lane) in self.lanes.iter().enumerate().filter(|(_, lane)| lane.gpu) {
+                let place = [&lane.prefix, &lane.pid, &lane.tid].map(String::clone);
+                found.entry(place).or_insert(at as u32);
+            }
+            found
+        });
+        let stream = match gpu_lanes.get(&place).copied() {
+            Some(at) => self.stream(at, trace),
             None => StreamId::NONE,
         };
         self.awaited.insert((lane, id), stream);
@@ -262,9 +281,8 @@ impl<'t> Machine<'t> {
 
     /// A device of a process by its number.
     pub fn agent_of(&mut self, process: ProcessId, device: i64, trace: &mut Trace) -> AgentId {
-        let facts = self.facts;
+        let known = self.devices.get(device);
         *self.agents.entry((process, device)).or_insert_with(|| {
-            let known = facts.device(device);
             let mut text = |text: &str| trace.strings.intern(text);
             let agent = Agent {
                 process,
@@ -286,14 +304,18 @@ impl<'t> Machine<'t> {
         if let Some(agent) = self.allocators.get(&(lane, number)) {
             return *agent;
         }
-        let prefix = &self.lanes[lane as usize].prefix;
-        let mut used: Vec<i64> = (self.lanes.iter())
-            .filter(|lane| lane.gpu && lane.rows > 0 && lane.prefix == *prefix)
-            .filter_map(|lane| json::integer(lane.pid.as_bytes()))
-            .collect();
-        used.sort_unstable();
-        used.dedup();
-        let device = if let [only] = used[..] { only } else { number };
+        let only_device = self.only_device.get_or_init(|| {
+            let mut only: Map<String, Option<i64>> = Map::default();
+            for lane in self.lanes.iter().filter(|lane| lane.gpu && lane.rows > 0) {
+                if let Some(device) = json::integer(lane.pid.as_bytes()) {
+                    let known = only.entry(lane.prefix.clone()).or_insert(Some(device));
+                    *known = known.filter(|known| *known == device);
+                }
+            }
+            only
+        });
+        let only = only_device.get(&self.lanes[lane as usize].prefix).copied().flatten();
+        let device = only.unwrap_or(number);
         let agent = self.agent_of(self.process(lane), device, trace);
         self.allocators.insert((lane, number), agent);
         agent
@@ -316,15 +338,17 @@ impl<'t> Machine<'t> {
 }
 
 /// Lanes of one run: all of a file, or those with one prefix.
+#[derive(Default)]
 struct Groups {
     prefixes: Vec<String>,
+    places: Map<String, usize>,
     /// Host processes of each group, the main one first. Never empty.
     pids: Vec<Vec<i64>>,
 }
 
 impl Groups {
     fn of(lanes: &[Lane], labels: &[Label]) -> Self {
-        let mut groups = Self { prefixes: Vec::new(), pids: Vec::new() };
+        let mut groups = Self::default();
         let mut rows: Map<(usize, i64), u64> = Map::default();
         // Of a merged trace, lanes without a prefix belong to no rank of their own.
         let any_prefix = lanes.iter().find(|lane| !lane.prefix.is_empty());
@@ -344,10 +368,11 @@ impl Groups {
         if groups.prefixes.is_empty() {
             groups.add("");
         }
+        let labelled = labelled_cpus(labels);
         for (group, pids) in groups.pids.iter_mut().enumerate() {
-            let prefix = &groups.prefixes[group];
             if pids.is_empty() {
-                pids.push(labelled_cpu(labels, prefix).unwrap_or(0));
+                let prefix = groups.prefixes[group].as_bytes();
+                pids.push(labelled.get(prefix).copied().unwrap_or(0));
             }
             // Stable: of equals the first in the file is the main one.
             pids.sort_by_key(|pid| std::cmp::Reverse(rows.get(&(group, *pid)).copied().unwrap_or(0)));
@@ -356,15 +381,17 @@ impl Groups {
     }
 
     fn add(&mut self, prefix: &str) -> usize {
-        self.prefixes.iter().position(|p| p == prefix).unwrap_or_else(|| {
-            self.prefixes.push(prefix.into());
-            self.pids.push(Vec::new());
-            self.prefixes.len() - 1
-        })
+        if let Some(&group) = self.places.get(prefix) {
+            return group;
+        }
+        self.places.insert(prefix.into(), self.prefixes.len());
+        self.prefixes.push(prefix.into());
+        self.pids.push(Vec::new());
+        self.prefixes.len() - 1
     }
 
     fn of_prefix(&self, prefix: &str) -> usize {
-        self.prefixes.iter().position(|p| p == prefix).unwrap_or(0)
+        self.places.get(prefix).copied().unwrap_or(0)
     }
 }
 
@@ -376,17 +403,25 @@ fn host_pid(lane: &Lane) -> Option<i64> {
     json::integer(lane.pid.as_bytes()).filter(|pid| *pid >= 0)
 }
 
-fn labelled_cpu(labels: &[Label], prefix: &str) -> Option<i64> {
-    let cpu = |label: &&Label| label.what == "process_labels" && label.text == "CPU";
-    labels.iter().filter(cpu).find_map(|label| {
-        let (own, pid) = split_prefix(label.pid.as_bytes());
-        if own == prefix.as_bytes() { json::integer(pid) } else { None }
-    })
+/// The process that is labelled as the host's, by prefix.
+fn labelled_cpus(labels: &[Label]) -> Map<&[u8], i64> {
+    let mut found = Map::default();
+    for label in labels.iter().filter(|label| label.what == "process_labels" && label.text == "CPU") {
+        let (prefix, pid) = split_prefix(label.pid.as_bytes());
+        if let Some(pid) = json::integer(pid) {
+            found.entry(prefix).or_insert(pid);
+        }
+    }
+    found
 }
 
-fn command<'l>(labels: &'l [Label], prefix: &str, pid: i64) -> Option<&'l str> {
-    let pid = if prefix.is_empty() { pid.to_string() } else { format!("{prefix} {pid}") };
-    labels.iter().find(|l| l.what == "process_name" && l.pid == pid).map(|l| l.text.trim())
+/// Names of processes by prefix and pid.
+fn commands(labels: &[Label]) -> Map<&str, &str> {
+    let mut found = Map::default();
+    for label in labels.iter().filter(|label| label.what == "process_name") {
+        found.entry(&label.pid[..]).or_insert(label.text.trim());
+    }
+    found
 }
 
 /// `[TP03]` is rank 3; prefixes with more dimensions do not say which rank they are.

@@ -1,7 +1,7 @@
 //! What a trace says about itself: top-level keys, devices, rank, base time.
 
 use serde_json::Value;
-use trace::{OptI64, SourceId, Trace};
+use trace::{Map, OptI64, SourceId, Trace};
 
 use crate::json::{self, Text};
 
@@ -25,16 +25,37 @@ pub(super) struct Device {
     pub json: String,
 }
 
+/// The devices that a trace lists.
+pub(super) struct Devices<'t> {
+    by_number: Map<i64, &'t Device>,
+    /// The first, where all are alike.
+    alike: Option<&'t Device>,
+}
+
+impl<'t> Devices<'t> {
+    /// Whether the trace lists this number.
+    pub fn lists(&self, id: i64) -> bool {
+        self.by_number.contains_key(&id)
+    }
+
+    /// A device by its number; where the numbers of events and properties do not meet, what all devices have in common.
+    pub fn get(&self, id: i64) -> Option<&'t Device> {
+        self.by_number.get(&id).copied().or(self.alike)
+    }
+}
+
 impl Facts {
-    /// A device by its number; where the numbers of events and properties do not meet, what all devices
-    /// have in common.
-    pub fn device(&self, id: i64) -> Option<&Device> {
-        let alike = || {
-            let (first, rest) = self.devices.split_first()?;
+    /// The devices by number.
+    pub fn devices(&self) -> Devices<'_> {
+        let mut by_number: Map<i64, &Device> = Map::default();
+        for device in &self.devices {
+            by_number.entry(device.id).or_insert(device);
+        }
+        let alike = self.devices.split_first().and_then(|(first, rest)| {
             let same = |d: &Device| d.name == first.name && d.compute_units == first.compute_units;
             rest.iter().all(same).then_some(first)
-        };
-        self.devices.iter().find(|device| device.id == id).or_else(alike)
+        });
+        Devices { by_number, alike }
     }
 
     /// The end of the guid: files that differ in the middle only still differ in their trace id.

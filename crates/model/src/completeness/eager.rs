@@ -90,11 +90,16 @@ pub(super) fn missing(trace: &Trace, recordings: &Recordings, scan: &Scan) -> Ve
     }
     let threads = launches_by_thread(trace, scan);
     let known = known_times(trace, recordings, &threads);
+    let mut of_recording: Vec<Vec<&Thread>> = recordings.all.iter().map(|_| Vec::new()).collect();
+    for ((process, _), thread) in &threads {
+        if let Some(place) = recordings.of_process(*process) {
+            of_recording[place].push(thread);
+        }
+    }
     let mut found = Vec::new();
     for (place, recording) in recordings.all.iter().enumerate() {
-        let own = |process: ProcessId| recordings.of_process(process) == Some(place);
         let mut guess = Guess::default();
-        for (_, thread) in threads.iter().filter(|((process, _), _)| own(*process)) {
+        for thread in &of_recording[place] {
             guess.add(trace, place, thread, &known);
         }
         if guess.launches == 0 {

@@ -1,0 +1,89 @@
+//! Traces with as many names, GPUs or processes as rows: time and memory of a command stay in proportion.
+
+use crate::common;
+
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+
+/// Enough that work for every pair takes minutes.
+const MANY: usize = 20_000;
+/// CPU seconds that a command may take without optimisation, and memory.
+const MOST_SECONDS: &str = "30";
+const MOST_MEMORY: &str = "1G";
+
+/// A launch and a kernel for each name, GPU or process; each GPU has a second one after a long gap.
+fn trace(folder: &Path, kind: &str) -> std::path::PathBuf {
+    let mut text = String::from("{\"deviceProperties\": [");
+    let gpus = if kind == "gpus" { MANY } else { 1 };
+    let device = |i: usize| format!(r#"{{"id": {i}, "name": "AMD Instinct MI300X", "numSms": 304}}"#);
+    text.push_str(&(0..gpus).map(device).collect::<Vec<_>>().join(","));
+    text.push_str("], \"traceEvents\": [\n");
+    for i in 0..MANY {
+        let (name, gpu, pid) = match kind {
+            "names" => (format!("kernel_{i}"), 0, 7),
+            "gpus" => ("gemm".into(), i, 7),
+            _ => ("gemm".into(), 0, i + 1),
+        };
+        _ = writeln!(
+            text,
+            r#"{{"ph":"M","name":"process_name","pid":{pid},"args":{{"name":"python {pid}"}}}},"#
+        );
+        for (at, call) in [(2 * i, 2 * i + 1), (4 * MANY + 2 * i, 2 * i + 2)] {
+            _ = write!(
+                text,
+                r#"{{"ph":"X","cat":"cuda_runtime","name":"hipLaunchKernel","pid":{pid},"tid":{pid},"ts":{at},"dur":1,"args":{{"correlation":{call}}}}},
+{{"ph":"X","cat":"kernel","name":"{name}","pid":{gpu},"tid":3,"ts":{},"dur":1,"args":{{"device":{gpu},"stream":3,"correlation":{call}}}}},
+"#,
+                at + 1
+            );
+        }
+    }
+    text.push_str("{\"ph\":\"M\",\"name\":\"end\",\"pid\":0,\"args\":{}}]}\n");
+    let path = folder.join(format!("{kind}.json"));
+    std::fs::write(&path, text).expect("a trace");
+    path
+}
+
+/// Runs a command with limits of CPU time and memory.
+fn within_limits(words: &[&str]) {
+    // The limit ends a command that takes too long, however busy the machine is.
+    let limited = format!("ulimit -t {MOST_SECONDS}; exec \"$0\" \"$@\"");
+    let output = Command::new("sh")
+        .args(["-c", &limited, env!("CARGO_BIN_EXE_rocm-perf"), "-q", "--memory", MOST_MEMORY])
+        .args(words)
+        .output()
+        .expect("the binary runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{words:?}: {:?} {said}", output.status);
+}
+
+#[test]
+fn g9_a_trace_of_many_names_took_ten_kilobytes_for_each() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let input = trace(folder.path(), "names");
+    let (input, out) = (input.to_str().expect("text"), folder.path().join("r.html"));
+    within_limits(&["bottleneck", input]);
+    within_limits(&["report", input, "-o", out.to_str().expect("text")]);
+}
+
+#[test]
+fn g9_a_trace_of_many_gpus_took_time_for_every_pair_of_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let input = trace(folder.path(), "gpus");
+    let input = input.to_str().expect("text");
+    let (out, digests) = (folder.path().join("r.html"), folder.path().join("digests"));
+    within_limits(&["report", input, "-o", out.to_str().expect("text")]);
+    within_limits(&["digest", input, "--out", digests.to_str().expect("text")]);
+    assert_eq!(common::files(&digests, ".digest").len(), MANY);
+    within_limits(&["breakdown", input]);
+}
+
+#[test]
+fn g9_a_trace_of_many_processes_took_time_for_every_pair_of_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let input = trace(folder.path(), "processes");
+    let (input, out) = (input.to_str().expect("text"), folder.path().join("r.html"));
+    within_limits(&["summary", input]);
+    within_limits(&["report", input, "-o", out.to_str().expect("text")]);
+}
