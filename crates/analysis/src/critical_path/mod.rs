@@ -46,7 +46,7 @@ pub use self::present::present;
 pub use self::result::{BoundTime, CriticalPath, DependencyTime, PlaceTime, Prediction, WorkSlack};
 pub use self::scenario::{Engine, Scenario};
 pub use self::track::{PathStep, draw};
-pub use self::walk::{Bound, Label};
+pub use self::walk::{Bound, Label, Nameless};
 pub use self::what_if::{WhatIf, WhatIfError};
 
 /// No row.
