@@ -42,7 +42,7 @@ fn an_attach_that_hits_a_fault_is_there_whole_or_not_at_all() {
     for name in ["a.txt", "b.txt"] {
         std::fs::write(at.join(name), name.repeat(10_000)).expect("a file");
     }
-    assert!(experiment(&at, &["new", "e"]).status().expect("it runs").success());
+    assert!(experiment(&at, &["new", "e"]).output().expect("it runs").status.success());
     let mut number = 0;
     for (call, errno) in [("write", ENOSPC), ("sync", EIO), ("rename", EIO), ("create", ENOSPC)] {
         for place in sweep() {
@@ -82,7 +82,7 @@ fn an_attach_that_hits_a_fault_is_there_whole_or_not_at_all() {
 fn a_store_that_another_program_writes_to_is_waited_for() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
-    assert!(experiment(at, &["new", "e"]).status().expect("it runs").success());
+    assert!(experiment(at, &["new", "e"]).output().expect("it runs").status.success());
     let other = rusqlite::Connection::open(at.join("store/perf.db")).expect("a store");
     other.execute_batch("BEGIN IMMEDIATE").expect("held");
     let mut waiting = experiment(at, &["attach", "e", "t", "--metric", "latency=1ms"]);

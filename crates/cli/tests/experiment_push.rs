@@ -90,9 +90,9 @@ fn push_sends_a_trial_again_until_it_arrives() {
     let at = folder.path();
     std::fs::write(at.join("a.txt"), "x".repeat(3_000)).expect("a file");
     std::fs::write(at.join("token"), "write 0123456789abcdef0123\n").expect("a file");
-    assert!(experiment(at, &["new", "e"]).status().expect("it runs").success());
+    assert!(experiment(at, &["new", "e"]).output().expect("it runs").status.success());
     let attach = ["attach", "e", "t 1", "a.txt", "--metric", "latency=1±0.1ms", "--branch", "main"];
-    assert!(experiment(at, &attach).status().expect("it runs").success());
+    assert!(experiment(at, &attach).output().expect("it runs").status.success());
     let (url, asked) = server::start(&[(503, r#"{"error": {"message": "busy"}}"#), (200, STORED)]);
     let push = ["push", "e", "--to", &url, "--token-file", "token", "--json"];
     let output = experiment(at, &push).output().expect("it runs");
@@ -118,9 +118,13 @@ fn push_sends_a_trial_again_until_it_arrives() {
 fn push_says_what_the_server_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
-    assert!(experiment(at, &["new", "e"]).status().expect("it runs").success());
+    assert!(experiment(at, &["new", "e"]).output().expect("it runs").status.success());
     assert!(
-        experiment(at, &["attach", "e", "t", "--metric", "latency=1ms"]).status().expect("it runs").success()
+        experiment(at, &["attach", "e", "t", "--metric", "latency=1ms"])
+            .output()
+            .expect("it runs")
+            .status
+            .success()
     );
     let refused = |statuses, more: &[&str]| {
         let (url, _) = server::start(statuses);

@@ -256,7 +256,9 @@ fn killed_at_random_moments_it_leaves_the_source_whole() {
     // How long a whole session takes here and now, without touching the source.
     let began = Instant::now();
     let whole = optimize(folder.path(), &["--rule", "unroll", "--pairs", "12"]).output().expect("it runs");
-    assert!(whole.status.success(), "{}", text(&whole.stderr));
+    // On a busy machine the gain may stay unproven (1); what kills leave behind is looked at all the same.
+    let ended = |output: &std::process::Output| matches!(output.status.code(), Some(0 | 1));
+    assert!(ended(&whole), "{}", text(&whole.stderr));
     let lasts = began.elapsed();
     let audit = folder.path().join("rocm-perf-optimize/session.json");
     let mut seed = 0x9e37_79b9_u64;
@@ -287,8 +289,9 @@ fn killed_at_random_moments_it_leaves_the_source_whole() {
     }
     let last = command().output().expect("it runs");
     let errors = String::from_utf8_lossy(&last.stderr);
-    assert!(last.status.success(), "no lock of a killed one is in its way: {errors}");
-    assert_eq!(std::fs::read_to_string(folder.path().join("k.cu")).expect("the source"), new);
+    assert!(ended(&last), "no lock of a killed one is in its way: {errors}");
+    let expected = if last.status.success() { new.as_str() } else { SOURCE };
+    assert_eq!(std::fs::read_to_string(folder.path().join("k.cu")).expect("the source"), expected);
 }
 
 #[test]

@@ -7,23 +7,11 @@ use std::path::Path;
 use common::json;
 use serde_json::Value;
 
-/// The rules that an expectation of `truth.json` stands for.
-fn rules(expected: &str) -> Vec<String> {
-    match expected {
-        "pageable_copy" => vec!["pageable-copies".into()],
-        "exposed_copy" => vec!["exposed-copies".into()],
-        "fuse:attention" => vec!["eager-attention".into(), "fusable-chain".into()],
-        "fuse:swiglu" => vec!["fusable-chain".into()],
-        _ if expected.starts_with("host_stall:") => vec!["idle-gpu".into()],
-        other => vec![other.replace('_', "-")],
-    }
-}
-
 fn is_expected(finding: &Value, expected: &str) -> bool {
     let named = expected
         .strip_prefix("host_stall:")
         .is_none_or(|name| finding["title"].as_str().is_some_and(|title| title.contains(name)));
-    named && rules(expected).iter().any(|rule| finding["rule"] == rule.as_str())
+    named && testing::rules(expected).iter().any(|rule| finding["rule"] == rule.as_str())
 }
 
 /// The runs and what is true of them.

@@ -8,6 +8,7 @@
 //! [`run::run`] is the whole of it: [`run::CollectRequest`] in, [`run::Run`] out.
 
 pub mod capture;
+pub mod chat;
 pub mod command;
 pub mod doctor;
 pub mod environment;

@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use collect::tls;
+use collect::chat::Chat;
 use serde_json::{Value as Json, json};
 
 use crate::Error;
 use crate::score::Conclusion;
 use crate::session::Session;
 
-/// Longest answer that is read.
-const LONGEST: u64 = 4 << 20;
 /// Turns before an agent has to have an answer.
 const MOST_TURNS: usize = 16;
 /// Longest wait for one turn.
@@ -43,9 +41,11 @@ pub fn answer(endpoint: &Endpoint, session: &Session, question: &str) -> Result<
         .collect();
     let mut messages =
         vec![json!({ "role": "system", "content": SYSTEM }), json!({ "role": "user", "content": question })];
+    let key = endpoint.key.as_deref();
+    let chat = Chat { url: &endpoint.url, key, timeout: PATIENCE, certificates: None };
     for _ in 0..MOST_TURNS {
         let body = json!({ "model": endpoint.model, "temperature": 0, "messages": messages, "tools": tools });
-        let message = endpoint.send(&body)?["choices"][0]["message"].clone();
+        let message = chat.message(&body).map_err(Error::Endpoint)?;
         let calls = message["tool_calls"].as_array().cloned().unwrap_or_default();
         if calls.is_empty() {
             return Ok(conclusion(message["content"].as_str().unwrap_or_default()));
@@ -81,42 +81,6 @@ fn conclusion(text: &str) -> Conclusion {
         stream.next()?.ok().filter(Json::is_object)
     });
     objects.next_back().map(|object| Conclusion::of(&object)).unwrap_or_default()
-}
-
-impl Endpoint {
-    fn send(&self, body: &Json) -> Result<Json, Error> {
-        let wrong = |why: String| Error::Endpoint(format!("`{}` {why}", self.url));
-        let url = match self.url.trim_end_matches('/') {
-            whole if whole.ends_with("/chat/completions") => whole.to_string(),
-            base => format!("{base}/chat/completions"),
-        };
-        // An address without encryption may lead to nowhere else, so that a key is never sent in the open by surprise.
-        let secure = url.starts_with("https://");
-        let tls = if secure { tls::config(None).map_err(&wrong)? } else { Default::default() };
-        let config = ureq::Agent::config_builder()
-            .tls_config(tls)
-            .https_only(secure)
-            .max_redirects(if secure { 3 } else { 0 })
-            .timeout_global(Some(PATIENCE))
-            .http_status_as_error(false)
-            .build();
-        let mut request = config.new_agent().post(url).header("Content-Type", "application/json");
-        if let Some(key) = &self.key {
-            request = request.header("Authorization", format!("Bearer {key}"));
-        }
-        let mut response =
-            request.send(body.to_string()).map_err(|error| wrong(format!("did not respond: {error}")))?;
-        let status = response.status();
-        let text = response.body_mut().with_config().limit(LONGEST).read_to_string();
-        let text = text.map_err(|error| wrong(format!("broke off its response: {error}")))?;
-        if !status.is_success() {
-            return Err(wrong(format!(
-                "responded with {status}: {}",
-                text.chars().take(200).collect::<String>()
-            )));
-        }
-        serde_json::from_str(&text).map_err(|_| wrong("did not respond with JSON".into()))
-    }
 }
 
 #[cfg(test)]

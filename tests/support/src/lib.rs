@@ -34,6 +34,18 @@ pub fn shared(path: impl AsRef<Path>) -> Option<PathBuf> {
     None
 }
 
+/// The rules that an expectation in the `truth.json` of recorded runs stands for.
+pub fn rules(expected: &str) -> Vec<String> {
+    match expected {
+        "pageable_copy" => vec!["pageable-copies".into()],
+        "exposed_copy" => vec!["exposed-copies".into()],
+        "fuse:attention" => vec!["eager-attention".into(), "fusable-chain".into()],
+        "fuse:swiglu" => vec!["fusable-chain".into()],
+        _ if expected.starts_with("host_stall:") => vec!["idle-gpu".into()],
+        other => vec![other.replace('_', "-")],
+    }
+}
+
 /// The first of several programs that is installed; without any the calling test is skipped.
 pub fn tool(names: &[&'static str]) -> Option<&'static str> {
     let installed = |name: &&&'static str| Command::new(name).arg("--version").output().is_ok();

@@ -1,17 +1,14 @@
 //! Proposals from a language model behind an OpenAI-compatible endpoint. Off unless asked for; what it answers is
 //! a proposal like any other: guarded, built, checked and measured.
 
-use collect::tls;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::{Value as Json, json};
+use collect::chat::Chat;
+use serde_json::json;
 
 use super::{Attempt, Evidence, NoProposal, Proposal, splice};
 use crate::optimize::source::{Kernel, Source};
-
-/// Longest answer that is read.
-const LONGEST: u64 = 4 << 20;
 
 /// Where the model is and how it is asked.
 #[derive(Clone, Debug)]
@@ -76,46 +73,22 @@ pub fn prompt(source: &Source, kernel: &Kernel, evidence: &Evidence, attempts: &
 }
 
 fn ask(endpoint: &Endpoint, prompt: &str) -> Result<String, NoProposal> {
-    let wrong = |why: String| NoProposal(format!("`{}` {why}", endpoint.url));
-    let url = match endpoint.url.trim_end_matches('/') {
-        whole if whole.ends_with("/chat/completions") => whole.to_string(),
-        base => format!("{base}/chat/completions"),
-    };
     let body = json!({
         "model": endpoint.model,
         "temperature": endpoint.temperature,
         "messages": [{ "role": "user", "content": prompt }],
     });
-    // An address without encryption may lead to nowhere else, so that a key is never sent in the open by surprise.
-    let secure = url.starts_with("https://");
-    let tls = if secure {
-        tls::config(endpoint.certificates.as_deref()).map_err(&wrong)?
-    } else {
-        Default::default()
+    let chat = Chat {
+        url: &endpoint.url,
+        key: endpoint.key.as_deref(),
+        timeout: endpoint.timeout,
+        certificates: endpoint.certificates.as_deref(),
     };
-    let config = ureq::Agent::config_builder()
-        .tls_config(tls)
-        .https_only(secure)
-        .max_redirects(if secure { 3 } else { 0 })
-        .timeout_global(Some(endpoint.timeout))
-        .http_status_as_error(false)
-        .build();
-    let mut request = config.new_agent().post(url).header("Content-Type", "application/json");
-    if let Some(key) = &endpoint.key {
-        request = request.header("Authorization", format!("Bearer {key}"));
-    }
-    let mut response =
-        request.send(body.to_string()).map_err(|error| wrong(format!("did not respond: {error}")))?;
-    let status = response.status();
-    let text = response.body_mut().with_config().limit(LONGEST).read_to_string();
-    let text = text.map_err(|error| wrong(format!("broke off its response: {error}")))?;
-    if !status.is_success() {
-        let said: String = text.chars().take(200).collect();
-        return Err(wrong(format!("responded with {status}: {said}")));
-    }
-    let answer: Json = serde_json::from_str(&text).map_err(|_| wrong("did not respond with JSON".into()))?;
-    let content = answer["choices"][0]["message"]["content"].as_str();
-    content.map(str::to_string).ok_or_else(|| wrong("responded without `choices[0].message.content`".into()))
+    let message = chat.message(&body).map_err(NoProposal)?;
+    let content = message["content"].as_str();
+    content.map(str::to_string).ok_or_else(|| {
+        NoProposal(format!("`{}` responded without `choices[0].message.content`", endpoint.url))
+    })
 }
 
 /// The first code block that defines the kernel.
