@@ -46,7 +46,7 @@ pub use self::present::present;
 pub use self::result::{BoundTime, CriticalPath, DependencyTime, PlaceTime, Prediction, WorkSlack};
 pub use self::scenario::{Engine, Scenario};
 pub use self::track::{PathStep, draw};
-pub use self::walk::{Bound, Label};
+pub use self::walk::{Bound, Label, Nameless};
 pub use self::what_if::{WhatIf, WhatIfError};
 
 /// No row.
@@ -108,12 +108,13 @@ pub fn compute(
     let classes = Classes::of(trace, classifier);
     let run = build::build(trace, &classes, options.infer).ok_or(CriticalPathError::Empty)?;
     let (path, slack) = rayon::join(|| walk::walk(trace, &run), || Slack::of(&run));
-    let engine = Engine::with(trace, run, path);
+    let engine = Engine::with(trace, run, path.into());
     let mut found = figures(&engine, slack, &classes, options)?;
     // A path has as many steps as the run has work: the graph goes first, and the steps take the memory of the path.
     let Engine { run, path, .. } = engine;
     drop(run);
-    found.steps = path.segments.into_iter().map(|segment| step(&segment)).collect();
+    let segments = path.into_inner().map(|path| path.segments).unwrap_or_default();
+    found.steps = segments.into_iter().map(|segment| step(&segment)).collect();
     Ok(found)
 }
 
@@ -124,7 +125,7 @@ pub fn compute_on_graph(
     options: &CriticalPathOptions,
 ) -> Result<CriticalPath, CriticalPathError> {
     let mut found = figures(engine, Slack::of(&engine.run), classes, options)?;
-    found.steps = engine.path.segments.iter().map(step).collect();
+    found.steps = engine.path().segments.iter().map(step).collect();
     Ok(found)
 }
 
@@ -139,7 +140,7 @@ fn figures(
     classes: &Classes,
     options: &CriticalPathOptions,
 ) -> Result<CriticalPath, CriticalPathError> {
-    let (trace, run, path) = (engine.trace, &engine.run, &engine.path);
+    let (trace, run, path) = (engine.trace, &engine.run, engine.path());
     if !run.separate_clocks.is_empty() {
         return Err(CriticalPathError::SeveralClocks { recordings: run.separate_clocks.clone() });
     }

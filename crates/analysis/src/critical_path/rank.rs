@@ -135,9 +135,10 @@ fn free(run: &Run, end: i64) -> Vec<i64> {
 fn savings<T: Moved>(run: &Run, of_work: &[u32], names: usize, numbers: &[u32]) -> Vec<i64> {
     let mut saved = Vec::with_capacity(numbers.len() + LANES);
     let (mut one, mut other) = Default::default();
-    // Two passes at a time: each needs memory for all points of the graph.
-    for numbers in numbers.chunks(2 * LANES) {
-        let (some, others) = numbers.split_at(numbers.len().div_ceil(2));
+    // Two passes at a time, no more: each needs memory for all points of the graph.
+    let at_once = if rayon::current_num_threads() > 1 { 2 } else { 1 };
+    for numbers in numbers.chunks(at_once * LANES) {
+        let (some, others) = numbers.split_at(numbers.len().div_ceil(at_once));
         let pass = |numbers: &[u32], moved: &mut Vec<[T; LANES]>| match numbers.is_empty() {
             true => [0; LANES],
             false => savings_in_lanes(run, of_work, names, numbers, moved),

@@ -1,7 +1,7 @@
 //! Changes to a run that are more than a factor: work that takes another time, host time that is gone, waits that are not
 //! there. What they save is found by propagation, so no finding promises more than removing its cause would give.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use trace::{Map, Ns, ProcessId, RowRef, StrId, Table, ThreadId, Trace};
 
@@ -71,7 +71,8 @@ impl Scenario {
 pub struct Engine<'a> {
     pub(super) trace: &'a Trace,
     pub(super) run: Run,
-    pub(super) path: Path,
+    /// Savings need no path: it is walked when it is asked for.
+    pub(super) path: OnceLock<Path>,
     /// The piece of work of every kernel, and of every copy.
     of_kernel: Vec<u32>,
     of_copy: Vec<u32>,
@@ -83,14 +84,12 @@ pub struct Engine<'a> {
 impl<'a> Engine<'a> {
     /// Builds the graph of a run; nothing where there is no work.
     pub fn of(trace: &'a Trace, classes: &Classes) -> Option<Self> {
-        let run = build::build(trace, classes, false)?;
-        let path = walk::walk(trace, &run);
-        Some(Self::with(trace, run, path))
+        Some(Self::with(trace, build::build(trace, classes, false)?, OnceLock::new()))
     }
 
-    /// A run whose graph and path are there already.
-    pub(super) fn with(trace: &'a Trace, run: Run, path: Path) -> Self {
-        let end = run.graph.time[path.last];
+    /// A run whose graph is there already.
+    pub(super) fn with(trace: &'a Trace, run: Run, path: OnceLock<Path>) -> Self {
+        let end = run.graph.time.iter().copied().max().unwrap_or(0);
         let mut of_kernel = vec![NONE; trace.kernels.len()];
         let mut of_copy = vec![NONE; trace.memory_copies.len()];
         for work in 0..run.works.len() {
@@ -98,6 +97,11 @@ impl<'a> Engine<'a> {
             of_row[run.works.row[work] as usize] = work as u32;
         }
         Self { trace, run, path, of_kernel, of_copy, end, buffers: Mutex::default() }
+    }
+
+    /// The path of the run.
+    pub(super) fn path(&self) -> &Path {
+        self.path.get_or_init(|| walk::walk(self.trace, &self.run))
     }
 
     /// How much sooner the run would end.

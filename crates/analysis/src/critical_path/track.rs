@@ -35,7 +35,7 @@ pub fn draw(mut trace: Trace, steps: &[PathStep]) -> Trace {
     for step in steps {
         let name = match step.label {
             Label::Name(name) => name,
-            Label::Words(words) => trace.strings.intern(words),
+            Label::Nameless(nameless) => trace.strings.intern(nameless.words()),
         };
         let category = categories[step.bound as usize];
         trace.regions.push(Region {

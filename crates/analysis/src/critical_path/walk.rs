@@ -76,8 +76,36 @@ impl From<WorkClass> for Bound {
 pub enum Label {
     /// A name of the trace.
     Name(StrId),
-    /// Words for what has no name.
-    Words(&'static str),
+    /// What has no name.
+    Nameless(Nameless),
+}
+
+/// A stretch that no name of the trace is for. One byte: a path has millions of steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nameless {
+    /// A thread that does nothing recorded.
+    Unrecorded,
+    /// Threads that make no GPU calls.
+    Elsewhere,
+    /// Time before the first cause.
+    Before,
+    /// A wait that nothing recorded explains.
+    Unexplained,
+    /// A call whose name is not recorded.
+    BlockingCall,
+}
+
+impl Nameless {
+    /// Its words in tables.
+    pub fn words(self) -> &'static str {
+        match self {
+            Nameless::Unrecorded => "outside recorded regions",
+            Nameless::Elsewhere => "threads without GPU calls",
+            Nameless::Before => "before the first recorded cause",
+            Nameless::Unexplained => "a wait for something that was not recorded",
+            Nameless::BlockingCall => "a blocking call",
+        }
+    }
 }
 
 impl Label {
@@ -85,7 +113,7 @@ impl Label {
     pub fn text<'a>(&self, trace: &'a Trace) -> &'a str {
         match self {
             Label::Name(name) => trace.strings.get(*name),
-            Label::Words(words) => words,
+            Label::Nameless(nameless) => nameless.words(),
         }
     }
 }
@@ -127,10 +155,10 @@ pub(super) struct Path {
     pub last: usize,
 }
 
-const UNRECORDED: Label = Label::Words("outside recorded regions");
-const ELSEWHERE: Label = Label::Words("threads without GPU calls");
-const BEFORE: Label = Label::Words("before the first recorded cause");
-const UNEXPLAINED: Label = Label::Words("a wait for something that was not recorded");
+const UNRECORDED: Label = Label::Nameless(Nameless::Unrecorded);
+const ELSEWHERE: Label = Label::Nameless(Nameless::Elsewhere);
+const BEFORE: Label = Label::Nameless(Nameless::Before);
+const UNEXPLAINED: Label = Label::Nameless(Nameless::Unexplained);
 
 pub(super) fn walk(trace: &Trace, run: &Run) -> Path {
     let points = (0..run.graph.len()).into_par_iter().with_min_len(POINTS_AT_ONCE);
@@ -210,7 +238,7 @@ impl Walker<'_> {
                 let thread = place.map_or(ThreadId::NONE, |place| run.host.thread[place]);
                 let label = match trace.regions.name.get(region as usize) {
                     Some(&name) => Label::Name(name),
-                    None => Label::Words("a blocking call"),
+                    None => Label::Nameless(Nameless::BlockingCall),
                 };
                 self.wait(edge, to, Bound::Sync, label, Place::Thread(thread));
             }

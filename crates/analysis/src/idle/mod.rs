@@ -261,5 +261,6 @@ fn joined(mut pieces: Vec<Piece>) -> Vec<Piece> {
         }
         is_more
     });
+    pieces.shrink_to_fit();
     pieces
 }
