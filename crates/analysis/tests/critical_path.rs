@@ -432,9 +432,10 @@ proptest! {
         let question = format!("kernel:^k{which}$={factor}");
         let found = path_of(&trace, &[&question]);
         let again = simulate(&program, Some((which, factor))).span().map_or(0, |(start, end)| end - start);
-        // The simulator's gap is a microsecond; where no kernel ever queued, it cannot be learnt.
+        // The simulator's gap is a microsecond; where no kernel ever queued, it cannot be learnt. Scaled times are whole
+        // nanoseconds on both sides.
         let error = (predicted(&found, 0) - again).abs();
-        prop_assert!(error <= 4 * US, "{} for {again} of {}", predicted(&found, 0), span(&found));
+        prop_assert!(error <= 4 * US + 1, "{} for {again} of {}", predicted(&found, 0), span(&found));
     }
 
     /// Kernels of one stream that nothing else holds up scale the run as a whole.
