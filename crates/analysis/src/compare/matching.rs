@@ -110,7 +110,8 @@ pub(crate) fn join_by_place(
     let mut joined = vec![false; pairs.len()];
     for (before, after, _) in same_places {
         if let (Some(&b), Some(&c)) = (gone.get(&before[..]), new.get(&after[..])) {
-            (gone.remove(&before[..]), new.remove(&after[..]));
+            gone.remove(&before[..]);
+            new.remove(&after[..]);
             pairs[b].candidate = pairs[c].candidate;
             pairs[b].similarity = Some(BY_PLACE);
             joined[c] = true;
