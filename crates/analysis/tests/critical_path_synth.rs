@@ -70,12 +70,11 @@ fn through_torch(scenario: &Scenario, graphs: GraphMode, scale: &[(&str, f64)]) 
 }
 
 /// Scenarios that are recorded from their first step on, on one clock: no question can shorten what was not recorded, and a
-/// path over clocks that nothing joins is refused. Pipelines are left out: each rank numbers its sends and receives itself, so the path
-/// does not join them.
+/// path over clocks that nothing joins is refused.
 fn whole_runs() -> impl Iterator<Item = &'static str> {
     Scenario::builtin_names().filter(|name| {
         let scenario = Scenario::builtin(name).unwrap();
-        scenario.recording.unrecorded_steps == 0 && scenario.ranks.pipeline == 1 && *name != "two-boots"
+        scenario.recording.unrecorded_steps == 0 && *name != "two-boots"
     })
 }
 
