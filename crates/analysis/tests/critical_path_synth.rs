@@ -80,8 +80,14 @@ fn whole_runs() -> impl Iterator<Item = &'static str> {
 
 /// Scenarios in which streams wait for events of other streams. Torch on ROCm records the calls without their streams and
 /// events: there the order of calls stands in for them, and the report says so.
-const WAITING: &[&str] =
-    &["clean-ranks", "exposed-communication", "serialised-streams", "training", "expert-training"];
+const WAITING: &[&str] = &[
+    "clean-ranks",
+    "exposed-communication",
+    "serialised-streams",
+    "training",
+    "parallel-training",
+    "expert-training",
+];
 
 #[test]
 fn predictions_hold_for_torch_files_too() {
