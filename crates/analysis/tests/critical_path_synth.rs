@@ -70,19 +70,24 @@ fn through_torch(scenario: &Scenario, graphs: GraphMode, scale: &[(&str, f64)]) 
 }
 
 /// Scenarios that are recorded from their first step on, on one clock: no question can shorten what was not recorded, and a
-/// path over clocks that nothing joins is refused. Pipelines are left out: each rank numbers its sends and receives itself, so the path
-/// does not join them.
+/// path over clocks that nothing joins is refused.
 fn whole_runs() -> impl Iterator<Item = &'static str> {
     Scenario::builtin_names().filter(|name| {
         let scenario = Scenario::builtin(name).unwrap();
-        scenario.recording.unrecorded_steps == 0 && scenario.ranks.pipeline == 1 && *name != "two-boots"
+        scenario.recording.unrecorded_steps == 0 && *name != "two-boots"
     })
 }
 
 /// Scenarios in which streams wait for events of other streams. Torch on ROCm records the calls without their streams and
 /// events: there the order of calls stands in for them, and the report says so.
-const WAITING: &[&str] =
-    &["clean-ranks", "exposed-communication", "serialised-streams", "training", "expert-training"];
+const WAITING: &[&str] = &[
+    "clean-ranks",
+    "exposed-communication",
+    "serialised-streams",
+    "training",
+    "parallel-training",
+    "expert-training",
+];
 
 #[test]
 fn predictions_hold_for_torch_files_too() {

@@ -142,6 +142,8 @@ fn union(a: &Needs, b: &Needs) -> Needs {
                 ArgNeeds::Keys(a.iter().chain(more).cloned().collect())
             }
         },
+        only_kernel_args: [a, b].iter().all(|needs| needs.only_kernel_args || needs.args == ArgNeeds::None)
+            && (a.only_kernel_args || b.only_kernel_args),
     }
 }
 

@@ -81,6 +81,8 @@ fn covers(wide: &Needs, asked: &Needs) -> bool {
         (ArgNeeds::Keys(wide), ArgNeeds::Keys(asked)) => asked.iter().all(|key| wide.contains(key)),
         _ => false,
     };
+    let args =
+        args && (!wide.only_kernel_args || asked.only_kernel_args || matches!(asked.args, ArgNeeds::None));
     let pairs = [
         (wide.kernels, asked.kernels),
         (wide.shapes, asked.shapes),

@@ -88,6 +88,63 @@ fn bad_files_among_many_are_named_and_the_rest_is_analysed() {
 }
 
 #[test]
+fn a_cut_trace_among_many_is_named_and_what_can_be_read_of_it_is_used() {
+    let folder = tempfile::tempdir().expect("a folder");
+    synth(&folder.path().join("job"), &JOB);
+    let trace = |rank: u32| folder.path().join(format!("job/parallel-training.rank{rank}.json"));
+    let cut = |rank: u32, percent: usize| {
+        let bytes = std::fs::read(trace(rank)).expect("a trace");
+        std::fs::write(trace(rank), &bytes[..bytes.len() * percent / 100]).expect("a trace");
+    };
+    // The first part of the file has no kernel, the first nine tenths have most of them.
+    cut(6, 5);
+    cut(7, 90);
+    let report = report(folder.path(), "ranks job");
+    assert_eq!(report["tables"]["ranks"].as_array().map(Vec::len), Some(7));
+    assert_eq!(check(&report, "missing_ranks"), "rank 6 is missing");
+    let left = check(&report, "left_out");
+    assert!(left.starts_with("1 input is left out: ") && left.contains("rank6.json"), "{left}");
+    assert!(left.contains("the file ends inside an event"), "{left}");
+    let problem = check(&report, "rank_traces");
+    assert!(problem.starts_with("the trace of rank 7 has problems: "), "{problem}");
+}
+
+#[test]
+fn another_job_in_the_folder_is_left_out_by_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    synth(&folder.path().join("jobs/one"), &JOB);
+    synth(
+        &folder.path().join("jobs/two"),
+        &["--scenario", "parallel-training", "--steps", "2", "--ranks", "4"],
+    );
+    let report = report(folder.path(), "ranks jobs");
+    assert_eq!(report["tables"]["ranks"].as_array().map(Vec::len), Some(8));
+    let left = report["tables"]["left_out"].as_array().expect("rows");
+    assert_eq!(left.len(), 4);
+    for row in left {
+        assert!(row["file"].as_str().expect("a file").contains("two"), "{row}");
+        assert!(row["why"].as_str().expect("a reason").contains("of another job (4 ranks)"), "{row}");
+    }
+}
+
+#[test]
+fn clocks_without_evidence_are_refused_and_nobody_is_blamed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut job = JOB.to_vec();
+    job.extend(["--lose", "collective=0.98"]);
+    synth(&folder.path().join("job"), &job);
+    let report = report(folder.path(), "ranks job");
+    assert!(check(&report, "clocks").contains("are not aligned: "), "{}", report["health"]);
+    let clocks = report["tables"]["clocks"].as_array().expect("rows");
+    let refused = clocks.iter().filter(|row| row["offset_ns"].is_null());
+    assert!(refused.clone().count() >= 4, "{clocks:?}");
+    assert!(refused.clone().all(|row| !row["absent"]["offset_ns"].as_str().expect("a reason").is_empty()));
+    assert_eq!(report["tables"]["ranks"].as_array().map(Vec::len), Some(8));
+    assert_eq!(report["verdict"]["trusted"], false);
+    assert_eq!(report["tables"]["stragglers"].as_array().map(Vec::len), Some(0));
+}
+
+#[test]
 fn people_see_the_straggler_first() {
     let folder = tempfile::tempdir().expect("a folder");
     synth(&folder.path().join("job"), &JOB);

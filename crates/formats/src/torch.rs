@@ -57,6 +57,8 @@ pub mod key {
         DTYPE = "dtype";
         PROCESS_GROUP_NAME = "Process Group Name";
         SEQ = "Seq";
+        SRC_RANK = "Src Rank";
+        DST_RANK = "Dst Rank";
         ADDR = "Addr";
         DEVICE_TYPE = "Device Type";
         WAIT_ON_STREAM = "wait_on_stream";

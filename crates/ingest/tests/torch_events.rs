@@ -56,6 +56,44 @@ fn a_kernel_has_all_that_the_event_says() {
     assert_eq!((thread.tid, name(&trace, thread.name)), (252, "worker"));
 }
 
+/// A message of each direction, a collective, the op behind them, and calls with and without an event.
+const MESSAGES: &[&str] = &[
+    r#"{"ph":"X","cat":"kernel","name":"ncclDevKernel_SendRecv","pid":0,"tid":1,"ts":100,"dur":5,"args":{"device":0,"stream":1,"correlation":1,"Collective name":"send","Process Group Name":"7","Process Group Ranks":"[0, 4]","Dst Rank":4}}"#,
+    r#"{"ph":"X","cat":"kernel","name":"ncclDevKernel_SendRecv","pid":0,"tid":1,"ts":110,"dur":5,"args":{"device":0,"stream":1,"correlation":2,"Collective name":"recv","Process Group Name":"7","Src Rank":4}}"#,
+    r#"{"ph":"X","cat":"kernel","name":"ncclDevKernel_AllReduce","pid":0,"tid":1,"ts":120,"dur":5,"args":{"device":0,"stream":1,"correlation":3,"Collective name":"allreduce","Process Group Name":"0","Rank":0}}"#,
+    r#"{"ph":"X","cat":"cpu_op","name":"record_param_comms","pid":9,"tid":9,"ts":90,"dur":5,"args":{"External id":5,"Process Group Ranks":"[0, 4]","Dst Rank":4}}"#,
+    r#"{"ph":"X","cat":"cuda_runtime","name":"hipEventRecord","pid":9,"tid":9,"ts":95,"dur":1,"args":{"External id":5,"correlation":8,"cid":1,"event":"0x77"}}"#,
+    r#"{"ph":"X","cat":"cuda_runtime","name":"hipLaunchKernel","pid":9,"tid":9,"ts":97,"dur":1,"args":{"correlation":1,"cid":1,"kernel":"ncclDevKernel_SendRecv","External id":5}}"#,
+];
+
+#[test]
+fn messages_know_the_other_rank() {
+    let trace = events(MESSAGES);
+    assert_eq!(trace.collectives.peer, [OptI64::some(4), OptI64::some(4), OptI64::NONE]);
+}
+
+#[test]
+fn arguments_of_kernels_alone_leave_all_else_as_it_is() {
+    let text = format!(r#"{{"traceEvents": [{}]}}"#, MESSAGES.join(","));
+    let keys = ArgNeeds::Keys(vec!["Process Group Ranks".into()]);
+    let of_all = Needs { args: keys, ..Needs::everything() };
+    let of_kernels = Needs { only_kernel_args: true, ..of_all.clone() };
+    let [all, few] =
+        [of_all, of_kernels].map(|needs| read_with(text.as_bytes(), &needs, Parts::default()).unwrap());
+    let owners = |trace: &Trace| {
+        trace.args.owner.iter().map(|owner| owner.get().map(|(table, _)| table)).collect::<Vec<_>>()
+    };
+    assert_eq!(owners(&few), [Some(Table::Kernels)]);
+    assert_eq!(owners(&all).len(), 2);
+    assert_eq!(few.syncs.event, all.syncs.event);
+    assert_eq!(few.syncs.event, [OptI64::some(0x77)]);
+    assert_eq!(
+        (&few.regions.correlation, &few.regions.external),
+        (&all.regions.correlation, &all.regions.external)
+    );
+    assert_eq!(few.collectives.peer, all.collectives.peer);
+}
+
 #[test]
 fn copies_know_their_ends() {
     let trace = events(&[

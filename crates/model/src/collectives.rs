@@ -3,11 +3,15 @@
 //! A sequence number in the trace says so. Where there is none (older torch, rocpd, rocprofv3) all members of a group run the same
 //! operations in the same order, so the first of one rank meets the first of the others, and so on. That is believed only if
 //! operations and ends agree: a collective ends everywhere at almost the same moment. Ranks for which they do not are not joined,
-//! and [`Meetings::not_joined`] says why.
+//! and [`Meetings::not_joined`] says why. Sends and receives are joined by their order between two ranks (`messages`).
 //!
 //! Cost: one pass over the collectives and one over the communication kernels that no row of `collectives` tells of.
 
+mod messages;
+
 use trace::{Map, Ns, StrId, Table, Trace};
+
+use self::messages::Messages;
 
 use crate::recordings::Recordings;
 use crate::work::{GpuWork, WorkClass};
@@ -69,7 +73,9 @@ impl Meetings {
         let mut meetings = Self::default();
         let mut told = vec![false; works.len()];
         let mut by_group: Map<Group, Map<u32, Vec<Operation>>> = Map::default();
-        meetings.by_number(trace, works, &work_of, &mut told, &mut by_group);
+        let mut messages = Messages::default();
+        meetings.by_number(trace, works, &work_of, &mut told, &mut by_group, &mut messages);
+        messages.join(trace, works, recordings, &mut meetings);
         untold(works, &told, &mut by_group);
         let mut groups: Vec<_> = by_group.into_iter().collect();
         groups.sort_by_key(|(group, _)| *group);
@@ -85,7 +91,7 @@ impl Meetings {
         meetings
     }
 
-    /// Operations with a number in their group; those without one go to `by_group`.
+    /// Operations of a whole group with a number; those without one go to `by_group`, those of two ranks to `messages`.
     fn by_number(
         &mut self,
         trace: &Trace,
@@ -93,6 +99,7 @@ impl Meetings {
         work_of: &[u32],
         told: &mut [bool],
         by_group: &mut Map<Group, Map<u32, Vec<Operation>>>,
+        messages: &mut Messages,
     ) {
         let collectives = &trace.collectives;
         let mut numbers: Map<(StrId, StrId, i64), usize> = Map::default();
@@ -105,6 +112,9 @@ impl Meetings {
             };
             told[work as usize] = true;
             let (group, what) = (collectives.group[row], collectives.operation[row]);
+            if messages.take(trace, row, kernel as u32, works.gpus[works.gpu[work as usize] as usize].rank) {
+                continue;
+            }
             let Some(number) = collectives.sequence[row].get() else {
                 let members = by_group.entry(Group::Named(group)).or_default();
                 let operation = Operation { what, kernel: kernel as u32 };
@@ -229,8 +239,7 @@ fn agree(
         (kernels.end[kernel], kernels.end[kernel] - kernels.start[kernel])
     };
     let turns = || one.1.iter().zip(&two.1).map(|(&one, &two)| (time(one), time(two)));
-    let clock = |gpu: u32| works.gpus[gpu as usize].recording.map(|place| recordings.domain_of(place));
-    let one_clock = clock(one.0).is_some() && clock(one.0) == clock(two.0);
+    let one_clock = is_one_clock(works, recordings, one.0, two.0);
     let enough = if one_clock { ENOUGH_ON_ONE_HOST } else { ENOUGH };
     let offset = match (one.1.len() < enough, one_clock) {
         (true, true) => 0,
@@ -253,4 +262,10 @@ fn agree(
         return Err(format!("collectives of {first} and {second} do not end together"));
     }
     Ok(())
+}
+
+/// Whether two GPUs tell time by the same clock.
+fn is_one_clock(works: &GpuWork, recordings: &Recordings, one: u32, two: u32) -> bool {
+    let clock = |gpu: u32| works.gpus[gpu as usize].recording.map(|place| recordings.domain_of(place));
+    clock(one).is_some() && clock(one) == clock(two)
 }

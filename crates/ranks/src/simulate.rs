@@ -9,6 +9,7 @@
 //! same rules give another end of the run; the difference is what they cost. Clocks do not matter: local times are those of one clock.
 
 mod build;
+mod gaps;
 
 use trace::Map;
 

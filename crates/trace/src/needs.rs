@@ -58,6 +58,8 @@ pub struct Needs {
     pub forward_backward: bool,
     /// Arguments.
     pub args: ArgNeeds,
+    /// Whether arguments of kernels are enough.
+    pub only_kernel_args: bool,
 }
 
 impl Needs {
@@ -80,6 +82,7 @@ impl Needs {
             links: false,
             forward_backward: false,
             args: ArgNeeds::None,
+            only_kernel_args: false,
         }
     }
 
@@ -102,6 +105,7 @@ impl Needs {
             links: true,
             forward_backward: true,
             args: ArgNeeds::All,
+            only_kernel_args: false,
         }
     }
 

@@ -135,7 +135,16 @@ fn digests_of(source: &Source, classifier: &Classifier, progress: &Progress) -> 
             let trace =
                 ingest::read(&input.files, &digest_needs(), progress).map_err(|error| error.to_string())?;
             let digests = digest::of_trace(&trace, classifier, *modified_ns);
-            if digests.is_empty() { Err("it has no GPU work and no collectives".into()) } else { Ok(digests) }
+            if digests.is_empty() { Err(nothing_in(&trace)) } else { Ok(digests) }
         }
+    }
+}
+
+/// Why a trace has no rank: with what is wrong with the file, as that may be the reason.
+fn nothing_in(trace: &trace::Trace) -> String {
+    let nothing = "it has no GPU work and no collectives";
+    match trace.health.problems().next() {
+        Some(problem) => format!("{nothing}: {}", problem.message),
+        None => nothing.into(),
     }
 }

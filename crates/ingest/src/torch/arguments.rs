@@ -42,6 +42,7 @@ const WAITS_FOR: u32 = 1 << 22;
 const AWAITED: u32 = 1 << 23;
 const EVENT: u32 = 1 << 24;
 const LABEL: u32 = 1 << 25;
+const PEER: u32 = 1 << 26;
 /// All of them are values of a counter.
 const SERIES: u32 = 1 << 30;
 /// Some or all are to be kept as they are.
@@ -55,7 +56,7 @@ impl Want {
     pub const FRAME: Self = Self(PYTHON_ID | PYTHON_PARENT);
     pub const GPU: Self = Self(CORRELATION | EXTERNAL | DEVICE | STREAM | KIND | GRAPH_NODE);
     pub const SHAPE: Self = Self(GRID | BLOCK | SHARED_MEMORY | REGISTERS);
-    pub const COLLECTIVE: Self = Self(COLLECTIVE | ELEMENTS | GROUP_SIZE | DTYPE | GROUP | SEQUENCE);
+    pub const COLLECTIVE: Self = Self(COLLECTIVE | ELEMENTS | GROUP_SIZE | DTYPE | GROUP | SEQUENCE | PEER);
     pub const BYTES: Self = Self(BYTES);
     pub const SYNC: Self = Self(SYNC_KIND | WAITS_FOR | AWAITED | EVENT);
     pub const MEMORY: Self = Self(BYTES | ADDRESS | DEVICE | DEVICE_TYPE);
@@ -86,6 +87,8 @@ pub(super) struct Arguments<'a> {
     pub dtype: &'a [u8],
     pub group: &'a [u8],
     pub sequence: &'a [u8],
+    /// The other rank of a send or receive.
+    pub peer: &'a [u8],
     pub address: &'a [u8],
     pub device_type: &'a [u8],
     pub sync_kind: &'a [u8],
@@ -163,6 +166,7 @@ impl<'a> Arguments<'a> {
             key::DTYPE => (DTYPE, &mut self.dtype),
             key::PROCESS_GROUP_NAME => (GROUP, &mut self.group),
             key::SEQ | b"seq" => (SEQUENCE, &mut self.sequence),
+            key::SRC_RANK | key::DST_RANK => (PEER, &mut self.peer),
             key::ADDR => (ADDRESS, &mut self.address),
             key::DEVICE_TYPE => (DEVICE_TYPE, &mut self.device_type),
             key::CUDA_SYNC_KIND => (SYNC_KIND, &mut self.sync_kind),

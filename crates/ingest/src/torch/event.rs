@@ -87,7 +87,7 @@ impl<'n> Worker<'n> {
                 want
             }
             (b'X', Category::Copy | Category::Fill) => Want::GPU | Want::BYTES,
-            (b'X', Category::Call) if needs.syncs => Want::CALL | Want::EVENT,
+            (b'X', Category::Call) if needs.syncs && names_an_event(fields.name) => Want::CALL | Want::EVENT,
             (b'X', Category::Call) => Want::CALL,
             (b'X', Category::Frame) => Want::FRAME,
             (b'X', Category::Sync) => Want::GPU | Want::SYNC,
@@ -97,7 +97,8 @@ impl<'n> Worker<'n> {
             (b'C', _) => Want::SERIES,
             _ => Want::NONE,
         };
-        if self.keep_args { base | Want::KEEP } else { base }
+        let keeps = self.keep_args && (!needs.only_kernel_args || fields.kind == Category::Kernel);
+        if keeps { base | Want::KEEP } else { base }
     }
 
     fn file(&mut self, fields: &Fields, arguments: &Arguments) {
@@ -158,6 +159,7 @@ impl<'n> Worker<'n> {
                 operation: self.names.intern(arguments.collective),
                 elements: number(arguments.elements).into(),
                 dtype: self.names.intern(arguments.dtype),
+                peer: number(arguments.peer).into(),
                 lane,
             });
         }
@@ -383,6 +385,11 @@ impl<'n> Worker<'n> {
             self.rows.args.push(super::rows::ArgRow { owner, row, position, name, value });
         }
     }
+}
+
+/// Whether a call may have an event among its arguments; most calls are launches, whose arguments are long.
+fn names_an_event(call: &[u8]) -> bool {
+    memchr::memmem::find(call, b"Event").is_some()
 }
 
 fn number(raw: &[u8]) -> Option<i64> {

@@ -367,6 +367,7 @@ impl Join<'_> {
         let elements = column!(self, COLLECTIVES, collectives.elements);
         let group_size = column!(self, COLLECTIVES, collectives.group_size);
         let sequence = column!(self, COLLECTIVES, collectives.sequence);
+        let peer = column!(self, COLLECTIVES, collectives.peer);
         for (i, kernel) in kernels.into_iter().enumerate() {
             let width = element_bytes(trace.strings.get(dtype[i]));
             trace.collectives.push(Collective {
@@ -376,6 +377,7 @@ impl Join<'_> {
                 operation: operation[i],
                 bytes: elements[i].get().zip(width).and_then(|(n, width)| n.checked_mul(width)).into(),
                 dtype: dtype[i],
+                peer: peer[i],
                 row: RowRef::kernel(kernel as usize),
                 process: self.machine.process(self.lanes.collectives[i]),
                 ..Collective::default()

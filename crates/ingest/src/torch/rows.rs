@@ -49,7 +49,7 @@ rows! {
     }
     CollectiveRows of CollectiveRow {
         kernel: u32, group: u32, group_size: OptI64, sequence: OptI64, operation: u32, elements: OptI64,
-        dtype: u32, lane: u32,
+        dtype: u32, peer: OptI64, lane: u32,
     }
     ArgRows of ArgRow { owner: Owner, row: u32, position: u32, name: u32, value: u32, }
     OpenRows of OpenRow { phase: u8, category: u32, name: u32, id: u32, lane: u32, at: i64, }

@@ -28,6 +28,7 @@ pub fn digest_needs() -> Needs {
         collectives: true,
         links: true,
         args: ArgNeeds::Keys(ARGUMENTS.iter().map(|key| key.to_string()).collect()),
+        only_kernel_args: true,
         ..Needs::nothing()
     }
 }

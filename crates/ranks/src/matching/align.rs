@@ -17,6 +17,10 @@ pub(super) struct Item {
 const REACH: usize = 64;
 /// So many operations vote.
 const VOTERS: usize = 512;
+/// So many of them, spread over all, show whether a vote is worth its time.
+const SAMPLED: usize = 48;
+/// Sequences do not go together where fewer of the sampled operations agree on an offset.
+const FEWEST_PCT: usize = 15;
 /// Ends of one collective may be this far apart on an aligned clock.
 const TOGETHER_NS: Ns = 50_000;
 /// The part of the shorter sequence that must be found again.
@@ -27,11 +31,13 @@ pub(super) fn in_order(one: &[Item], two: &[Item]) -> bool {
     if one.len() != two.len() || one.iter().zip(two).any(|(a, b)| a.what != b.what) {
         return false;
     }
-    let apart: Option<Vec<Ns>> = one.iter().zip(two).map(|(a, b)| Some(b.end? - a.end?)).collect();
-    let Some(apart) = apart else { return true };
+    let apart = |place: usize| Some(two[place].end? - one[place].end?);
     // Neighbours see the same offset, however far clocks drift in the whole run. One jump is enough: each side may have lost
     // another record.
-    apart.windows(2).all(|pair| (pair[1] - pair[0]).abs() <= TOGETHER_NS)
+    let is_jump = |place: usize| {
+        apart(place - 1).zip(apart(place)).is_some_and(|(before, after)| (after - before).abs() > TOGETHER_NS)
+    };
+    !timed(one) || !timed(two) || !(1..one.len()).any(is_jump)
 }
 
 /// Pairs of places in both, rising; none where they do not go together.
@@ -41,16 +47,22 @@ pub(super) fn align(one: &[Item], two: &[Item]) -> Option<Vec<(u32, u32)>> {
         return None;
     }
     let is_enough = |pairs: &Vec<(u32, u32)>| 100 * pairs.len() >= ENOUGH_PCT * shorter;
-    let timed = |items: &[Item]| items.iter().all(|item| item.end.is_some());
     if timed(one) && timed(two) {
         return by_time(one, two).filter(is_enough);
     }
     Some(by_kind(one, two)).filter(is_enough)
 }
 
+fn timed(items: &[Item]) -> bool {
+    items.iter().all(|item| item.end.is_some())
+}
+
 /// Walks along both with the offset that most pairs vote for.
 fn by_time(one: &[Item], two: &[Item]) -> Option<Vec<(u32, u32)>> {
-    let mut offset = vote(one, two)?;
+    if !may_agree(one, two)? {
+        return None;
+    }
+    let (mut offset, _) = vote(one, two, 1)?;
     let mut pairs = Vec::with_capacity(one.len().min(two.len()));
     let (mut i, mut j) = (0, 0);
     while i < one.len() && j < two.len() {
@@ -69,11 +81,24 @@ fn by_time(one: &[Item], two: &[Item]) -> Option<Vec<(u32, u32)>> {
     Some(pairs)
 }
 
-/// The offset around which most differences of the ends of equal operations lie.
-fn vote(one: &[Item], two: &[Item]) -> Option<Ns> {
+/// Whether a few voters agree as much as those of sequences that go together. A job without told groups has many that do not, and a
+/// whole vote on each pair would take most of the time.
+fn may_agree(one: &[Item], two: &[Item]) -> Option<bool> {
+    let (shorter, longer) = (one.len().min(two.len()), one.len().max(two.len()));
+    let step = one.len().min(VOTERS) / SAMPLED;
+    // A short sequence may lie anywhere in a long one.
+    if step < 2 || 3 * shorter < 2 * longer {
+        return Some(true);
+    }
+    let (_, agreeing) = vote(one, two, step)?;
+    Some(100 * agreeing >= FEWEST_PCT * one.len().min(VOTERS).div_ceil(step))
+}
+
+/// The offset around which most differences of the ends of equal operations lie, and how many do; every `step`-th operation votes.
+fn vote(one: &[Item], two: &[Item], step: usize) -> Option<(Ns, usize)> {
     let mut votes: Vec<Ns> = Vec::new();
     // Voters come from the start of the shorter one: drift has not moved the offset far there.
-    for (i, item) in one.iter().take(VOTERS).enumerate() {
+    for (i, item) in one.iter().take(VOTERS).enumerate().step_by(step) {
         let near = i.saturating_sub(REACH)..two.len().min(i + REACH + 1);
         for other in two.get(near).unwrap_or_default().iter().filter(|other| other.what == item.what) {
             votes.push(other.end? - item.end?);
@@ -90,7 +115,7 @@ fn vote(one: &[Item], two: &[Item]) -> Option<Ns> {
             best = Some((from, to));
         }
     }
-    best.map(|(from, to)| votes[(from + to) / 2])
+    best.map(|(from, to)| (votes[(from + to) / 2], to - from + 1))
 }
 
 /// The longest common subsequence, near the diagonal.

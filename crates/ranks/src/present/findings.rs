@@ -14,6 +14,8 @@ const SEVERE: f64 = 0.05;
 const SMALL: f64 = 0.01;
 /// Experts are uneven if those of a rank take this many times the mean.
 const UNEVEN: f64 = 1.1;
+/// The finding about them.
+pub(super) const UNEVEN_EXPERTS: &str = "uneven-experts";
 
 pub(super) fn findings(ranks: &Ranks) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
@@ -37,8 +39,8 @@ fn uneven_experts(ranks: &Ranks) -> Option<Finding> {
     }
     let label = &ranks.fleet.members[worst.member as usize].label;
     Some(Finding {
-        id: "uneven-experts".into(),
-        key: format!("uneven-experts:{label}"),
+        id: UNEVEN_EXPERTS.into(),
+        key: format!("{UNEVEN_EXPERTS}:{label}"),
         severity: if share >= SEVERE { Severity::High } else { Severity::Medium },
         title: format!(
             "experts of rank {label} take {ratio:.2}x the mean of all ranks, which wait for it in all-to-all operations"

@@ -86,7 +86,7 @@ fn health(ranks: &Ranks) -> Vec<HealthCheck> {
         }
     };
     let missing = &fleet.missing;
-    add("missing_ranks", missing.len(), format!("{} are missing", some_ranks(missing)));
+    add("missing_ranks", missing.len(), format!("{} missing", are(missing)));
     let left = fleet.left_out.len();
     let named: Vec<String> =
         fleet.left_out.iter().take(NAMED).map(|left| format!("`{}`: {}", left.path, left.why)).collect();
@@ -95,7 +95,8 @@ fn health(ranks: &Ranks) -> Vec<HealthCheck> {
     } else {
         String::new()
     };
-    add("left_out", left, format!("{left} inputs are left out: {}{more}", named.join("; ")));
+    let inputs = if left == 1 { "1 input is".to_string() } else { format!("{left} inputs are") };
+    add("left_out", left, format!("{inputs} left out: {}{more}", named.join("; ")));
     let refused: Vec<(usize, &str)> = ranks
         .clocks
         .members
@@ -129,7 +130,10 @@ fn health(ranks: &Ranks) -> Vec<HealthCheck> {
         add(
             "rank_traces",
             problems.len(),
-            format!("{} ranks have a trace with problems; rank {label}: {problem}", problems.len()),
+            match problems.len() {
+                1 => format!("the trace of rank {label} has problems: {problem}"),
+                count => format!("the traces of {count} ranks have problems; rank {label}: {problem}"),
+            },
         );
     }
     checks
@@ -148,6 +152,11 @@ fn some_ranks(ranks: &[u32]) -> String {
             format!("ranks {}{more}", named.join(", "))
         }
     }
+}
+
+/// `rank 3 is`, `ranks 0-7 are`.
+fn are(ranks: &[u32]) -> String {
+    format!("{} {}", some_ranks(ranks), if ranks.len() == 1 { "is" } else { "are" })
 }
 
 /// The figures that programs look for.

@@ -6,7 +6,7 @@ use analysis::verdict::bound_of;
 use model::names::display_name;
 use report::{ArchMatch, BoundBy, Cost, Finding, Verdict};
 
-use super::{some_ranks, time};
+use super::{are, time};
 use crate::Ranks;
 use crate::fleet::Member;
 
@@ -48,7 +48,7 @@ pub(super) fn verdict(ranks: &Ranks, findings: &[Finding]) -> Verdict {
         verdict.largest_gain_ns = best.gain_ceiling_ns;
         verdict.finding = Some(best.key.clone());
     }
-    verdict.text = text(ranks, &verdict);
+    verdict.text = text(ranks, findings, &verdict);
     verdict
 }
 
@@ -136,12 +136,12 @@ fn doubts(ranks: &Ranks) -> Vec<String> {
     }
     let (missing, there) = (&ranks.fleet.missing, ranks.fleet.members.len());
     if missing.len() as f64 > MOST_LOST * (missing.len() + there) as f64 {
-        doubts.push(format!("{} are missing, and one of them may hold the others up", some_ranks(missing)));
+        doubts.push(format!("{} missing and may hold the others up", are(missing)));
     }
     doubts
 }
 
-fn text(ranks: &Ranks, verdict: &Verdict) -> String {
+fn text(ranks: &Ranks, findings: &[Finding], verdict: &Verdict) -> String {
     let delays = &ranks.delays;
     let hosts: std::collections::BTreeSet<&str> = ranks
         .fleet
@@ -181,6 +181,9 @@ fn text(ranks: &Ranks, verdict: &Verdict) -> String {
             "{who}: {what} {}; no collective has a partner, so nothing tells who waits for whom.",
             time(with)
         ),
+        (Some(with), _) if findings.iter().any(|finding| finding.id == super::findings::UNEVEN_EXPERTS) => {
+            format!("{who}: {what} {}; ranks wait for those with more work for their experts.", time(with))
+        }
         (Some(with), _) => format!("{who}: {what} {}; no rank or link holds the others up.", time(with)),
         (None, _) => format!("{who}; the inputs tell no times of steps."),
     };

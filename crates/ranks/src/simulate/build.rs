@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 use trace::Map;
 
+use super::gaps::Gaps;
 use super::{Event, StepGraph, Track};
 use crate::clocks::Clocks;
 use crate::digest::{Collective, NONE};
@@ -16,10 +17,10 @@ const QUEUED_NS: i64 = 10_000;
 
 /// One collective of a member with its meeting.
 #[derive(Clone, Copy)]
-struct Row {
-    meeting: u32,
-    collective: Collective,
-    is_lost: bool,
+pub(super) struct Row {
+    pub meeting: u32,
+    pub collective: Collective,
+    pub is_lost: bool,
 }
 
 impl StepGraph {
@@ -135,7 +136,7 @@ impl Track {
         let own = &fleet.members[member as usize];
         let first =
             own.span.map_or_else(|| rows.first().map_or(0, |row| row.collective.start), |span| span.0);
-        let gaps = gaps(&own.collectives, rows);
+        let gaps = Gaps::of(&own.collectives, rows);
         let waits = Waits::of(rows);
         let mut events: Vec<Event> = Vec::with_capacity(rows.len());
         let mut last_on_stream: Map<u16, u32> = Map::default();
@@ -162,7 +163,6 @@ impl Track {
                 None => (0, false),
             };
             let beside = if is_waited_for { row.time_ns - row.exposed_ns } else { 0 };
-            let is_beside_gap = gaps.iter().any(|&(start, stop)| start < end && from < stop);
             events.push(Event {
                 meeting,
                 resumed_at,
@@ -171,7 +171,7 @@ impl Track {
                 to_arrival: (row.start - arrival_from) as f32,
                 to_wait: if is_waited_for { (until - from).max(0) as f32 } else { f32::NAN },
                 computed: (row.compute_ns + beside - before).max(0) as f32,
-                is_known: !is_lost && !is_after_lost && !is_beside_gap,
+                is_known: !is_lost && !is_after_lost && !gaps.meet(from, end),
                 is_lost,
                 is_counted: waits.is_last(place as u32, until),
                 operation: row.operation,
@@ -227,31 +227,6 @@ impl Waits {
         let next = self.begins.get((self.of_place[event as usize] as usize).saturating_add(1));
         next.is_none_or(|&next| next > begin)
     }
-}
-
-/// Stretches of a member's time in which records are missing on all ranks: their numbers show it.
-fn gaps(recorded: &[Collective], rows: &[Row]) -> Vec<(i64, i64)> {
-    let mut numbered: Vec<(u16, bool, i64, i64)> = recorded
-        .iter()
-        .filter(|row| row.start != i64::MIN)
-        .filter_map(|row| Some((row.group, row.operation.is_message(), row.number()?, row.start)))
-        .collect();
-    numbered.sort_unstable();
-    let mut gaps = Vec::new();
-    for pair in numbered.windows(2).filter(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1)) {
-        let lost = pair[1].2 - pair[0].2 - 1;
-        let (from, to) = (pair[0].3.min(pair[1].3), pair[0].3.max(pair[1].3));
-        let is_between = |other: &&Row| {
-            let own = &other.collective;
-            let is_same = (own.group, own.operation.is_message()) == (pair[0].0, pair[0].1);
-            other.is_lost && is_same && own.start > from && own.start < to
-        };
-        if lost > 0 && (rows.iter().filter(is_between).count() as i64) < lost {
-            // A lost message may lie anywhere between; collectives of a group are far apart, and the lost one is near the next.
-            gaps.push(if pair[0].1 { (from, to) } else { (pair[1].3 - 1, pair[1].3) });
-        }
-    }
-    gaps
 }
 
 /// What messages and collectives of a size usually take.
