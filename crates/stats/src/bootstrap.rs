@@ -303,7 +303,8 @@ mod tests {
         assert_eq!((found.bounds, found.error, found.p), (Some((found.ratio, found.ratio)), 0.0, 0.0));
         // Calls that are all alike beside calls that are not.
         let alike = [Point { value: 3.0, freedom: 2.0, residuals: &[0.0; 3], scale: 1.0, variance: 0.0 }];
-        let not = [Point { value: 3.0, freedom: 2.0, residuals: &[-1.0, 0.0, 1.0], scale: 1.0, variance: 3.0 }];
+        let not =
+            [Point { value: 3.0, freedom: 2.0, residuals: &[-1.0, 0.0, 1.0], scale: 1.0, variance: 3.0 }];
         let bounds = |one: &[Point], other: &[Point]| estimate(one, other, 0.95, 0.0, 7).unwrap().bounds;
         assert_eq!(bounds(&alike, &alike), Some((1.0, 1.0)));
         for (low, high) in [bounds(&alike, &not), bounds(&not, &alike)].into_iter().flatten() {
