@@ -13,7 +13,7 @@ pub fn change(bytes: &[u8], random: &mut Random) -> Option<Vec<u8>> {
         1 => 65_536,
         size => usize::from(size),
     };
-    if !size.is_power_of_two() || size < 512 {
+    if !size.is_power_of_two() || size < 512 || size > bytes.len() {
         return None;
     }
     let mut out = bytes.to_vec();
