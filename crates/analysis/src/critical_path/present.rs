@@ -38,7 +38,7 @@ pub fn present(trace: &Trace, path: &CriticalPath, all_segments: bool) -> Report
 }
 
 /// Tables that are there even when they are empty.
-const KEPT: [&str; 2] = ["kernels", "what_if"];
+const KEPT: [&str; 5] = ["bounds", "kernels", "what_if", "places", "path"];
 
 const KERNELS: &str = "Kernels: 1 % faster here saves that much";
 const COPIES: &str = "Copies: 1 % faster here saves that much";

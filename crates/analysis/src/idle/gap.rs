@@ -113,8 +113,19 @@ struct Found<'a> {
 
 impl Found<'_> {
     fn put(&mut self, start: Ns, end: Ns, cause: Cause, place: StrId, next: RowRef) {
-        if end > start {
-            self.pieces.push(Piece { start, end, cause, place, next });
+        if end <= start {
+            return;
+        }
+        match self.pieces.last_mut() {
+            // A gap beside thousands of calls is few pieces. Host code waits for its owner and stays apart.
+            Some(last)
+                if cause != Cause::HostCode
+                    && last.end == start
+                    && (last.cause, last.place, last.next) == (cause, place, next) =>
+            {
+                last.end = end;
+            }
+            _ => self.pieces.push(Piece { start, end, cause, place, next }),
         }
     }
 }
