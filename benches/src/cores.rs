@@ -134,7 +134,7 @@ pub fn inflate_file(how: &str, path: &Path) -> Result<(), String> {
     let data = std::fs::read(path).map_err(|e| e.to_string())?;
     let mut reader: Box<dyn Read> = match how.strip_suffix('x') {
         Some(workers) => {
-            let workers = workers.parse().map_err(|_| format!("`{how}` is no number of workers"))?;
+            let workers = workers.parse().map_err(|_| format!("`{how}` is not a number of workers"))?;
             Box::new(inflate::Parallel::new(Arc::new(data), workers))
         }
         None => Box::new(inflate::Sequential::new(std::io::Cursor::new(data))),

@@ -77,18 +77,15 @@ pub struct BreakdownRequest {
     pub target_arch: Option<String>,
 }
 
+/// What a timeline is drawn from: idle time is charged to the function that it belongs to.
+pub(crate) fn needs() -> Needs {
+    Needs { python_frames: true, links: true, syncs: true, memory_allocations: false, ..Needs::summary() }
+}
+
 /// How the GPUs spent their time: timeline, categories, what ran together.
 pub fn breakdown(request: &BreakdownRequest, observer: &dyn Observer) -> Result<Report, Failure> {
     let classifier = classifier(request.rules.as_ref())?;
-    // Idle time is charged to the function that it belongs to.
-    let needs = Needs {
-        python_frames: true,
-        links: true,
-        syncs: true,
-        memory_allocations: false,
-        ..Needs::summary()
-    };
-    let trace = request.input.read_classified(&needs, observer, || classifier.clone())?;
+    let trace = request.input.read_classified(&needs(), observer, || classifier.clone())?;
     one_run(&trace.sources, "breakdown")?;
     let run = Run::new(&trace, None, &classifier, 0.0)
         .map_err(|error| Failure::input(error.to_string()))?

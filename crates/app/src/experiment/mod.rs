@@ -30,6 +30,7 @@ pub use self::compare::{compare, compare_trials};
 pub use self::demo::fill_demo;
 pub use self::gate::{GateRequest, acknowledge, alerts, gate, set_limit, suppress};
 pub use self::metrics::metric_of_text;
+pub use self::present::REQUIRED;
 pub use self::push::{PushRequest, address_part, push};
 pub use self::receive::{Received, Refused, receive};
 pub use self::target::Target;

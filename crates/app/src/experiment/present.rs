@@ -11,7 +11,7 @@ use store::{
 use super::push::Pushed;
 
 /// Artifacts of the contract that every profile has.
-const REQUIRED: [&str; 5] = [
+pub const REQUIRED: [&str; 5] = [
     "profile_summary.md",
     "profile_metadata.json",
     "kernel_table.json",

@@ -12,13 +12,14 @@ use model::call_tree::NodeKind;
 use model::classify::Classifier;
 use model::stages::Stage;
 use report::{Chart, Document, Figure, Finding, Note, Part, Remedy, Report, Section, Unit, Value, show};
-use trace::{Needs, RowRef, Trace};
+use trace::{RowRef, Trace};
 
 use super::{memory, panels, roofline};
 use crate::causes::for_target;
 use crate::failure::Failure;
 use crate::input::{Input, keep_run, one_run, read_mapping};
 use crate::observer::Observer;
+use crate::timeline;
 use crate::triage::{TriageRequest, triage};
 
 /// (id, heading, what is seen there, charts, tables) in the order of reading.
@@ -227,14 +228,7 @@ fn requests_of(trace: &Trace) -> Report {
 /// The charts of a run alone, with what is wrong with its trace.
 pub fn charts(input: &Input, observer: &dyn Observer) -> Result<Report, Failure> {
     let classifier = Classifier::builtin();
-    let needs = Needs {
-        python_frames: true,
-        links: true,
-        syncs: true,
-        memory_allocations: false,
-        ..Needs::summary()
-    };
-    let trace = input.read_classified(&needs, observer, || classifier.clone())?;
+    let trace = input.read_classified(&timeline::needs(), observer, || classifier.clone())?;
     one_run(&trace.sources, "report")?;
     let run = model::Run::new(&trace, None, &classifier, 0.0)
         .map_err(|error| Failure::input(error.to_string()))?

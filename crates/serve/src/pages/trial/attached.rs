@@ -1,5 +1,6 @@
 //! Files and notes of a trial.
 
+use app::experiment::REQUIRED;
 use maud::{Markup, html};
 use report::{Unit, Value, show};
 use store::{Artifact, Trial};
@@ -7,15 +8,6 @@ use store::{Artifact, Trial};
 use crate::links;
 use crate::pages::parts::{self, plain};
 use crate::pages::views::{Section, file_name};
-
-/// Artifacts of the contract that every profile has.
-const REQUIRED: [&str; 5] = [
-    "profile_summary.md",
-    "profile_metadata.json",
-    "kernel_table.json",
-    "overlap_opportunities.json",
-    "fuse_opportunities.json",
-];
 
 /// Endings of files that the Perfetto UI reads.
 const TRACES: [&str; 5] = [".pftrace", ".perfetto-trace", ".json.gz", ".pt.trace.json", ".trace.json"];
