@@ -118,9 +118,9 @@ pub fn critical_path(request: &CriticalPathRequest, observer: &dyn Observer) -> 
             .map_err(|error| Failure::input(error.to_string()))
     };
     let (path, mut report) = {
-        let (run, accounts, path) = if what_if.is_empty() {
-            // Without questions the path needs the trace alone, and what the run means is found beside it.
-            let options = CriticalPathOptions { infer, ..Default::default() };
+        let (run, accounts, path) = if what_if.iter().all(WhatIf::is_about_the_trace_alone) {
+            // What the run means is found beside the path.
+            let options = CriticalPathOptions { what_if, infer, ..Default::default() };
             let (run, path) = rayon::join(
                 || of_run().map(|run| (analysis::idle::compute(&trace, &run.classes), run)),
                 || critical_path::compute(&trace, &classifier, &options),

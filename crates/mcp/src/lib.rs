@@ -74,6 +74,7 @@ pub fn serve_http(
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, Refusal> {
+    app::keep_for_next_question();
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     // The work is done by the analyses' own threads; these only pass messages.
     let runtime = builder.worker_threads(2).enable_all().build();

@@ -203,6 +203,11 @@ impl WhatIf {
         matches!(self.target, Target::Clock)
     }
 
+    /// Whether the trace alone answers it: other questions need what the run means.
+    pub fn is_about_the_trace_alone(&self) -> bool {
+        !matches!(self.target, Target::Finding(_) | Target::Module(_) | Target::Stage(_) | Target::Clock)
+    }
+
     /// Looks up what a module, a stage or the clock is in a run; other questions need none.
     pub fn look_up(&mut self, run: &model::Run) -> Result<(), WhatIfError> {
         self.part = match &self.target {

@@ -8,7 +8,7 @@ mod evidence;
 mod inductor;
 mod rules;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde::Deserialize;
 
@@ -121,7 +121,7 @@ impl Name {
 #[derive(Clone, Debug)]
 pub struct Classifier {
     /// The user's rules, then ours.
-    tables: Vec<Rules>,
+    tables: Vec<Arc<Rules>>,
     words: Words,
     platform: Platform,
     inductor: Arc<str>,
@@ -129,8 +129,13 @@ pub struct Classifier {
 }
 
 impl Classifier {
-    /// The rules that come with the program.
+    /// The rules that come with the program: read once, and what their patterns learn is shared.
     pub fn builtin() -> Self {
+        static BUILT_IN: LazyLock<Classifier> = LazyLock::new(Classifier::read_built_in);
+        BUILT_IN.clone()
+    }
+
+    fn read_built_in() -> Self {
         let mut words = Words::default();
         let rules = Rules::trusted("kernels.toml", BUILTIN, &mut words)
             .expect("the rules that are built in are checked by a test");
@@ -140,14 +145,20 @@ impl Classifier {
             rule: "".into(),
             by: ClassifiedBy::None,
         };
-        Self { tables: vec![rules], words, platform: Platform::Rocm, inductor: INDUCTOR.into(), unknown }
+        Self {
+            tables: vec![rules.into()],
+            words,
+            platform: Platform::Rocm,
+            inductor: INDUCTOR.into(),
+            unknown,
+        }
     }
 
     /// The same, with the rules of a file tried first.
     pub fn with_rules(file: &str, text: &str) -> Result<Self, RulesError> {
         let mut classifier = Self::builtin();
         let rules = Rules::parse(file, text, &mut classifier.words)?;
-        classifier.tables.insert(0, rules);
+        classifier.tables.insert(0, rules.into());
         Ok(classifier)
     }
 
