@@ -98,7 +98,7 @@ fn set_data_limit(bytes: u64) {
     }
 }
 
-/// Keeps memory that was freed for the next question, up to [`KEPT_FREE`]: for programs that answer many of them.
+/// Keeps memory that was freed for the next question: for programs that answer many of them.
 /// Handing it back and asking again costs a third of the time of an answer.
 pub fn keep_for_next_question() {
     #[cfg(target_env = "gnu")]
