@@ -8,7 +8,8 @@
 //! share = sequential / (sequential + other / 2)
 //! ```
 //!
-//! A thread that waits for a core counts as runnable, so that other programs do not make the share larger.
+//! A thread that waits for a core counts as runnable, also one that would find nothing to do: beside other programs the share
+//! comes out too small, so measure on idle cores.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
