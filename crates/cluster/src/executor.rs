@@ -52,7 +52,7 @@ impl ExecutorArgs {
             .and_then(|(host, port)| Some((host.to_string(), port.parse().ok()?)))
             .ok_or_else(|| format!("`{}` is no HOST:PORT of a scheduler", self.scheduler))?;
         let bytes = self.memory.map_or(lake::half_of_memory() as f64, |gigabytes| gigabytes * 1e9);
-        if !(bytes >= 1e6) {
+        if bytes.is_nan() || bytes < 1e6 {
             return Err("an executor needs at least 0.001 GB of memory".into());
         }
         let mut config = ExecutorProcessConfig {
