@@ -12,7 +12,10 @@ pub fn claim_work_folder(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(facts) if !facts.is_dir() => return Err(foreign(path)),
         Ok(_) if is_work_folder(path) => return Ok(()),
-        Ok(_) if fs::read_dir(path)?.next().is_some() => return Err(foreign(path)),
+        Ok(_) if fs::read_dir(path)?.next().is_some() => {
+            // Another thread may have marked it since it was asked: the mark comes before anything else in the folder.
+            return if is_work_folder(path) { Ok(()) } else { Err(foreign(path)) };
+        }
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir_all(path)?,
         Err(error) => return Err(error),
@@ -48,6 +51,28 @@ fn foreign(path: &Path) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn builds_that_start_together_all_get_their_folder() {
+        let place = tempfile::tempdir().unwrap();
+        for round in 0..300 {
+            let folder = place.path().join(round.to_string());
+            let start = std::sync::Barrier::new(4);
+            std::thread::scope(|scope| {
+                let claim = |id: usize| {
+                    let (folder, start) = (&folder, &start);
+                    scope.spawn(move || {
+                        start.wait();
+                        claim_work_folder(folder).and_then(|()| fs::create_dir(folder.join(id.to_string())))
+                    })
+                };
+                let claims: Vec<_> = (0..4).map(claim).collect();
+                for claim in claims {
+                    claim.join().unwrap().unwrap();
+                }
+            });
+        }
+    }
 
     #[test]
     fn only_a_folder_that_was_claimed_is_removed() {
