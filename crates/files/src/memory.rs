@@ -102,10 +102,19 @@ fn set_data_limit(bytes: u64) {
 /// Handing it back and asking again costs a third of the time of an answer.
 pub fn keep_for_next_question() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: these calls change how the allocator grows and shrinks, nothing that was allocated.
+    // SAFETY: this changes where the allocator takes memory from, nothing that was allocated.
     unsafe {
         // Arenas of threads grow page by page.
         libc::mallopt(libc::M_ARENA_MAX, 1);
+    }
+    keep_for_next_trace();
+}
+
+/// Keeps memory that was freed for the next trace: for programs that read many and drop them.
+pub fn keep_for_next_trace() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: these calls change how the allocator grows and shrinks, nothing that was allocated.
+    unsafe {
         libc::mallopt(libc::M_TOP_PAD, 16 << 20);
         libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT_FREE);
         libc::mallopt(libc::M_MMAP_THRESHOLD, 32 << 20);

@@ -22,6 +22,7 @@ mod text;
 
 pub use cursor::{Cursor, Elements, Keys};
 pub use number::{decimal, float, integer, micros};
+pub(crate) use scan::equal_bytes;
 pub use text::Text;
 
 /// Why a value could not be read.

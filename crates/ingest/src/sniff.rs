@@ -91,8 +91,12 @@ pub(crate) fn top_level(mut from: impl Read) -> JsonKind {
         match from.read(&mut block) {
             Ok(0) => break,
             Ok(bytes) => {
-                if let Some(kind) = block[..bytes].iter().find_map(|byte| walk.step(*byte)) {
-                    return kind;
+                let mut rest = &block[..bytes];
+                while let Some((byte, after)) = rest[walk.idle(rest)..].split_first() {
+                    if let Some(kind) = walk.step(*byte) {
+                        return kind;
+                    }
+                    rest = after;
                 }
             }
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
@@ -117,6 +121,19 @@ struct Walk {
 const KEYS_SHOWN: usize = 3;
 
 impl Walk {
+    /// How many bytes come before the next that changes anything.
+    fn idle(&self, bytes: &[u8]) -> usize {
+        let telling = if self.array { 2 } else { 1 };
+        if self.depth <= telling || self.escaped {
+            return 0;
+        }
+        let next = match self.in_string {
+            true => memchr::memchr2(b'"', b'\\', bytes),
+            false => bytes.iter().position(|byte| matches!(byte, b'"' | b'{' | b'[' | b'}' | b']')),
+        };
+        next.unwrap_or(bytes.len())
+    }
+
     fn step(&mut self, byte: u8) -> Option<JsonKind> {
         let telling = if self.array { 2 } else { 1 };
         if self.in_string {

@@ -39,6 +39,7 @@ pub struct DigestArgs {
 impl DigestArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
         let (paths, out) = (self.files.paths()?, self.out.clone());
+        app::keep_for_next_trace();
         let request = DigestRequest { paths, out, part: self.part, force: self.force };
         output.show(app::digest(&request, output)?)
     }

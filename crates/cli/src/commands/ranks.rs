@@ -36,6 +36,7 @@ pub struct RanksArgs {
 
 impl RanksArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
+        app::keep_for_next_trace();
         let request = RanksRequest { paths: self.files.paths()? };
         let target = self.trial.target("ranks")?;
         let mut report = app::ranks(&request, output)?;

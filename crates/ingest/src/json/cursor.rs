@@ -22,17 +22,6 @@ pub struct Elements {
     first: bool,
 }
 
-/// Bytes that numbers and literals are made of.
-const IN_TOKEN: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        table[byte] = matches!(byte as u8, b'0'..=b'9' | b'.' | b'-' | b'+' | b'a'..=b'z' | b'A'..=b'Z');
-        byte += 1;
-    }
-    table
-};
-
 impl<'a> Cursor<'a> {
     /// At the start of the bytes.
     pub fn new(bytes: &'a [u8]) -> Self {
@@ -124,7 +113,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads a number, a literal or a string as its bytes (a string without its quotes).
-    #[inline]
+    #[inline(always)]
     pub fn scalar(&mut self) -> Result<&'a [u8], Damage> {
         match self.peek() {
             Some(b'"') => Ok(self.string()?.raw),
@@ -135,10 +124,10 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads the bytes of a number or literal; any word will do (`NaN`, `-Infinity`, `nan`).
-    #[inline]
+    #[inline(always)]
     fn token(&mut self) -> Result<&'a [u8], Damage> {
         let rest = &self.bytes[self.pos..];
-        let len = rest.iter().position(|b| !IN_TOKEN[usize::from(*b)]).ok_or(Damage::End)?;
+        let len = scan::token_end(rest).ok_or(Damage::End)?;
         if len == 0 {
             return Err(Damage::Unexpected);
         }
@@ -147,7 +136,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Passes any value. Brackets are matched, what is between them is not looked at.
-    #[inline]
+    #[inline(always)]
     pub fn skip_value(&mut self) -> Result<(), Damage> {
         match self.peek() {
             Some(b'"') => self.string().map(|_| ()),
@@ -168,7 +157,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads any value as its JSON text.
-    #[inline]
+    #[inline(always)]
     pub fn raw_value(&mut self) -> Result<&'a [u8], Damage> {
         self.skip_whitespace();
         let start = self.pos;
@@ -178,6 +167,11 @@ impl<'a> Cursor<'a> {
 }
 
 impl Keys {
+    /// The keys of an object that was read up to the cursor.
+    pub(crate) fn resumed(first: bool) -> Self {
+        Self { first }
+    }
+
     /// The next key, the cursor before its value; none at the end of the object.
     // The innermost loop of every reader of JSON: a call costs a tenth of reading a trace.
     #[inline(always)]

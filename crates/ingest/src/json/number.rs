@@ -20,8 +20,10 @@ pub fn float(text: &[u8]) -> Option<f64> {
 /// At most 15 digits, then at most `scale` more behind a point: nearly every number of a trace.
 #[inline]
 fn quick(text: &[u8], scale: usize) -> Option<i64> {
-    let mut value = 0i64;
-    let mut at = 0;
+    let (mut value, mut at) = match text.first_chunk().and_then(eight_digits) {
+        Some(eight) => (eight, 8),
+        None => (0, 0),
+    };
     while let Some(digit) = text.get(at).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
         value = value * 10 + i64::from(digit);
         at += 1;
@@ -48,6 +50,21 @@ fn quick(text: &[u8], scale: usize) -> Option<i64> {
         value = value * 10 + i64::from(digit);
     }
     Some(value)
+}
+
+/// Eight digits at once, if all are: neighbours are put together to numbers of two, four and eight digits.
+#[inline(always)]
+fn eight_digits(text: &[u8; 8]) -> Option<i64> {
+    let bytes = u64::from_le_bytes(*text);
+    let high = bytes & 0xf0f0_f0f0_f0f0_f0f0;
+    let above_nine = bytes.wrapping_add(0x0606_0606_0606_0606) & 0xf0f0_f0f0_f0f0_f0f0;
+    if high != 0x3030_3030_3030_3030 || above_nine != 0x3030_3030_3030_3030 {
+        return None;
+    }
+    let ones = bytes & 0x0f0f_0f0f_0f0f_0f0f;
+    let twos = (ones.wrapping_mul(10) + (ones >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (twos.wrapping_mul(100) + (twos >> 16)) & 0x0000_ffff_0000_ffff;
+    Some((fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff) as i64)
 }
 
 /// `text` × 10^`scale` as a whole number, halves rounded away from zero; none when it is not a number or
@@ -162,6 +179,21 @@ mod tests {
         fn microseconds_with_three_decimals_are_exact(whole in 0i64..9_000_000_000_000_000, part in 0i64..1000) {
             let text = format!("{whole}.{part:03}");
             prop_assert_eq!(micros(text.as_bytes()), Some(whole * 1000 + part));
+        }
+    }
+
+    #[test]
+    fn eight_digits_are_read_as_by_the_standard_library() {
+        for value in (0..100_000_000u32).step_by(9973).chain([0, 99_999_999, 12_345_678, 87_654_321]) {
+            let text = format!("{value:08}");
+            assert_eq!(eight_digits(text.as_bytes().first_chunk().unwrap()), Some(i64::from(value)));
+        }
+        for byte in (0..=255u8).filter(|byte| !byte.is_ascii_digit()) {
+            for place in 0..8 {
+                let mut text = *b"12345678";
+                text[place] = byte;
+                assert_eq!(eight_digits(&text), None, "byte {byte} at {place}");
+            }
         }
     }
 

@@ -16,7 +16,7 @@ pub(super) fn string_end(bytes: &[u8], start: usize) -> Option<(usize, bool)> {
 #[inline]
 fn quote_or_backslash(bytes: &[u8], mut at: usize) -> Option<usize> {
     while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<16>()) {
-        let found = block16::equal(block, b'"') | block16::equal(block, b'\\');
+        let found = block16::either(block, b'"', b'\\');
         if found != 0 {
             return Some(at + found.trailing_zeros() as usize);
         }
@@ -26,12 +26,55 @@ fn quote_or_backslash(bytes: &[u8], mut at: usize) -> Option<usize> {
     Some(at + rest.iter().position(|b| matches!(b, b'"' | b'\\'))?)
 }
 
+/// Bytes that numbers and literals are made of.
+const IN_TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = matches!(byte as u8, b'0'..=b'9' | b'.' | b'-' | b'+' | b'a'..=b'z' | b'A'..=b'Z');
+        byte += 1;
+    }
+    table
+};
+
+/// How many bytes there are of a number or literal, if it ends in the text.
+#[inline]
+pub(super) fn token_end(text: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    while let Some(block) = text.get(at..).and_then(|rest| rest.first_chunk::<16>()) {
+        let others = !block16::in_token(block);
+        if others != 0 {
+            return Some(at + others.trailing_zeros() as usize);
+        }
+        at += 16;
+    }
+    let rest = text.get(at..)?;
+    Some(at + rest.iter().position(|b| !IN_TOKEN[usize::from(*b)])?)
+}
+
+/// A bit for each byte that is the same in both.
+#[inline(always)]
+pub(crate) fn equal_bytes(one: &[u8; 32], other: &[u8; 32]) -> u32 {
+    let ([one, more], [other, rest]) = (one.as_chunks::<16>().0, other.as_chunks::<16>().0) else { return 0 };
+    u32::from(block16::same(one, other)) | u32::from(block16::same(more, rest)) << 16
+}
+
 /// The place after the bracket that closes the container `start` is in (outside of any string).
 pub(super) fn container_end(bytes: &[u8], start: usize) -> Option<usize> {
+    #[cfg(target_arch = "x86_64")]
+    if block64::is_there() {
+        // SAFETY: the processor has what the function is made for.
+        return unsafe { block64::container_end(bytes, start) };
+    }
+    end_by(bytes, start, Masks::of)
+}
+
+#[inline(always)]
+fn end_by(bytes: &[u8], start: usize, masks: impl Fn(&[u8; 64]) -> Masks) -> Option<usize> {
     let mut state = Nesting { depth: 1, in_string: 0, escape_next: 0 };
     let mut at = start;
     while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<64>()) {
-        if let Some(end) = state.advance(block) {
+        if let Some(end) = state.advance(masks(block)) {
             return Some(at + end);
         }
         at += 64;
@@ -39,7 +82,7 @@ pub(super) fn container_end(bytes: &[u8], start: usize) -> Option<usize> {
     let rest = bytes.get(at..)?;
     let mut block = [b' '; 64];
     block[..rest.len()].copy_from_slice(rest);
-    state.advance(&block).map(|end| at + end)
+    state.advance(masks(&block)).map(|end| at + end)
 }
 
 struct Nesting {
@@ -52,9 +95,8 @@ struct Nesting {
 
 impl Nesting {
     /// Passes a block; the place after the byte that brings the depth to zero.
-    #[inline]
-    fn advance(&mut self, block: &[u8; 64]) -> Option<usize> {
-        let masks = Masks::of(block);
+    #[inline(always)]
+    fn advance(&mut self, masks: Masks) -> Option<usize> {
         let mut quotes = masks.quotes;
         if masks.backslashes | self.escape_next != 0 {
             quotes &= !self.escaped(masks.backslashes);
@@ -84,7 +126,7 @@ impl Nesting {
     }
 
     /// Which bytes are escaped: those after an odd run of backslashes.
-    #[inline]
+    #[inline(always)]
     fn escaped(&mut self, backslashes: u64) -> u64 {
         let mut escaped = self.escape_next;
         let mut left = backslashes & !escaped;
@@ -126,7 +168,7 @@ impl Masks {
 }
 
 /// Bit i of the answer is the exclusive or of bits 0 to i.
-#[inline]
+#[inline(always)]
 fn prefix_xor(mut bits: u64) -> u64 {
     for shift in [1, 2, 4, 8, 16, 32] {
         bits ^= bits << shift;
@@ -134,17 +176,96 @@ fn prefix_xor(mut bits: u64) -> u64 {
     bits
 }
 
+/// What processors since 2013 can do besides: 32 bytes at a time, and counting bits in one step.
+#[cfg(target_arch = "x86_64")]
+mod block64 {
+    use std::arch::x86_64::{
+        __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256,
+        _mm256_set1_epi8,
+    };
+
+    use super::Masks;
+
+    /// Whether this processor can.
+    #[inline(always)]
+    pub(super) fn is_there() -> bool {
+        std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt")
+    }
+
+    #[target_feature(enable = "avx2,popcnt,bmi1")]
+    pub(super) fn container_end(bytes: &[u8], start: usize) -> Option<usize> {
+        super::end_by(bytes, start, |block| {
+            let halves = block.as_chunks::<32>().0;
+            let equal = |byte: u8, folded: u8| {
+                halves.iter().rev().fold(0u64, |bits, half| {
+                    // SAFETY: the reference gives 32 readable bytes, and the load needs no alignment.
+                    let half: __m256i = unsafe { _mm256_loadu_si256(half.as_ptr().cast()) };
+                    let half = _mm256_or_si256(half, _mm256_set1_epi8(folded as i8));
+                    let same = _mm256_cmpeq_epi8(half, _mm256_set1_epi8(byte as i8));
+                    bits << 32 | u64::from(_mm256_movemask_epi8(same) as u32)
+                })
+            };
+            Masks {
+                quotes: equal(b'"', 0),
+                backslashes: equal(b'\\', 0),
+                // With bit 5 set `[` and `{`, `]` and `}` are alike.
+                opens: equal(b'{', 0x20),
+                closes: equal(b'}', 0x20),
+            }
+        })
+    }
+}
+
 /// SSE2 is part of every x86-64.
 #[cfg(target_arch = "x86_64")]
 mod block16 {
     use std::arch::x86_64::{
-        __m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8,
+        __m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128,
+        _mm_set1_epi8, _mm_sub_epi8,
     };
 
     #[inline(always)]
     fn load(block: &[u8; 16]) -> __m128i {
         // SAFETY: the reference gives 16 readable bytes, and the load needs no alignment.
         unsafe { _mm_loadu_si128(block.as_ptr().cast()) }
+    }
+
+    /// A bit for each byte that is the same in both.
+    #[inline(always)]
+    pub(super) fn same(one: &[u8; 16], other: &[u8; 16]) -> u16 {
+        // SAFETY: SSE2 is part of the x86-64 baseline.
+        unsafe { _mm_movemask_epi8(_mm_cmpeq_epi8(load(one), load(other))) as u16 }
+    }
+
+    /// A bit for each byte that is a letter, a digit, `.`, `-` or `+`.
+    #[inline(always)]
+    pub(super) fn in_token(block: &[u8; 16]) -> u16 {
+        // SAFETY: SSE2 is part of the x86-64 baseline.
+        unsafe {
+            let block = load(block);
+            let is = |byte: u8| _mm_cmpeq_epi8(block, _mm_set1_epi8(byte as i8));
+            // Bytes less `from` are below `count` just where they come out the smaller of both.
+            let within = |block, from: u8, count: u8| {
+                let moved = _mm_sub_epi8(block, _mm_set1_epi8(from as i8));
+                _mm_cmpeq_epi8(_mm_min_epu8(moved, _mm_set1_epi8(count as i8 - 1)), moved)
+            };
+            let letters = within(_mm_or_si128(block, _mm_set1_epi8(0x20)), b'a', 26);
+            let digits = within(block, b'0', 10);
+            let signs = _mm_or_si128(is(b'+'), within(block, b'-', 2));
+            _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(letters, digits), signs)) as u16
+        }
+    }
+
+    /// A bit for each byte that equals one of two.
+    #[inline(always)]
+    pub(super) fn either(block: &[u8; 16], one: u8, other: u8) -> u16 {
+        // SAFETY: SSE2 is part of the x86-64 baseline.
+        unsafe {
+            let block = load(block);
+            let one = _mm_cmpeq_epi8(block, _mm_set1_epi8(one as i8));
+            let other = _mm_cmpeq_epi8(block, _mm_set1_epi8(other as i8));
+            _mm_movemask_epi8(_mm_or_si128(one, other)) as u16
+        }
     }
 
     /// A bit for each byte that equals `byte`.
@@ -167,6 +288,27 @@ mod block16 {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod block16 {
+    /// A bit for each byte that is a letter, a digit, `.`, `-` or `+`.
+    #[inline(always)]
+    pub(super) fn in_token(block: &[u8; 16]) -> u16 {
+        block
+            .iter()
+            .enumerate()
+            .fold(0, |bits, (i, b)| bits | u16::from(super::IN_TOKEN[usize::from(*b)]) << i)
+    }
+
+    /// A bit for each byte that is the same in both.
+    #[inline(always)]
+    pub(super) fn same(one: &[u8; 16], other: &[u8; 16]) -> u16 {
+        one.iter().zip(other).enumerate().fold(0, |bits, (i, (a, b))| bits | u16::from(a == b) << i)
+    }
+
+    /// A bit for each byte that equals one of two.
+    #[inline(always)]
+    pub(super) fn either(block: &[u8; 16], one: u8, other: u8) -> u16 {
+        equal(block, one) | equal(block, other)
+    }
+
     /// A bit for each byte that equals `byte`.
     #[inline(always)]
     pub(super) fn equal(block: &[u8; 16], byte: u8) -> u16 {
@@ -210,11 +352,27 @@ mod tests {
         None
     }
 
+    #[test]
+    fn every_byte_is_part_of_a_token_or_not() {
+        for byte in 0..=255u8 {
+            for place in 0..20 {
+                let mut text = [b'7'; 24];
+                text[place] = byte;
+                text[22] = b',';
+                let expected = if IN_TOKEN[usize::from(byte)] { 22 } else { place };
+                assert_eq!(token_end(&text), Some(expected), "byte {byte} at {place}");
+            }
+        }
+        assert_eq!(token_end(&[b'1'; 40]), None);
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
         #[test]
         fn container_ends_equal_a_byte_loop(text in r#"[{}\[\]"\\a ]{0,300}"#, start in 0usize..70) {
-            prop_assert_eq!(container_end(text.as_bytes(), start), slow_end(text.as_bytes(), start));
+            let expected = slow_end(text.as_bytes(), start);
+            prop_assert_eq!(container_end(text.as_bytes(), start), expected);
+            prop_assert_eq!(end_by(text.as_bytes(), start, Masks::of), expected);
         }
 
         #[test]

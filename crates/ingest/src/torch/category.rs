@@ -35,6 +35,9 @@ const KNOWN: &[(&[u8], Category)] = &[
 ];
 
 impl Category {
+    /// How many there are.
+    pub const COUNT: usize = Category::Sync as usize + 1;
+
     pub fn of(name: &[u8]) -> Self {
         KNOWN.iter().find(|(known, _)| *known == name).map_or(Category::Other, |(_, category)| *category)
     }

@@ -1,9 +1,13 @@
 //! One trace event: its fields into the worker's tables.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use trace::{ArgNeeds, CopyKind, Graph, LaunchShape, OptI64, ShapeId};
 
-use super::arguments::{Arguments, Want};
+use super::arguments::{Argument, Arguments, Want};
 use super::category::{CallKind, Category};
+use super::layout::{self, Code, Spelling};
 use super::rows::{
     AllocationRow, CollectiveRow, CopyRow, Device, Direction, FlowRow, KernelRow, LabelRow, OpenRow, Owner,
     RegionRow, SampleRow, SyncRow,
@@ -17,6 +21,8 @@ pub(super) struct Fields<'a> {
     phase: u8,
     kind: Category,
     category: &'a [u8],
+    /// How the category was met, if as before.
+    category_step: Option<u16>,
     name: &'a [u8],
     pid: &'a [u8],
     tid: &'a [u8],
@@ -25,19 +31,62 @@ pub(super) struct Fields<'a> {
     id: &'a [u8],
 }
 
+/// Keys of events.
+mod key {
+    use super::Code;
+
+    pub const PHASE: Code = 0;
+    pub const CATEGORY: Code = 1;
+    pub const NAME: Code = 2;
+    pub const PID: Code = 3;
+    pub const TID: Code = 4;
+    pub const START: Code = 5;
+    pub const DURATION: Code = 6;
+    pub const ID: Code = 7;
+    pub const ARGUMENTS: Code = 8;
+    pub const OTHER: Code = 9;
+}
+
+/// How flows from calls to GPU work say that they are such: the correlation says the same, more reliably. Quotes inside of strings are escaped, so that this is a key and its value.
+static SAYS_AGAIN: LazyLock<[Finder; 2]> =
+    LazyLock::new(|| [Finder::new(br#""cat": "ac2g""#), Finder::new(br#""cat":"ac2g""#)]);
+
+const SPELLING: Spelling = Spelling {
+    code: |name| match name {
+        b"ph" => key::PHASE,
+        b"cat" => key::CATEGORY,
+        b"name" => key::NAME,
+        b"pid" => key::PID,
+        b"tid" => key::TID,
+        b"ts" => key::START,
+        b"dur" => key::DURATION,
+        b"id" => key::ID,
+        b"args" => key::ARGUMENTS,
+        _ => key::OTHER,
+    },
+    has_few_values: |code| matches!(code, key::PHASE | key::CATEGORY),
+};
+
 impl<'n> Worker<'n> {
     /// Reads the event the cursor is at and files it.
     pub fn event<'a>(&mut self, json: &mut Cursor<'a>) -> Result<(), Damage> {
         let mut fields = Fields::default();
         let mut arguments = Arguments::default();
         let mut put_off = None;
-        let mut keys = json.object()?;
-        while let Some(key) = keys.next(json)? {
-            match key.raw {
-                b"ph" => fields.phase = json.scalar()?.first().copied().unwrap_or(0),
-                b"cat" => {
-                    fields.category = json.scalar()?;
-                    fields.kind = Category::of(fields.category);
+        let mut at = layout::EVENT;
+        json.object()?;
+        loop {
+            let met = self.layout.next(json, &mut at, &SPELLING)?;
+            match met.code {
+                key::PHASE => {
+                    fields.phase = met.value.first().copied().unwrap_or(0);
+                    if matches!(fields.phase, b's' | b't' | b'f') && self.passes_flow(json)? {
+                        return Ok(());
+                    }
+                }
+                key::CATEGORY => {
+                    (fields.category, fields.kind) = (met.value, met.category);
+                    fields.category_step = met.step;
                     if fields.kind == Category::Frame && !self.needs.python_frames {
                         json.skip_rest()?;
                         self.tally.events += 1;
@@ -45,31 +94,50 @@ impl<'n> Worker<'n> {
                         return Ok(());
                     }
                 }
-                b"name" => fields.name = json.scalar()?,
-                b"pid" => fields.pid = json.scalar()?,
-                b"tid" => fields.tid = json.scalar()?,
-                b"ts" => fields.ts = json.scalar()?,
-                b"dur" => fields.dur = json.scalar()?,
-                b"id" => fields.id = json.scalar()?,
-                b"args" if json.peek() == Some(b'{') => {
+                key::PID => fields.pid = json.scalar()?,
+                key::TID => fields.tid = json.scalar()?,
+                key::NAME => fields.name = json.scalar()?,
+                key::START => fields.ts = json.scalar()?,
+                key::DURATION => fields.dur = json.scalar()?,
+                key::ID => fields.id = json.scalar()?,
+                key::ARGUMENTS if json.peek() == Some(b'{') => {
                     if fields.phase == b'X' && !fields.category.is_empty() {
                         let want = self.wanted(&fields);
-                        arguments.read(json, want, self)?;
+                        arguments.read(json, want, fields.kind, self)?;
                     } else {
                         put_off = Some(json.pos());
                         json.skip_value()?;
                     }
                 }
+                layout::END => break,
                 _ => json.skip_value()?,
             }
         }
         if let Some(at) = put_off {
             let want = self.wanted(&fields);
-            arguments.read(&mut Cursor::at(json.bytes(), at), want, self)?;
+            arguments.read(&mut Cursor::at(json.bytes(), at), want, fields.kind, self)?;
         }
         self.tally.events += 1;
         self.file(&fields, &arguments);
         Ok(())
+    }
+
+    /// Passes the rest of a flow that says again what correlations say, as nearly all do; whether it did.
+    fn passes_flow(&mut self, json: &mut Cursor) -> Result<bool, Damage> {
+        if self.needs.forward_backward {
+            return Ok(false);
+        }
+        let start = json.pos();
+        json.skip_rest()?;
+        let rest = &json.bytes()[start..json.pos()];
+        let passes =
+            SAYS_AGAIN.iter().any(|says| says.find(rest).is_some()) && memchr::memchr(b'{', rest).is_none();
+        if passes {
+            self.tally.events += 1;
+        } else {
+            json.seek(start);
+        }
+        Ok(passes)
     }
 
     /// The arguments that this event's row is made from.
@@ -137,29 +205,34 @@ impl<'n> Worker<'n> {
             return;
         }
         let row = self.rows.kernels.len() as u32;
-        let lane = self.lanes.gpu(fields.pid, arguments.device, fields.tid, arguments.stream);
+        let lane = self.lanes.gpu(
+            fields.pid,
+            arguments.get(Argument::Device),
+            fields.tid,
+            arguments.get(Argument::Stream),
+        );
         let shape = self.shape(arguments);
         self.rows.kernels.push(KernelRow {
             name: self.names.intern(fields.name),
             start,
             end,
             lane,
-            correlation: number(arguments.correlation).unwrap_or(0),
-            external: number(arguments.external).into(),
+            correlation: number(arguments.get(Argument::Correlation)).unwrap_or(0),
+            external: number(arguments.get(Argument::External)).into(),
             shape,
             graph: graph(arguments),
         });
         self.keep(Owner::Kernel, row, arguments);
-        if self.needs.collectives && !arguments.collective.is_empty() {
+        if self.needs.collectives && !arguments.get(Argument::Collective).is_empty() {
             self.rows.collectives.push(CollectiveRow {
                 kernel: row,
-                group: self.names.intern(arguments.group),
-                group_size: number(arguments.group_size).into(),
-                sequence: number(arguments.sequence).into(),
-                operation: self.names.intern(arguments.collective),
-                elements: number(arguments.elements).into(),
-                dtype: self.names.intern(arguments.dtype),
-                peer: number(arguments.peer).into(),
+                group: self.names.intern(arguments.get(Argument::Group)),
+                group_size: number(arguments.get(Argument::GroupSize)).into(),
+                sequence: number(arguments.get(Argument::Sequence)).into(),
+                operation: self.names.intern(arguments.get(Argument::Collective)),
+                elements: number(arguments.get(Argument::Elements)).into(),
+                dtype: self.names.intern(arguments.get(Argument::Dtype)),
+                peer: number(arguments.get(Argument::Peer)).into(),
                 lane,
             });
         }
@@ -169,16 +242,16 @@ impl<'n> Worker<'n> {
         if !self.needs.shapes {
             return ShapeId::default();
         }
-        let workgroup = triple(arguments.block);
+        let workgroup = triple(arguments.get(Argument::Block));
         // torch counts workgroups, the model work-items.
-        let grid = triple(arguments.grid)
+        let grid = triple(arguments.get(Argument::Grid))
             .zip(workgroup)
             .map(|(grid, block)| [0, 1, 2].map(|axis| grid[axis].saturating_mul(block[axis])));
         self.shapes.intern(LaunchShape {
             grid,
             workgroup,
-            lds_bytes: number(arguments.shared_memory).into(),
-            vgpr: number(arguments.registers).into(),
+            lds_bytes: number(arguments.get(Argument::SharedMemory)).into(),
+            vgpr: number(arguments.get(Argument::Registers)).into(),
             ..LaunchShape::default()
         })
     }
@@ -194,11 +267,16 @@ impl<'n> Worker<'n> {
             kind: if fill { CopyKind::Fill } else { CopyKind::Copy },
             start,
             end,
-            bytes: number(arguments.bytes).into(),
-            lane: self.lanes.gpu(fields.pid, arguments.device, fields.tid, arguments.stream),
-            direction: direction(fill, arguments.kind, fields.name),
-            correlation: number(arguments.correlation).unwrap_or(0),
-            external: number(arguments.external).into(),
+            bytes: number(arguments.get(Argument::Bytes)).into(),
+            lane: self.lanes.gpu(
+                fields.pid,
+                arguments.get(Argument::Device),
+                fields.tid,
+                arguments.get(Argument::Stream),
+            ),
+            direction: direction(fill, arguments.get(Argument::Kind), fields.name),
+            correlation: number(arguments.get(Argument::Correlation)).unwrap_or(0),
+            external: number(arguments.get(Argument::External)).into(),
             graph: graph(arguments),
         });
         self.keep(Owner::Copy, row, arguments);
@@ -209,16 +287,25 @@ impl<'n> Worker<'n> {
             return;
         }
         let row = self.rows.syncs.len() as u32;
-        let kind = if arguments.sync_kind.is_empty() { fields.name } else { arguments.sync_kind };
+        let kind = if arguments.get(Argument::SyncKind).is_empty() {
+            fields.name
+        } else {
+            arguments.get(Argument::SyncKind)
+        };
         self.rows.syncs.push(SyncRow {
             kind: self.names.intern(kind),
             start,
             end,
-            lane: self.lanes.gpu(fields.pid, arguments.device, fields.tid, arguments.stream),
-            event: number(arguments.event).into(),
-            waits_for: number(arguments.waits_for).into(),
-            correlation: number(arguments.correlation).unwrap_or(0),
-            awaited: number(arguments.awaited).into(),
+            lane: self.lanes.gpu(
+                fields.pid,
+                arguments.get(Argument::Device),
+                fields.tid,
+                arguments.get(Argument::Stream),
+            ),
+            event: number(arguments.get(Argument::Event)).into(),
+            waits_for: number(arguments.get(Argument::WaitsFor)).into(),
+            correlation: number(arguments.get(Argument::Correlation)).unwrap_or(0),
+            awaited: number(arguments.get(Argument::Awaited)).into(),
         });
         self.keep(Owner::Sync, row, arguments);
     }
@@ -231,7 +318,7 @@ impl<'n> Worker<'n> {
         } else {
             self.lanes.host(fields.pid, fields.tid)
         };
-        let correlation = if is_call { number(arguments.correlation).unwrap_or(0) } else { 0 };
+        let correlation = if is_call { number(arguments.get(Argument::Correlation)).unwrap_or(0) } else { 0 };
         if is_call {
             match self.call_kind(name) {
                 CallKind::Launch => self.tally.launches += 1,
@@ -241,7 +328,7 @@ impl<'n> Worker<'n> {
                     start,
                     end,
                     lane,
-                    event: handle(arguments.event).into(),
+                    event: handle(arguments.get(Argument::Event)).into(),
                     waits_for: OptI64::NONE,
                     correlation,
                     awaited: OptI64::NONE,
@@ -259,23 +346,38 @@ impl<'n> Worker<'n> {
             return;
         }
         let row = self.rows.regions.len() as u32;
-        let external = if fields.kind == Category::Frame { arguments.python_id } else { arguments.external };
+        let external = if fields.kind == Category::Frame {
+            arguments.get(Argument::PythonId)
+        } else {
+            arguments.get(Argument::External)
+        };
+        let category = self.category_name(fields);
         self.rows.regions.push(RegionRow {
             name,
-            category: self.names.intern(fields.category),
+            category,
             start,
             end,
             lane,
             correlation,
-            parent: number(arguments.python_parent).unwrap_or(0),
+            parent: number(arguments.get(Argument::PythonParent)).unwrap_or(0),
             external: number(external).into(),
         });
         self.keep(Owner::Region, row, arguments);
     }
 
+    /// The name of an event's category, found once for each way that it is written.
+    fn category_name(&mut self, fields: &Fields) -> u32 {
+        let Some(step) = fields.category_step.map(usize::from) else {
+            return self.names.intern(fields.category);
+        };
+        if step >= self.category_names.len() {
+            self.category_names.resize(step + 1, None);
+        }
+        *self.category_names[step].get_or_insert_with(|| self.names.intern(fields.category))
+    }
+
     fn flow(&mut self, fields: &Fields) {
         if fields.category != formats::torch::category::bytes::FWDBWD {
-            // `ac2g` says again what the correlation says, less reliably.
             if fields.category != b"ac2g" {
                 self.tally.untabled += 1;
             }
@@ -310,7 +412,7 @@ impl<'n> Worker<'n> {
             self.keep(Owner::Sample, row, arguments);
             return;
         }
-        let Some(bytes) = number(arguments.bytes) else {
+        let Some(bytes) = number(arguments.get(Argument::Bytes)) else {
             self.tally.bad += 1;
             return;
         };
@@ -318,10 +420,13 @@ impl<'n> Worker<'n> {
         self.rows.allocations.push(AllocationRow {
             free: bytes < 0,
             at,
-            address: handle(arguments.address).into(),
+            address: handle(arguments.get(Argument::Address)).into(),
             bytes: OptI64::some(bytes.saturating_abs()),
             lane,
-            device: match (number(arguments.device_type), number(arguments.device)) {
+            device: match (
+                number(arguments.get(Argument::DeviceType)),
+                number(arguments.get(Argument::Device)),
+            ) {
                 (Some(0), _) => Device::Host,
                 (_, Some(device)) if device >= 0 => Device::Gpu(device),
                 _ => Device::Unknown,
@@ -351,11 +456,11 @@ impl<'n> Worker<'n> {
     }
 
     fn label(&mut self, fields: &Fields, arguments: &Arguments) {
-        if arguments.label.is_empty() {
+        if arguments.get(Argument::Label).is_empty() {
             return;
         }
-        let [what, pid, tid, text] =
-            [fields.name, fields.pid, fields.tid, arguments.label].map(|raw| self.names.intern(raw));
+        let [what, pid, tid, text] = [fields.name, fields.pid, fields.tid, arguments.get(Argument::Label)]
+            .map(|raw| self.names.intern(raw));
         self.rows.labels.push(LabelRow { what, pid, tid, text });
     }
 
@@ -389,7 +494,8 @@ impl<'n> Worker<'n> {
 
 /// Whether a call may have an event among its arguments; most calls are launches, whose arguments are long.
 fn names_an_event(call: &[u8]) -> bool {
-    memchr::memmem::find(call, b"Event").is_some()
+    static EVENT: LazyLock<Finder> = LazyLock::new(|| Finder::new(b"Event"));
+    EVENT.find(call).is_some()
 }
 
 fn number(raw: &[u8]) -> Option<i64> {
@@ -405,10 +511,10 @@ fn handle(raw: &[u8]) -> Option<i64> {
 }
 
 fn graph(arguments: &Arguments) -> Graph {
-    match arguments.kind {
+    match arguments.get(Argument::Kind) {
         b"Dispatch Task" => Graph::Replayed,
         b"Dispatch Kernel" => Graph::Direct,
-        _ => match number(arguments.graph_node) {
+        _ => match number(arguments.get(Argument::GraphNode)) {
             Some(0) => Graph::Direct,
             Some(_) => Graph::Replayed,
             None => Graph::Unknown,

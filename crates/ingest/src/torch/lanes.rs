@@ -15,6 +15,8 @@ use crate::json;
 pub(super) struct LaneNames {
     names: Names,
     key: Vec<u8>,
+    /// The thread that was asked for last, which most events lie on.
+    last: (Vec<u8>, Vec<u8>, u32),
 }
 
 const HOST: u8 = b'h';
@@ -24,8 +26,14 @@ impl LaneNames {
     /// A thread of a process.
     #[inline]
     pub fn host(&mut self, pid: &[u8], tid: &[u8]) -> u32 {
-        let (prefix, pid) = split_prefix(pid);
-        self.intern(HOST, prefix, pid, tid)
+        let (last_pid, last_tid, lane) = &self.last;
+        if last_pid == pid && last_tid == tid && *lane != 0 {
+            return *lane;
+        }
+        let (prefix, bare) = split_prefix(pid);
+        let lane = self.intern(HOST, prefix, bare, tid);
+        self.last = (pid.to_vec(), tid.to_vec(), lane);
+        lane
     }
 
     /// A stream of a device; what the arguments say wins over the lane, which viewers' fixes change.

@@ -17,6 +17,7 @@ mod fingerprint;
 mod gather;
 mod join;
 mod lanes;
+mod layout;
 mod mapped;
 mod metadata;
 mod names;

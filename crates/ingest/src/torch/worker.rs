@@ -4,6 +4,7 @@ use trace::{ArgNeeds, Needs, Shapes};
 
 use super::category::CallKind;
 use super::lanes::LaneNames;
+use super::layout::Layout;
 use super::names::Names;
 use super::rows::{Lens, Rows};
 
@@ -16,6 +17,8 @@ pub(super) struct Worker<'n> {
     /// Values of arguments, as JSON text.
     pub values: Names,
     pub lanes: LaneNames,
+    /// How the file spells its events.
+    pub layout: Layout,
     pub shapes: Shapes,
     pub rows: Rows,
     /// What is counted in the piece that is being read.
@@ -25,6 +28,8 @@ pub(super) struct Worker<'n> {
     /// The first host lane of the piece whose row was not asked for.
     pub witness: Option<u32>,
     call_kinds: Vec<Option<CallKind>>,
+    /// Names of categories by the text that they were met in.
+    pub category_names: Vec<Option<u32>>,
     begun: Lens,
 }
 
@@ -84,12 +89,14 @@ impl<'n> Worker<'n> {
             names: Names::default(),
             values: Names::default(),
             lanes: LaneNames::default(),
+            layout: Layout::default(),
             shapes: Shapes::default(),
             rows: Rows::default(),
             tally: Tally::default(),
             metadata: Vec::new(),
             witness: None,
             call_kinds: Vec::new(),
+            category_names: Vec::new(),
             begun: Lens::default(),
         }
     }
