@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use analysis::critical_path;
 use analysis::efficiency::efficiency_needs;
+use analysis::idle::IdleAccounts;
 use analysis::verdict::VerdictOptions;
 use analysis::{CriticalPathError, CriticalPathOptions, WhatIf, WhatIfError, critical_path_needs};
 use model::Run;
@@ -117,41 +118,39 @@ pub fn critical_path(request: &CriticalPathRequest, observer: &dyn Observer) -> 
             .map(|run| run.with_stage_patterns(&request.input.filters.stage_patterns))
             .map_err(|error| Failure::input(error.to_string()))
     };
-    let (path, mut report) = {
-        let (run, accounts, path) = if what_if.iter().all(WhatIf::is_about_the_trace_alone) {
-            // What the run means is found beside the path.
-            let options = CriticalPathOptions { what_if, infer, ..Default::default() };
-            let (run, path) = rayon::join(
-                || of_run().map(|run| (analysis::idle::compute(&trace, &run.classes), run)),
-                || critical_path::compute(&trace, &classifier, &options),
-            );
-            let (accounts, run) = run?;
-            (run, accounts, path)
-        } else {
+    let target = for_target(&request.target_arch);
+    let judged = |run: &Run, accounts: &IdleAccounts| analysis::verdict::compute(run, accounts, &[], &target);
+    let (path, verdict) = if what_if.iter().all(WhatIf::is_about_the_trace_alone) {
+        // What the run means is found beside the path.
+        let options = CriticalPathOptions { what_if, infer, ..Default::default() };
+        let meaning = || {
             let run = of_run()?;
-            for question in &mut what_if {
-                question.look_up(&run).map_err(|error| failed(error.into()))?;
-            }
-            // Findings come with idle accounts and the graph of the run; neither is made twice.
-            let (accounts, findings, graph) = if asks_findings {
-                let (explained, graph) = analysis::explain::compute_with_graph(&run, &[]);
-                (explained.accounts, explained.scenarios, graph.filter(|_| !infer))
-            } else {
-                (analysis::idle::compute(&trace, &run.classes), Vec::new(), None)
-            };
-            let options = CriticalPathOptions { what_if, infer, findings };
-            let path = match &graph {
-                Some(graph) => critical_path::compute_on_graph(graph, &run.classes, &options),
-                None => critical_path::compute(&trace, &classifier, &options),
-            };
-            (run, accounts, path)
+            Ok::<_, Failure>(judged(&run, &analysis::idle::compute(&trace, &run.classes)))
         };
-        let path = path.map_err(failed)?;
-        let mut report = critical_path::present(&trace, &path, request.all_segments);
-        report.verdict =
-            Some(analysis::verdict::compute(&run, &accounts, &[], &for_target(&request.target_arch)));
-        (path, report)
+        let (verdict, path) = rayon::join(meaning, || critical_path::compute(&trace, &classifier, &options));
+        (path, verdict?)
+    } else {
+        let run = of_run()?;
+        for question in &mut what_if {
+            question.look_up(&run).map_err(|error| failed(error.into()))?;
+        }
+        // Findings come with idle accounts and the graph of the run; neither is made twice.
+        let (accounts, findings, graph) = if asks_findings {
+            let (explained, graph) = analysis::explain::compute_with_graph(&run, &[]);
+            (explained.accounts, explained.scenarios, graph.filter(|_| !infer))
+        } else {
+            (analysis::idle::compute(&trace, &run.classes), Vec::new(), None)
+        };
+        let options = CriticalPathOptions { what_if, infer, findings };
+        let path = match &graph {
+            Some(graph) => critical_path::compute_on_graph(graph, &run.classes, &options),
+            None => critical_path::compute(&trace, &classifier, &options),
+        };
+        (path, judged(&run, &accounts))
     };
+    let path = path.map_err(failed)?;
+    let mut report = critical_path::present(&trace, &path, request.all_segments);
+    report.verdict = Some(verdict);
     if let Some(target) = &request.out {
         let drawn = critical_path::draw(Arc::unwrap_or_clone(trace), &path.steps);
         let gzip = target.extension().is_some_and(|extension| extension == "gz");

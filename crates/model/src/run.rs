@@ -54,13 +54,16 @@ impl<'a> Run<'a> {
         classifier: &Classifier,
         min_share_pct: f64,
     ) -> Result<Self, Error> {
-        let (attribution, (mut classes, calls, recordings)) = rayon::join(
+        let (attribution, ((mut classes, calls, recordings), mut stages)) = rayon::join(
             || attribute(trace, mapping),
-            || (Classes::of(trace, classifier), Calls::of(trace), Recordings::of(trace)),
+            || {
+                let of_names = || (Classes::of(trace, classifier), Calls::of(trace), Recordings::of(trace));
+                rayon::join(of_names, || Stages::unlearned(trace))
+            },
         );
         let attribution = attribution?;
-        let (stages, (classes, work)) = rayon::join(
-            || Stages::of(trace, Some(&attribution)),
+        let ((), (classes, work)) = rayon::join(
+            || stages.learn(trace, Some(&attribution)),
             || {
                 classes.refine(trace, &attribution);
                 let work = GpuWork::of(trace, &classes, &recordings);

@@ -38,7 +38,7 @@ use trace::{Needs, Trace};
 
 use self::build::Run;
 use self::graph::{Dependency, Provenance};
-use self::rank::Slack;
+use self::rank::Names;
 use self::what_if::Factors;
 use model::classify::{Classes, Classifier};
 
@@ -107,14 +107,14 @@ pub fn compute(
 ) -> Result<CriticalPath, CriticalPathError> {
     let classes = Classes::of(trace, classifier);
     let run = build::build(trace, &classes, options.infer).ok_or(CriticalPathError::Empty)?;
-    let (path, slack) = rayon::join(|| walk::walk(trace, &run), || Slack::of(&run));
+    let (path, names) = rayon::join(|| walk::walk(trace, &run), || Names::of(&run));
     let engine = Engine::with(trace, run, path.into());
-    let mut found = figures(&engine, slack, &classes, options)?;
-    // A path has as many steps as the run has work: the graph goes first, and the steps take the memory of the path.
+    let mut found = figures(&engine, names, &classes, options)?;
+    // A path has as many steps as the run has work: the steps take the memory of the path.
     let Engine { run, path, .. } = engine;
-    drop(run);
     let segments = path.into_inner().map(|path| path.segments).unwrap_or_default();
-    found.steps = segments.into_iter().map(|segment| step(&segment)).collect();
+    let steps = || segments.into_iter().map(|segment| step(&segment)).collect();
+    found.steps = rayon::join(|| drop(run), steps).1;
     Ok(found)
 }
 
@@ -124,7 +124,7 @@ pub fn compute_on_graph(
     classes: &Classes,
     options: &CriticalPathOptions,
 ) -> Result<CriticalPath, CriticalPathError> {
-    let mut found = figures(engine, Slack::of(&engine.run), classes, options)?;
+    let mut found = figures(engine, Names::of(&engine.run), classes, options)?;
     found.steps = engine.path().segments.iter().map(step).collect();
     Ok(found)
 }
@@ -136,7 +136,7 @@ fn step(segment: &walk::Segment) -> PathStep {
 /// All of it but the steps.
 fn figures(
     engine: &Engine,
-    slack: Slack,
+    names: Names,
     classes: &Classes,
     options: &CriticalPathOptions,
 ) -> Result<CriticalPath, CriticalPathError> {
@@ -168,7 +168,7 @@ fn figures(
     drop(buffer);
 
     let (ranked, (bounds, places)) = rayon::join(
-        || rank::rank(run, path, slack),
+        || rank::rank(run, path, names),
         || rayon::join(|| result::bounds(path), || result::places(trace, run, path)),
     );
     let (copies, kernels) = ranked.into_iter().partition(|work| work.is_copy);

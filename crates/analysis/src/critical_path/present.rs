@@ -1,5 +1,6 @@
 //! The report of `critical-path`.
 
+use rayon::prelude::*;
 use report::{Column, Note, Remedy, Report, Table, Unit, Value};
 use trace::Trace;
 
@@ -137,20 +138,15 @@ fn steps(trace: &Trace, steps: &[PathStep], all: bool) -> Table {
     let mut table = Table::new("path", "The critical path in time order", columns);
     let most = Rules::built_in().limits.path_rows;
     let together = if all { 1 } else { steps.len().div_ceil(most).max(1) };
-    table.rows.reserve(steps.len() / together + 1);
-    for (index, run) in steps.chunks(together).enumerate() {
-        let longest = run.iter().max_by_key(|step| step.duration());
-        let Some((longest, first, last)) =
-            longest.zip(run.first()).zip(run.last()).map(|((l, f), e)| (l, f, e))
-        else {
-            continue;
-        };
+    let row = |(index, run): (usize, &[PathStep])| {
+        let longest = run.iter().max_by_key(|step| step.duration())?;
+        let (first, last) = (run.first()?, run.last()?);
         let name = longest.label.text(trace);
         let name = match run.len() {
             1 => name.to_string(),
             more => format!("{name} and {} more", more - 1),
         };
-        table.push(vec![
+        Some(vec![
             Value::from(index),
             Value::from(most_time(run).name()),
             Value::Text(name),
@@ -158,17 +154,20 @@ fn steps(trace: &Trace, steps: &[PathStep], all: bool) -> Table {
             Value::Int(last.end - first.start),
             Value::Int(first.start),
             Value::Int(last.end),
-        ]);
-    }
+        ])
+    };
+    let rows: Vec<Option<Vec<Value>>> = steps.par_chunks(together).enumerate().map(row).collect();
+    table.rows = rows.into_iter().flatten().collect();
     table
 }
 
 /// The bound that has most of the time.
 fn most_time(run: &[PathStep]) -> Bound {
-    let time = |bound: Bound| run.iter().filter(|s| s.bound == bound).map(PathStep::duration).sum::<i64>();
+    let mut time = [0i64; Bound::ALL.len()];
+    run.iter().for_each(|step| time[step.bound as usize] += step.duration());
     Bound::ALL
         .into_iter()
-        .max_by_key(|&bound| (time(bound), std::cmp::Reverse(bound)))
+        .max_by_key(|&bound| (time[bound as usize], std::cmp::Reverse(bound)))
         .unwrap_or(Bound::NotRecorded)
 }
 

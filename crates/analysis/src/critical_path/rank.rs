@@ -20,7 +20,7 @@ const FASTER: f64 = 0.99;
 const LANES: usize = 5;
 
 /// By piece of work: how much later it may come.
-pub(super) struct Slack {
+struct Slack {
     /// How much later it may start without the run ending later.
     start: Vec<i64>,
     /// How much later it may end without anything else being later.
@@ -29,48 +29,64 @@ pub(super) struct Slack {
 
 impl Slack {
     /// The slack of all work, which does not depend on the path.
-    pub fn of(run: &Run) -> Self {
+    fn of(run: &Run) -> Self {
         let end = run.graph.time.iter().copied().max().unwrap_or(0);
         let (start, free) = rayon::join(|| start(run, end), || free(run, end));
         Self { start, free }
     }
 }
 
+/// All names of work with their times and slack, which do not depend on the path.
+pub(super) struct Names {
+    rows: Vec<WorkSlack>,
+    /// The row of each piece of work.
+    of_work: Vec<u32>,
+}
+
+impl Names {
+    /// Those of a run.
+    pub fn of(run: &Run) -> Self {
+        let slack = Slack::of(run);
+        let works = &run.works;
+        let span = run.span.1 - run.span.0;
+        let near = (span as f64 * Rules::built_in().limits.near_critical_pct / 100.0) as i64;
+        let mut numbers: Map<(StrId, bool), usize> = Map::default();
+        let mut rows: Vec<WorkSlack> = Vec::new();
+        let mut of_work: Vec<u32> = Vec::with_capacity(works.len());
+        for (work, (&slack, &free)) in slack.start.iter().zip(&slack.free).enumerate() {
+            let (name, is_copy) = (works.name[work], works.is_copy_row[work]);
+            let number = *numbers.entry((name, is_copy)).or_insert(rows.len());
+            if number == rows.len() {
+                rows.push(WorkSlack {
+                    name,
+                    is_copy,
+                    calls: 0,
+                    total_ns: 0,
+                    on_path_ns: 0,
+                    share_pct: 0.0,
+                    slack_ns: i64::MAX,
+                    free_slack_ns: i64::MAX,
+                    near_critical: 0,
+                    saved_by_1pct_ns: None,
+                });
+            }
+            of_work.push(number as u32);
+            let row = &mut rows[number];
+            row.calls += 1;
+            row.total_ns += works.duration(work);
+            row.slack_ns = row.slack_ns.min(slack);
+            row.free_slack_ns = row.free_slack_ns.min(free).min(slack);
+            row.near_critical += usize::from(slack <= near);
+        }
+        Self { rows, of_work }
+    }
+}
+
 /// All names, those that would save most first.
-pub(super) fn rank(run: &Run, path: &Path, slack: Slack) -> Vec<WorkSlack> {
-    let works = &run.works;
+pub(super) fn rank(run: &Run, path: &Path, names: Names) -> Vec<WorkSlack> {
+    let Names { rows: mut ranked, of_work } = names;
     let limits = &Rules::built_in().limits;
     let span = run.span.1 - run.span.0;
-    let near = (span as f64 * limits.near_critical_pct / 100.0) as i64;
-    let mut numbers: Map<(StrId, bool), usize> = Map::default();
-    let mut ranked: Vec<WorkSlack> = Vec::new();
-    let mut of_work: Vec<u32> = Vec::with_capacity(works.len());
-    for (work, (&slack, &free)) in slack.start.iter().zip(&slack.free).enumerate() {
-        let (name, is_copy) = (works.name[work], works.is_copy_row[work]);
-        let number = *numbers.entry((name, is_copy)).or_insert(ranked.len());
-        if number == ranked.len() {
-            ranked.push(WorkSlack {
-                name,
-                is_copy,
-                calls: 0,
-                total_ns: 0,
-                on_path_ns: 0,
-                share_pct: 0.0,
-                slack_ns: i64::MAX,
-                free_slack_ns: i64::MAX,
-                near_critical: 0,
-                saved_by_1pct_ns: None,
-            });
-        }
-        of_work.push(number as u32);
-        let row = &mut ranked[number];
-        row.calls += 1;
-        row.total_ns += works.duration(work);
-        row.slack_ns = row.slack_ns.min(slack);
-        row.free_slack_ns = row.free_slack_ns.min(free).min(slack);
-        row.near_critical += usize::from(slack <= near);
-    }
-    drop(slack);
     for segment in path.segments.iter().filter(|segment| segment.work != NONE) {
         ranked[of_work[segment.work as usize] as usize].on_path_ns += segment.end - segment.start;
     }

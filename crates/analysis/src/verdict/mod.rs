@@ -6,6 +6,7 @@
 mod doubts;
 mod words;
 
+use rayon::prelude::*;
 use report::{BoundBy, Cost, Finding, Verdict};
 use trace::{AgentKind, Map, ProcessId, Status, Trace};
 
@@ -43,18 +44,23 @@ pub fn compute(
     options: &VerdictOptions,
 ) -> Verdict {
     let mut verdict = facts(run.trace, options);
-    let parts = Parts::of(accounts);
+    let total = accounts.gpus.iter().map(GpuAccount::total).sum();
+    let ((parts, missing), ((cost, steps), what)) = rayon::join(
+        || rayon::join(|| Parts::of(accounts), || missing(run, accounts)),
+        || {
+            let cost = || largest_cost(run.trace, &run.classes, accounts, total);
+            rayon::join(|| rayon::join(cost, || StepTimes::of(run)), || words::run(framework(run), run))
+        },
+    );
     if let Some(parts) = &parts {
         parts.put_into(&mut verdict);
-        let missing = missing(run, accounts);
         verdict.bound_by = parts.bound_by(accounts.gpus.iter().any(GpuAccount::is_linked), missing);
-        verdict.largest_cost = largest_cost(run.trace, &run.classes, accounts, parts.total);
+        verdict.largest_cost = cost;
         let share = percent(missing, parts.total);
         verdict.why_not.extend((share >= MISSING_PCT).then(|| words::missing(missing, share)));
     }
     let is_linked = Some(accounts.gpus.iter().any(GpuAccount::is_linked));
     doubts::Ground { trace: run.trace, parts: parts.as_ref(), is_linked }.put_doubts_into(&mut verdict);
-    let steps = StepTimes::of(run);
     verdict.steps = (steps.count > 0).then_some(steps.count);
     verdict.step_ns = middle(steps.times);
     // Where it is not known what bounds the run, it is not known what shortens it.
@@ -64,7 +70,6 @@ pub fn compute(
         verdict.largest_gain_ns = best.gain_ceiling_ns;
         verdict.finding = Some(best.key.clone());
     }
-    let what = words::run(framework(run), run);
     verdict.text = words::sentence(&verdict, parts.as_ref().map(|parts| parts.gpus), &what, findings);
     verdict
 }
@@ -136,13 +141,12 @@ impl Parts {
     fn of(accounts: &IdleAccounts) -> Option<Self> {
         let longest = accounts.gpus.iter().map(GpuAccount::total).max()?;
         let sum = |cause: Cause| accounts.gpus.iter().map(|gpu| gpu.idle_of(cause)).sum::<i64>();
-        let (mut compute, mut copies, mut communication) = (0, 0, 0);
-        for gpu in &accounts.gpus {
+        let exposed = |gpu: &GpuAccount| {
             let timeline = Timeline::in_order(gpu.rows.iter().map(|row| row.work));
-            compute += timeline.of_bucket(Bucket::Compute);
-            copies += timeline.exposed_memcpy();
-            communication += timeline.exposed_communication();
-        }
+            [timeline.of_bucket(Bucket::Compute), timeline.exposed_memcpy(), timeline.exposed_communication()]
+        };
+        let add = |one: [i64; 3], other: [i64; 3]| std::array::from_fn(|i| one[i] + other[i]);
+        let [compute, copies, communication] = accounts.gpus.par_iter().map(exposed).reduce(|| [0; 3], add);
         let blocked_copies = accounts.gpus.iter().flat_map(|gpu| &gpu.idle);
         let blocked: i64 = blocked_copies
             .filter(|piece| {

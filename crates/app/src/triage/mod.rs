@@ -81,8 +81,11 @@ impl TriageRequest {
             rayon::join(|| self.of_run(&run, &mut context), || analysis::idle::compute(&trace, &classes));
         let (found, mut report, server_args) = found?;
         let target = for_target(&self.profile.target_arch);
-        report.verdict = Some(analysis::verdict::compute(&context, &accounts, &report.findings, &target));
-        let split = efficiency::compute(&context, &accounts, &RooflineOptions::default());
+        let (verdict, split) = rayon::join(
+            || analysis::verdict::compute(&context, &accounts, &report.findings, &target),
+            || efficiency::compute(&context, &accounts, &RooflineOptions::default()),
+        );
+        report.verdict = Some(verdict);
         report.tables.push(efficiency::waterfall(&split));
         if let Some(mapping) = &mapping {
             report.inputs.extend(input_facts(mapping));

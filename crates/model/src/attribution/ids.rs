@@ -1,5 +1,6 @@
 //! Rows by the ids a profiler gave them, per input file: ids are unique within one recording only.
 
+use rayon::prelude::*;
 use trace::{Map, Trace};
 
 /// The row of each (source, id); ids given twice name nothing.
@@ -16,6 +17,9 @@ enum Ids {
     Sparse(Map<i64, u32>),
 }
 
+/// Rows that one thread looks at in a go.
+const ROWS_AT_ONCE: usize = 1 << 14;
+
 const NONE: u32 = u32::MAX;
 const SEVERAL: u32 = u32::MAX - 1;
 
@@ -23,15 +27,23 @@ impl IdIndex {
     /// An index of the regions' `external` ids, over the rows given.
     pub fn of(trace: &Trace, rows: &[u32]) -> Self {
         let regions = &trace.regions;
-        let source = |row: u32| source_of(trace, regions.process[row as usize].get());
-        let mut ranges = vec![(0usize, i64::MAX, i64::MIN); trace.sources.len() + 1];
-        for &row in rows {
+        let source_of: Vec<usize> = (0..trace.processes.len()).map(|p| source_of(trace, Some(p))).collect();
+        let nowhere = trace.sources.len();
+        let source = |row: u32| regions.process[row as usize].get().map_or(nowhere, |p| source_of[p]);
+        let none = || vec![(0usize, i64::MAX, i64::MIN); nowhere + 1];
+        let take_in = |mut ranges: Vec<(usize, i64, i64)>, &row: &u32| {
             if let Some(id) = regions.external[row as usize].get() {
                 let (count, lowest, highest) = &mut ranges[source(row)];
                 *count += 1;
                 (*lowest, *highest) = ((*lowest).min(id), (*highest).max(id));
             }
-        }
+            ranges
+        };
+        let join = |one: Vec<(usize, i64, i64)>, other: Vec<(usize, i64, i64)>| {
+            let both = one.into_iter().zip(other);
+            both.map(|(a, b)| (a.0 + b.0, a.1.min(b.1), a.2.max(b.2))).collect()
+        };
+        let ranges = rows.par_iter().with_min_len(ROWS_AT_ONCE).fold(none, take_in).reduce(none, join);
         let mut by_source: Vec<Ids> = ranges.iter().map(|&range| Ids::new(range)).collect();
         for &row in rows {
             if let Some(id) = regions.external[row as usize].get() {

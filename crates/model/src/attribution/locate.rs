@@ -1,11 +1,15 @@
 //! From a launch to its op, module and Python frames, by ids first and enclosing regions second.
 
+use rayon::prelude::*;
 use trace::{Map, OptI64, ProcessId, RowRef, StrId, Trace};
 
 use super::forest::Forest;
 use super::frames::{FrameRules, Role, Roles, file_and_function};
 use super::ids::IdIndex;
 use super::site::{Carried, Site, Sites, Source};
+
+/// Rows that one thread looks at in a go.
+const ROWS_AT_ONCE: usize = 1 << 14;
 
 /// Look-ups in one trace.
 pub(super) struct Locator<'a> {
@@ -42,16 +46,21 @@ impl<'a> Locator<'a> {
         let category = |name| trace.strings.find(name);
         let rows = |wanted: Option<StrId>| -> Vec<u32> {
             let Some(wanted) = wanted else { return Vec::new() };
-            let categories = trace.regions.category.iter().enumerate();
+            let categories = trace.regions.category.par_iter().enumerate().with_min_len(ROWS_AT_ONCE);
             categories.filter(|(_, c)| **c == wanted).map(|(row, _)| row as u32).collect()
         };
         let (op_category, frame_category) = (category("cpu_op"), category("python_function"));
+        let ids = |category: Option<StrId>| IdIndex::of(trace, &rows(category));
+        let (forest, (ops, frames)) = rayon::join(
+            || Forest::of(&trace.regions, &trace.strings),
+            || rayon::join(|| ids(op_category), || ids(frame_category)),
+        );
         Self {
             trace,
-            forest: Forest::of(&trace.regions, &trace.strings),
+            forest,
             rules,
-            ops: IdIndex::of(trace, &rows(op_category)),
-            frames: IdIndex::of(trace, &rows(frame_category)),
+            ops,
+            frames,
             roles: Roles::new(rules, &trace.strings),
             carried: Carried::new(trace),
             shown: Carried::new(trace),

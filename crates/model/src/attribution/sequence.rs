@@ -2,12 +2,16 @@
 
 use std::borrow::Cow;
 
+use rayon::prelude::*;
 use trace::{CopyKind, Map, RowRef, StrId, Trace};
 
 use super::forest::Forest;
 use super::rows::{GpuRow, GpuRows, all_rows, gpu_row};
 use crate::calls::{Calls, Launches};
 use crate::steps::{Annotations, Steps};
+
+/// Rows that one thread looks at in a go.
+const ROWS_AT_ONCE: usize = 1 << 14;
 
 /// A name as a number that is the same in both traces.
 pub(super) type Token = u32;
@@ -104,7 +108,13 @@ pub(super) fn captures(
     let mut found: Vec<Sequence> = Vec::new();
     // (thread, process, place in `found`) of the captures that run.
     let mut open: Vec<(trace::ThreadId, trace::ProcessId, usize)> = Vec::new();
-    for row in 0..regions.len() {
+    let begins = |&row: &usize| {
+        calls.of_region(trace, row).is_some_and(|call| call.is_of_runtime() && call.begins_capture)
+    };
+    let rows = (0..regions.len()).into_par_iter().with_min_len(ROWS_AT_ONCE);
+    // Before a capture begins there is nothing to note, and most traces have none.
+    let Some(first) = rows.find_first(begins) else { return found };
+    for row in first..regions.len() {
         let Some(call) = calls.of_region(trace, row).filter(|call| call.is_of_runtime()) else { continue };
         if call.begins_capture {
             let mark = forest.chain(row).find_map(|outer| annotations.capture(outer));

@@ -24,11 +24,15 @@ pub(super) struct Work<'a> {
 
 impl<'a> Work<'a> {
     pub fn new(trace: &'a Trace, rules: &'a FrameRules) -> Self {
+        let (locator, (rows, calls)) = rayon::join(
+            || Locator::new(trace, rules),
+            || rayon::join(|| GpuRows::of(trace), || Calls::of(trace)),
+        );
         Self {
             trace,
-            rows: GpuRows::of(trace),
-            calls: Calls::of(trace),
-            locator: Locator::new(trace, rules),
+            rows,
+            calls,
+            locator,
             sites: Sites::default(),
             origins: Map::default(),
             kernels: vec![SiteId::UNKNOWN; trace.kernels.len()],

@@ -56,8 +56,27 @@ impl Stages {
         Self::with(trace, attribution, &StagePatterns::default())
     }
 
+    /// What the trace alone tells; [`Stages::learn`] adds the rest.
+    pub(crate) fn unlearned(trace: &Trace) -> Self {
+        Self::told(trace, &StagePatterns::default())
+    }
+
     /// The same with patterns of the user's own.
     pub fn with(trace: &Trace, attribution: Option<&Attribution>, own: &StagePatterns) -> Self {
+        let mut stages = Self::told(trace, own);
+        stages.learn(trace, attribution);
+        stages
+    }
+
+    /// Stages that graphs tell where nothing else does, and which steps are warm-up.
+    pub(crate) fn learn(&mut self, trace: &Trace, attribution: Option<&Attribution>) {
+        if let Some(attribution) = attribution {
+            self.learn_from_graphs(attribution);
+        }
+        self.warm_up = steady::warm_up(self, trace);
+    }
+
+    fn told(trace: &Trace, own: &StagePatterns) -> Self {
         let rows = GpuRows::of(trace);
         let (host_steps, step_of_launch) = Steps::with(trace, &rows.launches, own);
         let host_tells = host_steps.steps.iter().any(|step| !step.is_loop_step);
@@ -88,12 +107,7 @@ impl Stages {
         let copies =
             copy_steps.into_iter().zip(&trace.memory_copies.process).map(|(step, p)| staged(step, *p));
         let (kernels, copies) = (kernels.collect(), copies.collect());
-        let mut stages = Self { steps: steps.steps, kernels, copies, warm_up: Vec::new() };
-        if let Some(attribution) = attribution {
-            stages.learn_from_graphs(attribution);
-        }
-        stages.warm_up = steady::warm_up(&stages, trace);
-        stages
+        Self { steps: steps.steps, kernels, copies, warm_up: Vec::new() }
     }
 
     fn learn_from_graphs(&mut self, attribution: &Attribution) {

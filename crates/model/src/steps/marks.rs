@@ -1,5 +1,8 @@
 //! Steps: the annotations a serving framework puts around each pass of the model, and who lies in which.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rayon::prelude::*;
 use trace::{Ns, ProcessId, StrId, StreamId, ThreadId, Trace};
 
 use super::patterns::{StageRules, StepName};
@@ -42,6 +45,10 @@ pub struct Steps {
 }
 
 const NONE: u32 = u32::MAX;
+
+/// Rows and names that one thread looks at in a go.
+const ROWS_AT_ONCE: usize = 1 << 14;
+const NAMES_AT_ONCE: usize = 1 << 8;
 
 /// The category of annotations that the profiler repeats on GPU lanes.
 const GPU_LANE: &str = "gpu_user_annotation";
@@ -103,6 +110,28 @@ impl<'a> Annotations<'a> {
         })
     }
 
+    /// Reads all names that may be of steps.
+    fn read_all(&mut self) {
+        let Self { trace, own, asked, known } = self;
+        let (regions, strings) = (&trace.regions, &trace.strings);
+        let is_met: Vec<AtomicBool> = (0..known.len()).map(|_| AtomicBool::new(false)).collect();
+        let rows = (0..regions.len()).into_par_iter().with_min_len(ROWS_AT_ONCE);
+        rows.filter(|&row| asked[regions.category[row].0 as usize])
+            .for_each(|row| is_met[regions.name[row].0 as usize].store(true, Ordering::Relaxed));
+        let names = known.par_iter_mut().enumerate().with_min_len(NAMES_AT_ONCE);
+        names.filter(|(name, _)| is_met[*name].load(Ordering::Relaxed)).for_each(|(name, known)| {
+            let text = strings.get(StrId(name as u32));
+            let own = own.and_then(|own| own.step(text));
+            *known = Some(own.or_else(|| StageRules::built_in().step(text)));
+        });
+    }
+
+    /// What the region at `row` says, of names that were read.
+    fn known(&self, row: usize) -> Option<StepName<'a>> {
+        let regions = &self.trace.regions;
+        self.known[regions.name[row].0 as usize]?.filter(|_| self.asked[regions.category[row].0 as usize])
+    }
+
     /// The capture that the region at `row` marks.
     pub fn capture(&mut self, row: usize) -> Option<CaptureMark<'a>> {
         let step = self.read(row)?;
@@ -143,12 +172,13 @@ impl Steps {
     }
 
     fn read<'a>(trace: &'a Trace, mut annotations: Annotations<'a>) -> (Self, Vec<Mark>) {
-        let mut found: Vec<(u32, StepName)> = Vec::new();
-        for row in 0..trace.regions.len() {
-            if let Some(step) = annotations.read(row).filter(|step| step.capture_mode.is_none()) {
-                found.push((row as u32, step));
-            }
-        }
+        annotations.read_all();
+        let named = |row: u32| {
+            let step = annotations.known(row as usize).filter(|step| step.capture_mode.is_none());
+            step.map(|step| (row, step))
+        };
+        let rows = (0..trace.regions.len() as u32).into_par_iter().with_min_len(ROWS_AT_ONCE);
+        let mut found: Vec<(u32, StepName)> = rows.filter_map(named).collect();
         if found.iter().any(|(_, step)| !step.is_loop_step && !step.is_plain_word) {
             found.retain(|(_, step)| !step.is_loop_step && !step.is_plain_word);
         }
