@@ -315,6 +315,29 @@ mod tests {
     }
 
     #[test]
+    fn damage_in_a_flow_that_is_passed_costs_that_flow_only() {
+        let flow = r#"{"ph": "s", "id": 5, "pid": 1, "tid": 1, "ts": 1.5, "cat": "ac2g", "name": "ac2g"}"#;
+        let text = format!(r#"{{"traceEvents":[{EVENT},{flow},{EVENT},{EVENT}],"a":1}}"#);
+        let start = text.find(flow).unwrap();
+        for place in start..start + flow.len() {
+            for byte in [b'"', b'}', b'{', b',', b']', b'\\', b'Z', 0] {
+                let mut dirty = text.clone().into_bytes();
+                dirty[place] = byte;
+                let counts = [Needs::summary(), Needs::everything()].map(|needs| {
+                    let mut worker = Worker::new(&needs);
+                    worker.begin();
+                    let span = Span { text: &dirty, until: usize::MAX, last: true, bare: false };
+                    let stop = worker.walk(span, Stop { at: 0, place: Place::Start });
+                    assert_eq!(stop.place, Place::Done, "byte {byte} at {place}");
+                    worker.tally.events
+                });
+                // What is not looked at may be damaged: the events around it are all there either way.
+                assert!(counts.iter().all(|events| *events >= 3), "byte {byte} at {place}: {counts:?}");
+            }
+        }
+    }
+
+    #[test]
     fn an_event_start_is_told_from_other_objects() {
         let text = br#"[{"ph":"M","args":{"name":"x"}}, {"lambda":1}, { "name": "y"}]"#;
         assert_eq!(next_event(text, 0), Some(1));
