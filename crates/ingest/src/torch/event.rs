@@ -47,7 +47,8 @@ mod key {
     pub const OTHER: Code = 9;
 }
 
-/// How flows from calls to GPU work say that they are such: the correlation says the same, more reliably. Quotes inside of strings are escaped, so that this is a key and its value.
+/// How flows from calls to GPU work say that they are such: the correlation says the same, more reliably. Quotes inside of
+/// strings are escaped, so that this is a key and its value.
 static SAYS_AGAIN: LazyLock<[Finder; 2]> =
     LazyLock::new(|| [Finder::new(br#""cat": "ac2g""#), Finder::new(br#""cat":"ac2g""#)]);
 
