@@ -28,3 +28,6 @@ pub mod work;
 
 pub use run::{KnownProgram, Run};
 pub use selection::{NothingSelected, Selection};
+
+/// Rows that one thread looks at in a go.
+const ROWS_AT_ONCE: usize = 1 << 14;

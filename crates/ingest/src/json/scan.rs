@@ -189,7 +189,9 @@ mod block64 {
     /// Whether this processor can.
     #[inline(always)]
     pub(super) fn is_there() -> bool {
-        std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt")
+        std::arch::is_x86_feature_detected!("avx2")
+            && std::arch::is_x86_feature_detected!("popcnt")
+            && std::arch::is_x86_feature_detected!("bmi1")
     }
 
     #[target_feature(enable = "avx2,popcnt,bmi1")]

@@ -126,7 +126,7 @@ const SPELLING: Spelling = Spelling {
 /// The arguments of one event, as they stand in the file; empty when absent.
 #[derive(Default)]
 pub(super) struct Arguments<'a> {
-    /// The text from where they begin.
+    /// The text from where the event begins: it may have arguments twice.
     text: &'a [u8],
     /// Where each starts in the text and how long it is.
     parts: [(u32, u32); COUNT],
@@ -137,6 +137,11 @@ pub(super) struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
+    /// Those of an event that the text begins with, before any was read.
+    pub fn of(text: &'a [u8]) -> Self {
+        Self { text, ..Self::default() }
+    }
+
     /// What an argument says.
     #[inline]
     pub fn get(&self, argument: Argument) -> &'a [u8] {
@@ -153,7 +158,6 @@ impl<'a> Arguments<'a> {
         worker: &mut Worker,
     ) -> Result<(), Damage> {
         let mut left = want.0;
-        self.text = &json.bytes()[json.pos()..];
         json.object()?;
         if left == 0 {
             return json.skip_rest();

@@ -315,6 +315,21 @@ mod tests {
     }
 
     #[test]
+    fn arguments_that_come_twice_ended_the_program() {
+        let long = format!(r#""args":{{"x":"{}","External id":7}}"#, "y".repeat(300));
+        let short = r#""args":{}"#;
+        let known = r#""ph":"X","cat":"cpu_op""#;
+        let rest = r#""name":"a","pid":1,"tid":1,"ts":1,"dur":2"#;
+        for order in
+            [[known, &long, short], [known, short, &long], [&long, known, short], [short, known, &long]]
+        {
+            let (worker, _) = walk(&format!("[{{{rest},{}}}]", order.join(",")));
+            assert_eq!(worker.tally.events, 1, "{order:?}");
+            assert_eq!(worker.rows.regions.external[0].get(), Some(7), "{order:?}");
+        }
+    }
+
+    #[test]
     fn damage_in_a_flow_that_is_passed_costs_that_flow_only() {
         let flow = r#"{"ph": "s", "id": 5, "pid": 1, "tid": 1, "ts": 1.5, "cat": "ac2g", "name": "ac2g"}"#;
         let text = format!(r#"{{"traceEvents":[{EVENT},{flow},{EVENT},{EVENT}],"a":1}}"#);

@@ -3,15 +3,16 @@
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
-use trace::{ArgNeeds, CopyKind, Graph, LaunchShape, OptI64, ShapeId};
+use trace::{ArgNeeds, CopyKind, LaunchShape, OptI64, ShapeId};
 
 use super::arguments::{Argument, Arguments, Want};
 use super::category::{CallKind, Category};
 use super::layout::{self, Code, Spelling};
 use super::rows::{
-    AllocationRow, CollectiveRow, CopyRow, Device, Direction, FlowRow, KernelRow, LabelRow, OpenRow, Owner,
-    RegionRow, SampleRow, SyncRow,
+    AllocationRow, CollectiveRow, CopyRow, Device, FlowRow, KernelRow, LabelRow, OpenRow, Owner, RegionRow,
+    SampleRow, SyncRow,
 };
+use super::says::{direction, graph, handle, names_an_event, number, triple};
 use super::worker::Worker;
 use crate::json::{self, Cursor, Damage};
 
@@ -72,7 +73,7 @@ impl<'n> Worker<'n> {
     /// Reads the event the cursor is at and files it.
     pub fn event<'a>(&mut self, json: &mut Cursor<'a>) -> Result<(), Damage> {
         let mut fields = Fields::default();
-        let mut arguments = Arguments::default();
+        let mut arguments = Arguments::of(&json.bytes()[json.pos()..]);
         let mut put_off = None;
         let mut at = layout::EVENT;
         json.object()?;
@@ -491,63 +492,4 @@ impl<'n> Worker<'n> {
             self.rows.args.push(super::rows::ArgRow { owner, row, position, name, value });
         }
     }
-}
-
-/// Whether a call may have an event among its arguments; most calls are launches, whose arguments are long.
-fn names_an_event(call: &[u8]) -> bool {
-    static EVENT: LazyLock<Finder> = LazyLock::new(|| Finder::new(b"Event"));
-    EVENT.find(call).is_some()
-}
-
-fn number(raw: &[u8]) -> Option<i64> {
-    if raw.is_empty() { None } else { json::integer(raw) }
-}
-
-/// A number, or an address in hexadecimal.
-fn handle(raw: &[u8]) -> Option<i64> {
-    match raw.strip_prefix(b"0x") {
-        Some(hex) => u64::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok().map(|v| v as i64),
-        None => number(raw).or_else(|| std::str::from_utf8(raw).ok()?.parse::<u64>().ok().map(|v| v as i64)),
-    }
-}
-
-fn graph(arguments: &Arguments) -> Graph {
-    match arguments.get(Argument::Kind) {
-        b"Dispatch Task" => Graph::Replayed,
-        b"Dispatch Kernel" => Graph::Direct,
-        _ => match number(arguments.get(Argument::GraphNode)) {
-            Some(0) => Graph::Direct,
-            Some(_) => Graph::Replayed,
-            None => Graph::Unknown,
-        },
-    }
-}
-
-/// ROCm says the direction in `kind`, CUDA in the name: `Memcpy HtoD (Pinned -> Device)`.
-fn direction(fill: bool, kind: &[u8], name: &[u8]) -> Direction {
-    if fill {
-        return Direction::ToDevice;
-    }
-    let says = |word: &[u8]| kind == word || memchr::memmem::find(name, word).is_some();
-    const WORDS: [(&[u8], Direction); 5] = [
-        (b"HtoD", Direction::HostToDevice),
-        (b"DtoH", Direction::DeviceToHost),
-        (b"DtoD", Direction::DeviceToDevice),
-        (b"PtoP", Direction::DeviceToDevice),
-        (b"HtoH", Direction::HostToHost),
-    ];
-    WORDS.iter().find(|(word, _)| says(word)).map_or(Direction::Unknown, |(_, direction)| *direction)
-}
-
-fn triple(raw: &[u8]) -> Option<[u32; 3]> {
-    let mut json = Cursor::new(raw);
-    let mut elements = json.array().ok()?;
-    let mut values = [1u32; 3];
-    for value in &mut values {
-        if !elements.next(&mut json).ok()? {
-            return None;
-        }
-        *value = u32::try_from(json::integer(json.scalar().ok()?)?).ok()?;
-    }
-    Some(values)
 }

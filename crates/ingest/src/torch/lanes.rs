@@ -32,7 +32,11 @@ impl LaneNames {
         }
         let (prefix, bare) = split_prefix(pid);
         let lane = self.intern(HOST, prefix, bare, tid);
-        self.last = (pid.to_vec(), tid.to_vec(), lane);
+        for (last, new) in [(&mut self.last.0, pid), (&mut self.last.1, tid)] {
+            last.clear();
+            last.extend_from_slice(new);
+        }
+        self.last.2 = lane;
         lane
     }
 

@@ -23,6 +23,7 @@ mod metadata;
 mod names;
 mod pairs;
 mod rows;
+mod says;
 mod stream;
 mod texts;
 mod verdict;

@@ -3,6 +3,8 @@
 use rayon::prelude::*;
 use trace::{Map, Trace};
 
+use crate::ROWS_AT_ONCE;
+
 /// The row of each (source, id); ids given twice name nothing.
 pub struct IdIndex {
     by_source: Vec<Ids>,
@@ -16,9 +18,6 @@ enum Ids {
     },
     Sparse(Map<i64, u32>),
 }
-
-/// Rows that one thread looks at in a go.
-const ROWS_AT_ONCE: usize = 1 << 14;
 
 const NONE: u32 = u32::MAX;
 const SEVERAL: u32 = u32::MAX - 1;

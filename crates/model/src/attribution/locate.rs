@@ -7,9 +7,7 @@ use super::forest::Forest;
 use super::frames::{FrameRules, Role, Roles, file_and_function};
 use super::ids::IdIndex;
 use super::site::{Carried, Site, Sites, Source};
-
-/// Rows that one thread looks at in a go.
-const ROWS_AT_ONCE: usize = 1 << 14;
+use crate::ROWS_AT_ONCE;
 
 /// Look-ups in one trace.
 pub(super) struct Locator<'a> {

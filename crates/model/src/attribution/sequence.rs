@@ -7,11 +7,9 @@ use trace::{CopyKind, Map, RowRef, StrId, Trace};
 
 use super::forest::Forest;
 use super::rows::{GpuRow, GpuRows, all_rows, gpu_row};
+use crate::ROWS_AT_ONCE;
 use crate::calls::{Calls, Launches};
 use crate::steps::{Annotations, Steps};
-
-/// Rows that one thread looks at in a go.
-const ROWS_AT_ONCE: usize = 1 << 14;
 
 /// A name as a number that is the same in both traces.
 pub(super) type Token = u32;

@@ -7,6 +7,7 @@ use trace::{Ns, ProcessId, StrId, StreamId, ThreadId, Trace};
 
 use super::patterns::{StageRules, StepName};
 use super::{Stage, StagePatterns};
+use crate::ROWS_AT_ONCE;
 
 /// One step of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -46,8 +47,7 @@ pub struct Steps {
 
 const NONE: u32 = u32::MAX;
 
-/// Rows and names that one thread looks at in a go.
-const ROWS_AT_ONCE: usize = 1 << 14;
+/// Names that one thread looks at in a go.
 const NAMES_AT_ONCE: usize = 1 << 8;
 
 /// The category of annotations that the profiler repeats on GPU lanes.
