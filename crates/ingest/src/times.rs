@@ -10,6 +10,11 @@ pub(crate) fn are_believable(start: i64, end: i64) -> bool {
     start.unsigned_abs() < LATEST && end.unsigned_abs() < LATEST && (end - start).unsigned_abs() < LONGEST
 }
 
+/// Start and end, where both are there and a run can have them.
+pub(crate) fn usable(start: Option<i64>, end: Option<i64>) -> Option<(i64, i64)> {
+    start.zip(end).filter(|&(start, end)| are_believable(start, end))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -295,3 +295,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn times_near_the_ends_of_64_bits_ended_the_program() {
+    let mut packets = opening();
+    packets.push(begin(10, 102, 2, 2, &[]));
+    packets.push(end(20, 102));
+    packets.push(begin(30, 102, 2, 2, &[]));
+    // Two kernels of centuries, and one that starts at no time.
+    packets.push(end(1 << 61, 102));
+    packets.push(begin(1, 102, 2, 2, &[]));
+    packets.push(end(1 << 61, 102));
+    packets.push(begin(u64::MAX >> 1, 102, 2, 2, &[]));
+    let trace = read_bytes(&file(&packets)).unwrap();
+    assert_eq!(trace.kernels.rows().map(|k| k.end - k.start).collect::<Vec<_>>(), [20]);
+    let timeless = trace.health.checks.iter().find(|check| check.message.contains("usable time")).unwrap();
+    assert_eq!(timeless.value, Some(3.0));
+}

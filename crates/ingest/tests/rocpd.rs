@@ -1009,3 +1009,29 @@ fn rows_of_a_lost_track_stay_and_are_counted() {
     let check = back.health.problems().find(|check| check.id == "lost_tracks").unwrap();
     assert_eq!(check.value, Some(7.0));
 }
+
+#[test]
+fn times_near_the_ends_of_64_bits_ended_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.db");
+    let trace = example(1, 6);
+    write(&trace, &path, &Options::default()).unwrap();
+    let database = Connection::open(&path).unwrap();
+    let table = |base: &str| -> String {
+        let sql = format!("SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE '{base}%'");
+        database.query_row(&sql, [], |row| row.get(0)).unwrap()
+    };
+    for (base, start, end) in [("rocpd_kernel_dispatch", 0, i64::MAX), ("rocpd_region", i64::MIN, i64::MAX)] {
+        let table = table(base);
+        let sql = format!(
+            "UPDATE {table} SET start = ?1, \"end\" = ?2 WHERE id <= (SELECT min(id) + 1 FROM {table})"
+        );
+        assert_eq!(database.execute(&sql, [start, end]).unwrap(), 2);
+    }
+    drop(database);
+    let read = read(&path);
+    assert_eq!(read.kernels.len() + 2, trace.kernels.len());
+    assert_eq!(read.regions.len() + 2, trace.regions.len());
+    let lost = read.health.checks.iter().find(|check| check.id == "lost_rows").unwrap();
+    assert_eq!(lost.message, "4 rows have no usable time and were left out");
+}

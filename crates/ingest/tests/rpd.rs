@@ -162,3 +162,14 @@ fn a_file_cut_in_half_is_read_as_far_as_it_goes() {
         assert!(trace.health.problems().any(|check| check.id == "truncated"));
     }
 }
+
+#[test]
+fn times_near_the_ends_of_64_bits_ended_the_program() {
+    let spoil = "UPDATE rocpd_op SET start = 0, \"end\" = 9223372036854775807 WHERE id IN (1, 4);
+        UPDATE rocpd_api SET start = -9223372036854775808 WHERE id = 100;";
+    let made = made(&format!("{SCHEMA_3}{spoil}"));
+    let trace = of(&made.path);
+    assert_eq!(trace.kernels.rows().map(|k| (k.start, k.end)).collect::<Vec<_>>(), [(2040, 2070)]);
+    let lost = trace.health.checks.iter().find(|check| check.id == "lost_rows").unwrap();
+    assert_eq!(lost.message, "3 rows have no usable time and were left out");
+}

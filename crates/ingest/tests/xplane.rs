@@ -333,3 +333,23 @@ fn ops_of_a_real_profile_have_the_shapes_of_their_operands() {
     // 1 x 2 x 2 weights over 16 channels, a step of 1 x 2 x 2 and a border of 1: 34 x 31 x 53 results for each output.
     assert_eq!(dims, [vec![1, 16, 32, 60, 104], vec![5120, 16 * 2 * 2], vec![34 * 31 * 53, 5120]]);
 }
+
+#[test]
+fn times_near_the_ends_of_64_bits_ended_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.xplane.pb");
+    let event = |offset: u64| message(4, &[&number(1, 1), &number(2, offset), &number(3, 5_000)]);
+    let line = |start: i64| {
+        let head = [number(1, 1), message(2, &[b"Stream #1(Compute)"]), number(3, start as u64)].concat();
+        message(3, &[&head, &event(1_000), &event(9_000)])
+    };
+    let lines = [line(1_000), line(i64::MAX), line(i64::MIN)].concat();
+    let name = message(2, &[b"/device:GPU:0"]);
+    let plane = message(1, &[&number(1, 1), &name, &lines, &entry(4, 1, "gemm", &[])]);
+    std::fs::write(&path, plane).unwrap();
+    let trace = read(&path).unwrap();
+    let times: Vec<_> = trace.kernels.rows().map(|k| (k.start, k.end)).collect();
+    assert_eq!(times, [(1_001, 1_006), (1_009, 1_014)]);
+    let timeless = trace.health.checks.iter().find(|check| check.message.contains("usable time")).unwrap();
+    assert_eq!(timeless.value, Some(4.0));
+}

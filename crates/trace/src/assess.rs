@@ -37,14 +37,15 @@ fn coverage(trace: &Trace) -> Option<Check> {
     if kernels.is_empty() {
         return None;
     }
-    let total_ns: i64 = (0..kernels.len()).map(|i| kernels.end[i] - kernels.start[i]).sum();
-    let (mut linked, mut linked_ns) = (0usize, 0i64);
+    let duration = |i: usize| i128::from(kernels.end[i]) - i128::from(kernels.start[i]);
+    let total_ns: i128 = (0..kernels.len()).map(duration).sum();
+    let (mut linked, mut linked_ns) = (0usize, 0i128);
     for i in 0..trace.links.len() {
         if trace.links.kind[i] == LinkKind::Launch
             && let Some(row) = trace.links.to[i].row_of(Table::Kernels)
         {
             linked += 1;
-            linked_ns += kernels.end[row] - kernels.start[row];
+            linked_ns += duration(row);
         }
     }
     let share = 100.0 * linked as f64 / kernels.len() as f64;
@@ -85,7 +86,7 @@ fn causality(trace: &Trace) -> Option<Check> {
         else {
             continue;
         };
-        let ahead = regions.start[call] - kernels.start[kernel];
+        let ahead = regions.start[call].saturating_sub(kernels.start[kernel]);
         if ahead > CLOCK_TOLERANCE_NS {
             early += 1;
             worst = worst.max(ahead);
@@ -105,14 +106,14 @@ fn causality(trace: &Trace) -> Option<Check> {
 fn overlaps(trace: &Trace) -> Option<Check> {
     let kernels = &trace.kernels;
     let mut last_end: Map<(u32, u32, u32, u32), i64> = Map::default();
-    let (mut count, mut overlap_ns, mut busy_ns) = (0usize, 0i64, 0i64);
+    let (mut count, mut overlap_ns, mut busy_ns) = (0usize, 0i128, 0i128);
     for i in 0..kernels.len() {
         let lane = (kernels.process[i].0, kernels.agent[i].0, kernels.queue[i].0, kernels.stream[i].0);
-        busy_ns += (kernels.end[i] - kernels.start[i]).max(0);
+        busy_ns += i128::from(kernels.end[i].saturating_sub(kernels.start[i]).max(0));
         let end = last_end.entry(lane).or_insert(i64::MIN);
         if kernels.start[i] < *end {
             count += 1;
-            overlap_ns += (*end).min(kernels.end[i]).saturating_sub(kernels.start[i]).max(0);
+            overlap_ns += i128::from((*end).min(kernels.end[i]).saturating_sub(kernels.start[i]).max(0));
         }
         *end = (*end).max(kernels.end[i]);
     }

@@ -103,7 +103,9 @@ pub fn template(bytes: &[u8]) {
         let Ok(template) = Template::parse("t", &CommandText::Line(text.into()), &["A"], shell) else {
             continue;
         };
-        let (short, long) = (Setting::Int(1), Setting::Text("two words; 'and' more".into()));
+        // A shell gets values that are more than a plain word as arguments where lines are nested.
+        let short = if shell { Setting::Text("x y".into()) } else { Setting::Int(1) };
+        let long = Setting::Text("two words; 'and' more".into());
         assert_eq!(template.words(&[("A", &short)]).len(), template.words(&[("A", &long)]).len());
         let _ = template.fixed_words();
     }

@@ -7,8 +7,6 @@ use trace::{Map, Ns, RowRef, StrId, Table, Trace};
 use super::host::{Call, HostThread, HostThreads, Thread};
 use super::{Cause, GpuAccount, Piece};
 
-/// Loading code that takes less is part of launching.
-const LOADING_NS: Ns = 50_000;
 /// Work that starts this long after its launch returned was held back by something else.
 const HELD_BACK_NS: Ns = 50_000;
 
@@ -199,14 +197,19 @@ impl Gap<'_> {
         let mut at = self.from;
         // What the thread had done last when it came to a stretch of its own.
         let mut last: Option<&Call> = calls.before(self.from).filter(|call| call.facts.is_synchronisation());
-        for call in calls.between(self.from, issued) {
+        let mut places = calls.between(self.from, issued);
+        while let Some(first) = places.next() {
+            let call = &calls.calls[first];
             self.between_calls(calls, thread, (at, call.start.min(issued)), last, found);
             at = at.max(call.start.min(issued));
-            let end = call.end.min(issued);
+            // Calls that follow and only launch make one piece with it.
+            let until = calls.launches_up_to(first).min(places.end - 1);
+            places.start = until + 1;
+            let end = calls.calls[until].end.min(issued);
             let (cause, place) = self.in_call(call, end - at, elsewhere, (at, end));
             found.put(at, end, cause, place, next);
             at = at.max(end);
-            last = Some(call);
+            last = Some(&calls.calls[until]);
         }
         self.between_calls(calls, thread, (at, issued), last, found);
     }
@@ -225,7 +228,7 @@ impl Gap<'_> {
         if facts.is_about_memory() {
             return (Cause::Allocating, call.name);
         }
-        if (facts.loads_code || facts.instantiates_graph) && call.end - call.start >= LOADING_NS {
+        if call.loads() {
             return (Cause::FirstCall, call.name);
         }
         (Cause::Launching, StrId::EMPTY)

@@ -1,6 +1,7 @@
 //! What the threads that launch GPU work do: their runtime calls in time order, outermost only.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use trace::{Map, Ns, ProcessId, StrId, ThreadId, Trace};
 
@@ -15,6 +16,8 @@ pub(super) type Thread = (ProcessId, ThreadId);
 const LEAST_NS: Ns = 100_000;
 const MOST_NS: Ns = 500_000;
 const PACES: Ns = 5;
+/// Loading code that takes less is part of launching.
+const LOADING_NS: Ns = 50_000;
 /// A launch this many times as long as usual, and at least `LEAST_NS`, does more than launch.
 const LONG_LAUNCH: Ns = 10;
 
@@ -33,6 +36,18 @@ impl Call {
         self.facts.launches.is_some_and(|what| what != Launches::HostFunction)
     }
 
+    /// Whether it loads code, or makes a graph executable, for longer than a launch takes.
+    pub fn loads(&self) -> bool {
+        (self.facts.loads_code || self.facts.instantiates_graph) && self.end - self.start >= LOADING_NS
+    }
+
+    /// Whether a GPU that is idle beside it waits for launches and nothing else.
+    fn only_launches(&self) -> bool {
+        let facts = self.facts;
+        let waits = facts.is_synchronisation() || facts.is_blocking_copy();
+        !waits && !facts.is_about_memory() && !self.loads()
+    }
+
     /// Whether it only looks something up or marks a stream.
     fn is_cheap(&self) -> bool {
         self.facts.queries || self.facts.records_event || self.facts.waits_for_event
@@ -48,6 +63,10 @@ pub(super) struct HostThread {
     pub launching_up_to: Ns,
     /// A launch call that takes longer than this does more than launch.
     pub long_launch: Ns,
+    /// For each call the last one up to which the thread does nothing but launch, itself where more follows.
+    launches_on: Vec<u32>,
+    /// Calls that make a stream wait for an event.
+    event_waits: Vec<u32>,
     /// Where the last look-up ended: gaps come in time order, so the next one ends nearby.
     near: Cell<usize>,
 }
@@ -94,8 +113,20 @@ impl HostThreads {
                 _ => found.calls.push(Call { name: regions.name[row], start, end, facts }),
             }
         }
-        threads.values_mut().for_each(HostThread::find_pace);
+        threads.values_mut().for_each(|thread| {
+            thread.find_pace();
+            thread.find_launching();
+        });
         Self { threads, calls }
+    }
+
+    /// The same, with no calls joined.
+    #[cfg(test)]
+    pub fn one_by_one(mut self) -> Self {
+        for thread in self.threads.values_mut() {
+            thread.launches_on = (0..thread.calls.len() as u32).collect();
+        }
+        self
     }
 
     /// What a call does, by its row of `regions`; nothing where it is no runtime call.
@@ -124,11 +155,31 @@ impl HostThread {
         self.long_launch = (LONG_LAUNCH * middle(&mut launches).unwrap_or(0)).max(LEAST_NS);
     }
 
+    /// Joins calls that only launch: a long gap on each of many GPUs lies beside all of them.
+    fn find_launching(&mut self) {
+        let waits = |(place, call): (usize, &Call)| call.facts.waits_for_event.then_some(place as u32);
+        self.event_waits = self.calls.iter().enumerate().filter_map(waits).collect();
+        self.launches_on = (0..self.calls.len() as u32).collect();
+        for place in (1..self.calls.len()).rev() {
+            let (last, call) = (&self.calls[place - 1], &self.calls[place]);
+            let on =
+                last.only_launches() && call.only_launches() && call.start - last.end <= self.launching_up_to;
+            if on {
+                self.launches_on[place - 1] = self.launches_on[place];
+            }
+        }
+    }
+
+    /// The last call up to which the thread does nothing but launch from this one on.
+    pub fn launches_up_to(&self, place: usize) -> usize {
+        self.launches_on[place] as usize
+    }
+
     /// Calls that end after `from` and start before `to`.
-    pub fn between(&self, from: Ns, to: Ns) -> &[Call] {
+    pub fn between(&self, from: Ns, to: Ns) -> Range<usize> {
         let first = self.partition_point(|call| call.end <= from);
         let last = self.partition_point(|call| call.start < to);
-        &self.calls[first..last.max(first)]
+        first..last.max(first)
     }
 
     /// The last call that ended by `moment`.
@@ -157,7 +208,9 @@ impl HostThread {
 
     /// Whether the thread made a stream wait for an event between two moments.
     pub fn waits_for_event(&self, from: Ns, to: Ns) -> bool {
-        self.between(from, to).iter().any(|call| call.facts.waits_for_event)
+        let places = self.between(from, to);
+        let next = self.event_waits.partition_point(|&wait| (wait as usize) < places.start);
+        self.event_waits.get(next).is_some_and(|&wait| (wait as usize) < places.end)
     }
 }
 

@@ -14,6 +14,8 @@ mod gap;
 mod host;
 mod owner;
 mod present;
+#[cfg(test)]
+mod tests;
 
 use model::classify::Classes;
 use model::lanes::{GpuRow, Lane, lanes};
@@ -166,16 +168,20 @@ fn accounts(trace: &Trace, classes: &Classes, places: Places) -> IdleAccounts {
     gpus.retain(|gpu| !gpu.rows.is_empty());
     common_spans(trace, &mut gpus);
     let host = HostThreads::of(trace, &gpus);
+    IdleAccounts { gpus: beside(trace, &host, gpus, places) }
+}
+
+/// Accounts for the time of GPUs beside what the host does.
+fn beside(trace: &Trace, host: &HostThreads, mut gpus: Vec<GpuAccount>, places: Places) -> Vec<GpuAccount> {
     let busy: Vec<Vec<(Ns, Ns)>> = gpus.iter().map(|gpu| merged(gpu.rows.iter())).collect();
     let mut of_span: Map<(Ns, Ns), Vec<usize>> = Map::default();
     gpus.iter().enumerate().for_each(|(number, gpu)| of_span.entry(gpu.span).or_default().push(number));
     let (mut stretches, mut names) = (Vec::new(), gap::Names::of(trace));
     for number in 0..gpus.len() {
         let elsewhere = gap::Elsewhere::new(&of_span[&gpus[number].span], &busy, number);
-        let pieces =
-            gap::pieces(trace, &host, &gpus[number], &elsewhere, &mut names, &mut |piece, thread| {
-                stretches.push(owner::Stretch::new(number, piece, thread));
-            });
+        let pieces = gap::pieces(trace, host, &gpus[number], &elsewhere, &mut names, &mut |piece, thread| {
+            stretches.push(owner::Stretch::new(number, piece, thread));
+        });
         gpus[number].idle = pieces;
     }
     owner::charge(trace, &mut gpus, stretches, places);
@@ -183,7 +189,7 @@ fn accounts(trace: &Trace, classes: &Classes, places: Places) -> IdleAccounts {
         gpu.busy = gpu.total() - gpu.idle_total();
         gpu.idle = joined(std::mem::take(&mut gpu.idle));
     }
-    IdleAccounts { gpus }
+    gpus
 }
 
 /// Accounts that tell how long GPUs were idle and not why, for traces of which the host's side was not read.

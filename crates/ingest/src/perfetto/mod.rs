@@ -25,6 +25,7 @@ use self::sequence::Sequence;
 use self::tracks::Tracks;
 use crate::bytes::read_whole;
 use crate::protobuf::Fields;
+use crate::times::are_believable;
 use crate::{Error, Input, Progress};
 
 /// Bytes between two progress reports.
@@ -179,7 +180,7 @@ impl<'n> Reader<'n> {
         let Some(event) = packet.event else { return };
         self.events += 1;
         let event = Event::of(event);
-        let Some(ns) = sequence.time(packet) else {
+        let Some(ns) = sequence.time(packet).filter(|&ns| are_believable(ns, ns)) else {
             self.timeless += 1;
             return;
         };
@@ -206,6 +207,10 @@ impl<'n> Reader<'n> {
             self.unbegun += 1;
             return;
         };
+        if !are_believable(slice.start, ns) {
+            self.timeless += 1;
+            return;
+        }
         let place = self.tracks.place(key.1, &mut self.trace);
         self.rows.take(&slice, ns, &place, &mut self.tracks, &mut self.trace);
     }

@@ -9,7 +9,7 @@ use trace::{
 use super::Reader;
 use super::groups::unpacked;
 use super::identity::Kind;
-use super::places::Time;
+use super::places::{Time, times};
 use crate::sqlite::{Col, Row};
 
 /// A row of `rocpd_info_pmc`.
@@ -61,7 +61,7 @@ impl Reader<'_> {
         let (lookup, all_events) = (&*identity, &*events);
         let each = |chunk: &mut (Samples, Vec<(i64, Option<i64>)>, u64), row: &Row<'_>| {
             let (rows, keys, lost) = chunk;
-            let (Some(id), Some(time)) = (row.int(id), time.get(row)) else {
+            let (Some(id), Some((time, _))) = (row.int(id), times(&time, &time, row)) else {
                 *lost += 1;
                 return;
             };

@@ -10,7 +10,7 @@ use trace::{
 use super::Reader;
 use super::groups::unpacked;
 use super::identity::{Kind, Symbol};
-use super::places::{Late, OWN_SLOTS, Places, Time};
+use super::places::{Late, OWN_SLOTS, Places, Time, times};
 use super::refs::{Missing, Refs, make_up};
 use crate::sqlite::Row;
 
@@ -66,7 +66,7 @@ impl Reader<'_> {
         let (lookup, all_events, first) = (&*identity, &*events, trace.kernels.len());
         let owners = all_events.keeps_owners();
         let each = |chunk: &mut KernelChunk, row: &Row<'_>| {
-            let (Some(start), Some(end)) = (start.get(row), end.get(row)) else {
+            let Some((start, end)) = times(&start, &end, row) else {
                 chunk.lost += 1;
                 return;
             };
@@ -169,7 +169,7 @@ impl Reader<'_> {
         type Chunk = (MemoryCopies, Refs, Vec<Option<i64>>, GraphNodes, u64);
         let each = |chunk: &mut Chunk, row: &Row<'_>| {
             let (rows, refs, event_ids, nodes, lost) = chunk;
-            let (Some(start), Some(end)) = (start.get(row), end.get(row)) else {
+            let Some((start, end)) = times(&start, &end, row) else {
                 *lost += 1;
                 return;
             };
@@ -252,7 +252,7 @@ impl Reader<'_> {
         type Chunk = (MemoryAllocations, Refs, Strings, Vec<Option<i64>>, u64);
         let each = |chunk: &mut Chunk, row: &Row<'_>| {
             let (rows, refs, strings, event_ids, lost) = chunk;
-            let (Some(start), Some(end)) = (start.get(row), end.get(row)) else {
+            let Some((start, end)) = times(&start, &end, row) else {
                 *lost += 1;
                 return;
             };

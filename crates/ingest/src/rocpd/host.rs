@@ -7,7 +7,7 @@ use trace::{Arg, Needs, QueueId, Region, Regions, RowRef, StreamId, Strings, Syn
 use super::Reader;
 use super::groups::{Group, unpacked};
 use super::identity::Kind;
-use super::places::{Late, OWN_SLOTS, Places, Time};
+use super::places::{Late, OWN_SLOTS, Places, Time, times};
 use super::refs::{Missing, Refs, make_up};
 use crate::sqlite::{Col, Row};
 
@@ -36,7 +36,7 @@ impl Reader<'_> {
         let (lookup, all_events, first) = (&*identity, &*events, trace.regions.len());
         let owners = all_events.keeps_owners();
         let each = |chunk: &mut RegionChunk, row: &Row<'_>| {
-            let (Some(start), Some(end)) = (start.get(row), end.get(row)) else {
+            let Some((start, end)) = times(&start, &end, row) else {
                 chunk.lost += 1;
                 return;
             };
@@ -101,7 +101,7 @@ impl Reader<'_> {
         let (lookup, all_events) = (&*identity, &*events);
         let each = |chunk: &mut (Regions, Refs, Vec<i64>, u64), row: &Row<'_>| {
             let (rows, refs, graphs, lost) = chunk;
-            let (Some(start), Some(end)) = (start.get(row), end.get(row)) else {
+            let Some((start, end)) = times(&start, &end, row) else {
                 *lost += 1;
                 return;
             };
@@ -147,7 +147,7 @@ impl Reader<'_> {
         let (lookup, all_events) = (&*identity, &*events);
         let each = |chunk: &mut (Syncs, Refs, u64), row: &Row<'_>| {
             let (rows, refs, lost) = chunk;
-            let (Some(start), Some(end)) = (start.get(row), end.get(row)) else {
+            let Some((start, end)) = times(&start, &end, row) else {
                 *lost += 1;
                 return;
             };

@@ -211,7 +211,7 @@ fn report(trace: &mut Trace, database: &Database, groups: &[Group<'_>], losses: 
         warn("missing_columns", missing.len() as u64, message);
     }
     let lost = tally.lost_rows;
-    warn("lost_rows", lost, format!("{lost} rows have no time and were left out"));
+    warn("lost_rows", lost, format!("{lost} rows have no usable time and were left out"));
     let nameless = tally.nameless;
     warn("lost_names", nameless, format!("{nameless} rows have a name that is not in the database"));
     let ownerless = tally.ownerless;

@@ -10,6 +10,7 @@ use super::identity::{Identity, Kind, Track};
 use super::refs::Refs;
 use crate::by_id::ById;
 use crate::sqlite::{Col, Row};
+use crate::times::usable;
 
 /// Slots of [`Refs`] that places use; tables number their own references from [`OWN_SLOTS`] on.
 const PROCESS: usize = 0;
@@ -229,4 +230,10 @@ impl<'a> Time<'a> {
             Some(stamps) => stamps.get(value),
         }
     }
+}
+
+/// Start and end of a row, where both are there and a run can have them.
+#[inline]
+pub(super) fn times(start: &Time<'_>, end: &Time<'_>, row: &Row<'_>) -> Option<(i64, i64)> {
+    usable(start.get(row), end.get(row))
 }

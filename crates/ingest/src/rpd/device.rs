@@ -9,6 +9,7 @@ use trace::{
 
 use super::Reader;
 use crate::by_id::ById;
+use crate::times::usable;
 
 /// A row of `rocpd_kernelapi`.
 struct Launch {
@@ -88,7 +89,7 @@ impl Reader<'_> {
                     id: row.int(id),
                     gpu: row.int(gpu),
                     queue: row.int(queue),
-                    time: row.int(start).zip(row.int(end)),
+                    time: usable(row.int(start), row.int(end)),
                     description: row.int(description),
                     kind: row.int(kind),
                 })
@@ -308,7 +309,7 @@ impl Reader<'_> {
                     row.text(device)?.into_owned(),
                     row.int(id),
                     row.text(metric)?.into_owned(),
-                    row.int(start)?,
+                    usable(row.int(start), row.int(start))?.0,
                     row.real(value)?,
                 ))
             },

@@ -6,6 +6,7 @@ use trace::{Arg, Map, ProcessId, Region, RowRef, Sample, StrId, Strings, ThreadI
 
 use super::Reader;
 use crate::by_id::ById;
+use crate::times::usable;
 
 /// The only argument of a call: all of them, as one text.
 const ARGS: &str = "args";
@@ -69,7 +70,7 @@ impl Reader<'_> {
                         id: row.int(id),
                         pid: row.int(pid),
                         tid: row.int(tid),
-                        time: row.int(start).zip(row.int(end)),
+                        time: usable(row.int(start), row.int(end)),
                         name: row.int(name),
                         args: row.int(args),
                         domain: row.int(domain),

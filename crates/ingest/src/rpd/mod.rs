@@ -126,7 +126,7 @@ impl Reader<'_> {
             trace.health.report("damaged_pages", Status::Fail, Some(damaged as f64), message);
         }
         if lost > 0 {
-            let message = format!("{lost} rows have no time and were left out");
+            let message = format!("{lost} rows have no usable time and were left out");
             trace.health.report("lost_rows", Status::Warn, Some(lost as f64), message);
         }
         trace

@@ -101,7 +101,10 @@ impl Fields {
                 let Ok(serial) = u32::try_from(serial) else { return false };
                 at = next;
                 self.serial[count] = serial;
-                offset += u64::from(serial.saturating_sub(12) / 2);
+                // Small types may be spelt with more bytes than they need.
+                let width =
+                    WIDTHS.get(serial as usize).map_or((serial.max(12) - 12) / 2, |&width| width.into());
+                offset += u64::from(width);
             }
             count += 1;
         }
@@ -265,4 +268,22 @@ pub(super) fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
         }
     }
     Some(((value << 8) | u64::from(*bytes.get(at + 8)?), at + 9))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_type_spelt_with_two_bytes_ended_the_program() {
+        let mut fields = Fields::new();
+        // A header of three bytes says "eight bytes follow" as 0x80 0x06.
+        assert!(!fields.parse(&[3, 0x80, 6, 1, 2, 3], 1), "three of them follow");
+        let payload = [3, 0x80, 6, 0, 0, 0, 0, 0, 0, 1, 2];
+        assert!(fields.parse(&payload, 1));
+        let row =
+            Row { rowid: 1, payload: &payload, fields: &fields, columns: &[], encoding: Encoding::Utf8 };
+        assert_eq!(row.value(Col::at(0)), Value::Int(258));
+        assert_eq!(row.int(Col::at(0)), Some(258));
+    }
 }

@@ -8,6 +8,7 @@ use trace::{
 use super::ops::{self, Op};
 use super::plane::{ByNumber, Line, Plane, Stat};
 use super::{Reader, details};
+use crate::times::are_believable;
 
 /// What the stats of an event say.
 #[derive(Default)]
@@ -153,6 +154,10 @@ impl Reader<'_> {
             let mut facts = Facts::default();
             plane.stats(&event).for_each(|(name, value)| facts.take(keys.get(name), value));
             let (start, end) = (event.start, event.end);
+            if !are_believable(start, end) {
+                self.timeless += 1;
+                continue;
+            }
             let graph = if facts.graph { Graph::Replayed } else { Graph::Unknown };
             let mut op = StrId::EMPTY;
             if !facts.op.is_empty() {

@@ -4,6 +4,7 @@ use trace::{OptI64, Region, Sample, StrId, Thread, ThreadId};
 
 use super::plane::{ByNumber, Event, Line, Plane};
 use super::{RUNTIME, Reader};
+use crate::times::are_believable;
 
 /// Name and category of an event, by the number of its name.
 #[derive(Clone, Copy)]
@@ -56,6 +57,10 @@ impl Reader<'_> {
     ) {
         let Some(event) = line.timed(event) else { return };
         let (start, end) = (event.start, event.end);
+        if !are_believable(start, end) {
+            self.timeless += 1;
+            return;
+        }
         if !named.is_frame {
             if event.is_instant {
                 if self.needs.samples {

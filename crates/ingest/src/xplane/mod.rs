@@ -83,6 +83,8 @@ struct Reader<'n> {
     shapes: hlo::Shapes,
     /// Messages that end in the middle, and events without a name.
     damaged: u64,
+    /// Events at times that no run has.
+    timeless: u64,
 }
 
 impl<'n> Reader<'n> {
@@ -101,14 +103,27 @@ impl<'n> Reader<'n> {
         metadata(&mut trace, source, planes);
         let wanted = [INPUT_DIMS, INPUT_TYPES].iter().any(|key| needs.args.wants(key));
         let shapes = if wanted { hlo::shapes(planes) } else { Map::default() };
-        Self { trace, needs, process, calls: Map::default(), ops: Vec::new(), shapes, damaged: 0 }
+        Self {
+            trace,
+            needs,
+            process,
+            calls: Map::default(),
+            ops: Vec::new(),
+            shapes,
+            damaged: 0,
+            timeless: 0,
+        }
     }
 
     fn finish(mut self) -> Trace {
         self.lay_ops();
-        if self.damaged > 0 {
-            let message = format!("{} messages are cut off", self.damaged);
-            self.trace.health.report("damaged_rows", Status::Warn, Some(self.damaged as f64), message);
+        let checks = [
+            (self.damaged, "messages are cut off"),
+            (self.timeless, "events have no usable time and were left out"),
+        ];
+        for (count, what) in checks.into_iter().filter(|(count, _)| *count > 0) {
+            let message = format!("{count} {what}");
+            self.trace.health.report("damaged_rows", Status::Warn, Some(count as f64), message);
         }
         self.trace
     }

@@ -8,12 +8,12 @@ use trace::{
 use super::Reader;
 use super::record::Record;
 use crate::rocprofv3::words;
-use crate::times::are_believable;
+use crate::times::usable;
 
 impl<'a> Reader<'a, '_> {
     /// Start and end; a record without them, or with such that no run has, is counted and left out.
     fn times(&mut self, record: &Record<'a>) -> Option<(i64, i64)> {
-        let times = record.start.zip(record.end).filter(|&(start, end)| are_believable(start, end));
+        let times = usable(record.start, record.end);
         self.lost.unusable += u64::from(times.is_none());
         times
     }
