@@ -15,6 +15,7 @@ use trace::Needs;
 use crate::failure::Failure;
 use crate::input::{Input, classifier, mark, one_run, processes_and_rest, read_mapping};
 use crate::observer::Observer;
+use crate::threads::free_beside;
 
 /// The verdict on a run, with the findings that are known of it.
 pub(crate) fn verdict_of(run: &Run, findings: &[Finding], target_arch: &Option<String>) -> Verdict {
@@ -163,7 +164,10 @@ pub fn critical_path(request: &CriticalPathRequest, observer: &dyn Observer) -> 
             written.slices
         );
         report.notes.push(note.into());
+    } else {
+        free_beside(trace);
     }
+    free_beside(path);
     Ok(report)
 }
 

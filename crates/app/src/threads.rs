@@ -8,3 +8,9 @@ pub fn use_threads(threads: usize) {
     // It fails when the threads are there already, and then they stay.
     let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
 }
+
+/// Frees a value on a thread of its own time: the answer need not wait until a trace of millions of rows, or a table of as
+/// many cells, is given back piece by piece.
+pub fn free_beside<T: Send + 'static>(value: T) {
+    rayon::spawn(move || drop(value));
+}

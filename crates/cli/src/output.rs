@@ -153,7 +153,9 @@ impl OutputArgs {
             }
         };
         print(&text)?;
-        self.gate(&report)
+        let passed = self.gate(&report);
+        app::free_beside(report);
+        passed
     }
 
     #[cfg(feature = "pdf")]
@@ -205,7 +207,7 @@ impl OutputArgs {
             if let Some(column) = &self.sort {
                 sorted |= table.sort_by(column);
             }
-            table.limit(limit);
+            app::free_beside(table.take_beyond(limit));
         }
         if !sorted && !report.tables.is_empty() {
             let keys = report.tables[0].columns.iter().map(|column| column.key.as_str());

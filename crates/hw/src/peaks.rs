@@ -98,7 +98,9 @@ pub fn peaks(arch: &Arch, setup: &Setup) -> Peaks {
         peaks.absent.push(format!("`{asked}` is not a known product with {}", arch.name));
     }
     let xccs = xccs_of(product, setup, &mut peaks.absent);
-    let cus = setup.cus.or_else(|| product.map(|product| product.cus * xccs / product.total_xccs().max(1)));
+    let cus = setup
+        .cus
+        .or_else(|| product.map(|product| product.cus.saturating_mul(xccs) / product.total_xccs().max(1)));
     let clock = setup.clock_mhz.filter(|mhz| *mhz > 0.0).or_else(|| product.map(|product| product.clock_mhz));
 
     (peaks.compute_units, peaks.clock_mhz) = (cus, clock);
@@ -123,7 +125,9 @@ pub fn peaks(arch: &Arch, setup: &Setup) -> Peaks {
             }
             let channels = product.and_then(|product| product.l2_channels_per_xcc);
             if let (Some(rate), Some(channels)) = (bytes.l2_per_channel, channels) {
-                peaks.bytes.insert(Level::L2, per_clock(rate, channels * xccs, "channels", mhz));
+                peaks
+                    .bytes
+                    .insert(Level::L2, per_clock(rate, channels.saturating_mul(xccs), "channels", mhz));
             }
         }
         _ => peaks.absent.push("compute units or clock unknown: give the product, or both".to_owned()),
@@ -178,7 +182,10 @@ fn xccs_of(product: Option<&Product>, setup: &Setup, absent: &mut Vec<String>) -
     // A partition has its share of the compute units.
     let by_cus = || {
         let (product, cus) = product.zip(setup.cus)?;
-        product.xccs.values().copied().find(|&xccs| product.cus * xccs == cus * product.total_xccs())
+        // A trace may name any number of compute units.
+        let (all, cus) = (u64::from(product.cus), u64::from(cus));
+        let is_share = |xccs: u32| all * u64::from(xccs) == cus * u64::from(product.total_xccs());
+        product.xccs.values().copied().find(|&xccs| is_share(xccs))
     };
     let Some(mode) = setup.compute_partition else { return by_cus().unwrap_or(whole) };
     let mode = mode.to_ascii_uppercase();
@@ -248,6 +255,17 @@ mod tests {
     fn tera(arch: &str, product: &str, pipe: Pipe, data_type: DataType) -> Option<f64> {
         let setup = Setup { product: Some(product), ..Setup::default() };
         peaks(find(arch).unwrap(), &setup).flops(pipe, data_type).map(|peak| (peak / 1e11).round() / 10.0)
+    }
+
+    #[test]
+    fn a_trace_with_billions_of_compute_units_ended_the_program() {
+        let arch = find("gfx942").unwrap();
+        let setup = Setup { product: Some("MI300X"), cus: Some(u32::MAX), ..Setup::default() };
+        assert_eq!(
+            xccs_of(product_of(arch, &Setup { cus: None, ..setup.clone() }), &setup, &mut Vec::new()),
+            8
+        );
+        assert!(peaks(arch, &Setup { xccs: Some(u32::MAX), cus: None, ..setup }).compute_units.is_some());
     }
 
     #[test]

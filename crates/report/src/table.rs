@@ -198,10 +198,16 @@ impl Table {
 
     /// Keeps the first `rows` rows and remembers how many were left out; 0 keeps all.
     pub fn limit(&mut self, rows: usize) {
-        if rows > 0 && self.rows.len() > rows {
-            self.hidden += self.rows.len() - rows;
-            self.rows.truncate(rows);
+        self.take_beyond(rows);
+    }
+
+    /// The same; gives the rows that were left out.
+    pub fn take_beyond(&mut self, rows: usize) -> Vec<Vec<Value>> {
+        if rows == 0 || self.rows.len() <= rows {
+            return Vec::new();
         }
+        self.hidden += self.rows.len() - rows;
+        self.rows.split_off(rows)
     }
 }
 

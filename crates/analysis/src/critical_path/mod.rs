@@ -39,6 +39,7 @@ use trace::{Needs, Trace};
 use self::build::Run;
 use self::graph::{Dependency, Provenance};
 use self::rank::Names;
+use self::walk::Walked;
 use self::what_if::Factors;
 use model::classify::{Classes, Classifier};
 
@@ -107,9 +108,12 @@ pub fn compute(
 ) -> Result<CriticalPath, CriticalPathError> {
     let classes = Classes::of(trace, classifier);
     let run = build::build(trace, &classes, options.infer).ok_or(CriticalPathError::Empty)?;
-    let (path, names) = rayon::join(|| walk::walk(trace, &run), || Names::of(&run));
-    let engine = Engine::with(trace, run, path.into());
-    let mut found = figures(&engine, names, &classes, options)?;
+    let (walked, names) = rayon::join(|| Walked::of(trace, &run), || Names::of(&run));
+    // What the host did on the path has nothing to do with what its kernels would save.
+    let (ranked, segments) =
+        rayon::join(|| rank::rank(&run, walked.segments(), names), || walked.named(trace, &run));
+    let engine = Engine::with(trace, run, walked.into_path(segments).into());
+    let mut found = figures(&engine, ranked, &classes, options)?;
     // A path has as many steps as the run has work: the steps take the memory of the path.
     let Engine { run, path, .. } = engine;
     let segments = path.into_inner().map(|path| path.segments).unwrap_or_default();
@@ -124,7 +128,8 @@ pub fn compute_on_graph(
     classes: &Classes,
     options: &CriticalPathOptions,
 ) -> Result<CriticalPath, CriticalPathError> {
-    let mut found = figures(engine, Names::of(&engine.run), classes, options)?;
+    let ranked = rank::rank(&engine.run, engine.path().segments.iter(), Names::of(&engine.run));
+    let mut found = figures(engine, ranked, classes, options)?;
     found.steps = engine.path().segments.iter().map(step).collect();
     Ok(found)
 }
@@ -136,7 +141,7 @@ fn step(segment: &walk::Segment) -> PathStep {
 /// All of it but the steps.
 fn figures(
     engine: &Engine,
-    names: Names,
+    ranked: Vec<WorkSlack>,
     classes: &Classes,
     options: &CriticalPathOptions,
 ) -> Result<CriticalPath, CriticalPathError> {
@@ -167,10 +172,7 @@ fn figures(
     }
     drop(buffer);
 
-    let (ranked, (bounds, places)) = rayon::join(
-        || rank::rank(run, path, names),
-        || rayon::join(|| result::bounds(path), || result::places(trace, run, path)),
-    );
+    let (bounds, places) = rayon::join(|| result::bounds(path), || result::places(trace, run, path));
     let (copies, kernels) = ranked.into_iter().partition(|work| work.is_copy);
     Ok(CriticalPath {
         span_ns: span,

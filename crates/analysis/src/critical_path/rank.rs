@@ -9,7 +9,7 @@ use super::build::{Run, start_of};
 use super::graph::{Dependency, MOST_SAVED_IN_32_BITS, Moved};
 use super::result::WorkSlack;
 use super::rules::Rules;
-use super::walk::Path;
+use super::walk::Segment;
 use super::what_if::scaled;
 use stats::percent;
 
@@ -83,11 +83,11 @@ impl Names {
 }
 
 /// All names, those that would save most first.
-pub(super) fn rank(run: &Run, path: &Path, names: Names) -> Vec<WorkSlack> {
+pub(super) fn rank<'p>(run: &Run, path: impl Iterator<Item = &'p Segment>, names: Names) -> Vec<WorkSlack> {
     let Names { rows: mut ranked, of_work } = names;
     let limits = &Rules::built_in().limits;
     let span = run.span.1 - run.span.0;
-    for segment in path.segments.iter().filter(|segment| segment.work != NONE) {
+    for segment in path.filter(|segment| segment.work != NONE) {
         ranked[of_work[segment.work as usize] as usize].on_path_ns += segment.end - segment.start;
     }
     let mut asked: Vec<u32> = (0..ranked.len() as u32).collect();

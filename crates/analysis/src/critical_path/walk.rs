@@ -160,30 +160,82 @@ const ELSEWHERE: Label = Label::Nameless(Nameless::Elsewhere);
 const BEFORE: Label = Label::Nameless(Nameless::Before);
 const UNEXPLAINED: Label = Label::Nameless(Nameless::Unexplained);
 
+/// The path whose host time has no names yet.
+pub(super) struct Walked {
+    /// As they were found: from the end back, steps of the walk that one thread took in turn together.
+    chunks: Vec<Vec<Segment>>,
+    by_dependency: [i64; Dependency::ALL.len()],
+    last: usize,
+}
+
 pub(super) fn walk(trace: &Trace, run: &Run) -> Path {
-    let points = (0..run.graph.len()).into_par_iter().with_min_len(POINTS_AT_ONCE);
-    let last = points.max_by_key(|&point| (run.graph.time[point], point)).unwrap_or(0);
-    let mut walker = Walker {
-        trace,
-        run,
-        cursor: run.span.1,
-        segments: Vec::new(),
-        by_dependency: [0; Dependency::ALL.len()],
-    };
-    walker.cover(run.graph.time[last], Bound::Host, ELSEWHERE, Place::Nowhere, NONE);
-    let mut point = last;
-    while run.graph.binding[point] != NONE {
-        let edge = run.graph.binding[point] as usize;
-        walker.step(edge, point);
-        point = run.graph.from[edge] as usize;
+    let walked = Walked::of(trace, run);
+    let segments = walked.named(trace, run);
+    walked.into_path(segments)
+}
+
+/// Steps of the walk that one thread takes in turn.
+const STEPS_AT_ONCE: usize = 1 << 14;
+
+impl Walked {
+    /// Which dependencies the path goes along is followed one by one; what each of them covers is told beside each other.
+    pub fn of(trace: &Trace, run: &Run) -> Self {
+        let graph = &run.graph;
+        let points = (0..graph.len()).into_par_iter().with_min_len(POINTS_AT_ONCE);
+        let last = points.max_by_key(|&point| (graph.time[point], point)).unwrap_or(0);
+        let mut first = Walker::new(trace, run, run.span.1);
+        first.cover(graph.time[last], Bound::Host, ELSEWHERE, Place::Nowhere, NONE);
+        // Dependencies along the path; for each chunk of them the point it starts at and what is covered by then.
+        let (mut edges, mut starts): (Vec<u32>, Vec<(usize, i64)>) = Default::default();
+        let (mut point, mut cursor) = (last, first.cursor);
+        while graph.binding[point] != NONE {
+            if edges.len().is_multiple_of(STEPS_AT_ONCE) {
+                starts.push((point, cursor));
+            }
+            let edge = graph.binding[point];
+            edges.push(edge);
+            point = graph.from[edge as usize] as usize;
+            cursor = cursor.min(graph.time[point].max(run.span.0));
+        }
+        let of_chunk = |(edges, &(mut point, cursor)): (&[u32], &(usize, i64))| {
+            let mut walker = Walker::new(trace, run, cursor);
+            walker.segments.reserve(edges.len() + edges.len() / 8);
+            for &edge in edges {
+                walker.step(edge as usize, point);
+                point = graph.from[edge as usize] as usize;
+            }
+            walker
+        };
+        let steps = edges.par_chunks(STEPS_AT_ONCE).zip(&starts);
+        let mut walkers: Vec<Walker> = steps.map(of_chunk).collect();
+        let mut end = Walker::new(trace, run, cursor);
+        match run.host.place(point as u32) {
+            Some(_) => end.cover(run.span.0, Bound::Host, ELSEWHERE, Place::Nowhere, NONE),
+            None => end.cover(run.span.0, Bound::NotRecorded, BEFORE, Place::Nowhere, NONE),
+        }
+        walkers.insert(0, first);
+        walkers.push(end);
+        let mut by_dependency = [0; Dependency::ALL.len()];
+        for walker in &walkers {
+            by_dependency.iter_mut().zip(walker.by_dependency).for_each(|(sum, part)| *sum += part);
+        }
+        Self { chunks: walkers.into_iter().map(|walker| walker.segments).collect(), by_dependency, last }
     }
-    match run.host.place(point as u32) {
-        Some(_) => walker.cover(run.span.0, Bound::Host, ELSEWHERE, Place::Nowhere, NONE),
-        None => walker.cover(run.span.0, Bound::NotRecorded, BEFORE, Place::Nowhere, NONE),
+
+    /// In time order, without gaps.
+    pub fn segments(&self) -> impl Iterator<Item = &Segment> {
+        self.chunks.iter().rev().flat_map(|chunk| chunk.iter().rev())
     }
-    let Walker { mut segments, by_dependency, .. } = walker;
-    segments.reverse();
-    Path { segments: name_host(trace, run, segments), by_dependency, last }
+
+    /// The segments in time order, those of the host split by the innermost region that covers them.
+    pub fn named(&self, trace: &Trace, run: &Run) -> Vec<Segment> {
+        name_host(trace, run, self)
+    }
+
+    /// The path with these segments.
+    pub fn into_path(self, segments: Vec<Segment>) -> Path {
+        Path { segments, by_dependency: self.by_dependency, last: self.last }
+    }
 }
 
 struct Walker<'a> {
@@ -195,7 +247,11 @@ struct Walker<'a> {
     by_dependency: [i64; Dependency::ALL.len()],
 }
 
-impl Walker<'_> {
+impl<'a> Walker<'a> {
+    fn new(trace: &'a Trace, run: &'a Run, cursor: i64) -> Self {
+        Self { trace, run, cursor, segments: Vec::new(), by_dependency: [0; Dependency::ALL.len()] }
+    }
+
     /// Covers the time back to `start`.
     fn cover(&mut self, start: i64, bound: Bound, label: Label, place: Place, work: u32) {
         let start = start.max(self.run.span.0);
@@ -271,28 +327,31 @@ impl Walker<'_> {
     }
 }
 
-/// Splits the host's segments by the innermost region that covers them.
-fn name_host(trace: &Trace, run: &Run, segments: Vec<Segment>) -> Vec<Segment> {
+/// The segments in time order, those of the host split by the innermost region that covers them.
+fn name_host(trace: &Trace, run: &Run, walked: &Walked) -> Vec<Segment> {
     let mut wanted: Map<ThreadId, Vec<(i64, i64)>> = Map::default();
     let on_thread = |segment: &Segment| match (segment.bound, segment.label, segment.place) {
         (Bound::Host, UNRECORDED, Place::Thread(thread)) => Some(thread),
         _ => None,
     };
-    for segment in &segments {
+    for segment in walked.segments() {
         if let Some(thread) = on_thread(segment) {
             wanted.entry(thread).or_default().push((segment.start, segment.end));
         }
     }
+    let count: usize = walked.chunks.iter().map(Vec::len).sum();
     if wanted.is_empty() {
-        return segments;
+        let mut all = Vec::with_capacity(count);
+        all.extend(walked.segments());
+        return all;
     }
     let covered = innermost(trace, &run.profiler, &run.clocks, &wanted);
     let mut next: Map<ThreadId, std::vec::IntoIter<Covered>> =
         covered.into_iter().map(|(thread, pieces)| (thread, pieces.into_iter())).collect();
-    let mut named: Vec<Segment> = Vec::with_capacity(segments.len() * 2);
-    for segment in segments {
-        let Some(pieces) = on_thread(&segment).and_then(|thread| next.get_mut(&thread)) else {
-            named.push(segment);
+    let mut named: Vec<Segment> = Vec::with_capacity(count * 2);
+    for segment in walked.segments() {
+        let Some(pieces) = on_thread(segment).and_then(|thread| next.get_mut(&thread)) else {
+            named.push(*segment);
             continue;
         };
         while pieces.as_slice().first().is_some_and(|piece| piece.start < segment.end) {
@@ -306,7 +365,7 @@ fn name_host(trace: &Trace, run: &Run, segments: Vec<Segment>) -> Vec<Segment> {
             };
             match named.last_mut() {
                 Some(last) if same(last) => last.end = piece.end,
-                _ => named.push(Segment { start: piece.start, end: piece.end, label, ..segment }),
+                _ => named.push(Segment { start: piece.start, end: piece.end, label, ..*segment }),
             }
         }
     }

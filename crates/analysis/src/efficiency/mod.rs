@@ -28,9 +28,10 @@ use self::clock::Clocks;
 use self::quantised::Quantised;
 use crate::gpu::{RecordedGpu, Specs};
 use crate::idle::{Cause, IdleAccounts, Piece};
-use crate::roofline::{Bound, RooflineOptions, Standings, Unplaced, roofline_needs, scales_with_clock};
+use crate::roofline::{Bound, RooflineOptions, Unplaced, roofline_needs, scales_with_clock};
 use stats::percent;
 
+pub use crate::roofline::Standings;
 pub use clock::{ClockEvidence, engine_clock_mhz};
 pub use part::{Part, Parts};
 pub use present::{EFFICIENCY, present, waterfall};
@@ -52,8 +53,12 @@ pub fn efficiency_needs() -> Needs {
 
 /// Splits the time of every GPU of a run.
 pub fn compute(run: &Run, accounts: &IdleAccounts, options: &RooflineOptions) -> Efficiency {
-    let standings = Standings::of(run, options);
-    let mut splitter = Splitter::new(run, &standings);
+    compute_under(run, accounts, &Standings::of(run, options))
+}
+
+/// The same for a run whose dispatches were put under their roofs already.
+pub fn compute_under(run: &Run, accounts: &IdleAccounts, standings: &Standings) -> Efficiency {
+    let mut splitter = Splitter::new(run, standings);
     let mut sums = Sums::default();
     let mut gpus = Vec::new();
     for account in &accounts.gpus {

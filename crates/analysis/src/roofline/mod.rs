@@ -41,7 +41,8 @@ pub(crate) use modelled::Without;
 pub use modelled::{CoveredTime, ModelCoverage};
 pub use place::{Bound, Placed, PlacedWork, Work, place};
 pub use present::present;
-pub(crate) use standing::{Standings, Unplaced, clocked_kernels, scales_with_clock};
+pub use standing::Standings;
+pub(crate) use standing::{Unplaced, clocked_kernels, scales_with_clock};
 
 /// What [`roofline`] needs of a trace.
 pub fn roofline_needs() -> Needs {

@@ -45,11 +45,11 @@ pub(crate) enum Unplaced {
 }
 
 /// Where the dispatches of a run stand.
-pub(crate) struct Standings {
+pub struct Standings {
     /// The ceilings.
-    pub peaks: Peaks,
+    pub(crate) peaks: Peaks,
     /// What could not be found out about the GPU.
-    pub notes: Vec<Note>,
+    pub(crate) notes: Vec<Note>,
     known: Vec<Result<Standing, Unplaced>>,
     /// By row of `kernels`: its place in `known`.
     of_kernel: Vec<u32>,
@@ -133,7 +133,7 @@ impl Standings {
     }
 
     /// Of a row of `kernels`.
-    pub fn kernel(&self, row: usize) -> Result<Standing, Unplaced> {
+    pub(crate) fn kernel(&self, row: usize) -> Result<Standing, Unplaced> {
         let place = self.of_kernel.get(row).copied().unwrap_or(u32::MAX) as usize;
         self.known.get(place).copied().unwrap_or(Err(Unplaced::NothingRecorded))
     }

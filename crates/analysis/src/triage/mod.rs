@@ -63,16 +63,21 @@ pub struct Triage {
 
 /// Which kernels cost most and where they come from, what could overlap, what could be fused.
 pub fn compute(context: &Run) -> Triage {
-    // The graph of the run answers for fusions and ops.
-    let (engine, ((mut fuse, overlap), ((kernels, small_kernels), coverage))) = join(
-        || Engine::of(context.trace, &context.classes),
+    // Fusions take one thread longest, so they begin first. The graph of the run answers for them and for ops.
+    let (mut fuse, (engine, (overlap, ((kernels, small_kernels), coverage)))) = join(
+        || fuse(context),
         || {
             join(
-                || join(|| fuse(context), || overlap(context)),
+                || Engine::of(context.trace, &context.classes),
                 || {
                     join(
-                        || kernel_table::kernel_rows(context, context.min_share_pct),
-                        || Coverage::of(context),
+                        || overlap(context),
+                        || {
+                            join(
+                                || kernel_table::kernel_rows(context, context.min_share_pct),
+                                || Coverage::of(context),
+                            )
+                        },
                     )
                 },
             )

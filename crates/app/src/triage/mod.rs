@@ -5,9 +5,10 @@ mod files;
 
 use std::path::PathBuf;
 
+use analysis::RooflineOptions;
+use analysis::efficiency::{self, Standings};
 use analysis::filters::Filters;
 use analysis::triage::{Triage, artifacts};
-use analysis::{RooflineOptions, efficiency};
 use model::stages::Stage;
 use model::{NothingSelected, Selection};
 use report::{Note, Remedy, Report};
@@ -18,6 +19,7 @@ use crate::causes::for_target;
 use crate::failure::Failure;
 use crate::input::{classifier, input_facts, mark};
 use crate::observer::Observer;
+use crate::threads::free_beside;
 
 pub use self::artifacts::{Folder, ProfileFacts, artifact_files};
 pub use analysis::triage::{TARGET_ARCH, framework_named};
@@ -76,14 +78,21 @@ impl TriageRequest {
         if let Some(part) = &part {
             context.rows.retain(|&row| part.wants_work(&trace, row));
         }
-        let classes = context.classes.clone();
-        let (found, accounts) =
-            rayon::join(|| self.of_run(&run, &mut context), || analysis::idle::compute(&trace, &classes));
-        let (found, mut report, server_args) = found?;
+        let (notes, server_args) = self.select(&run, &mut context)?;
+        // All of it needs the run and nothing of each other.
+        let ((found, mut report), (accounts, standings)) = rayon::join(
+            || tables(&context, notes),
+            || {
+                rayon::join(
+                    || analysis::idle::compute(&trace, &context.classes),
+                    || Standings::of(&context, &RooflineOptions::default()),
+                )
+            },
+        );
         let target = for_target(&self.profile.target_arch);
         let (verdict, split) = rayon::join(
             || analysis::verdict::compute(&context, &accounts, &report.findings, &target),
-            || efficiency::compute(&context, &accounts, &RooflineOptions::default()),
+            || efficiency::compute_under(&context, &accounts, &standings),
         );
         report.verdict = Some(verdict);
         report.tables.push(efficiency::waterfall(&split));
@@ -96,23 +105,23 @@ impl TriageRequest {
                 .map_err(|wrong| Failure::input(format!("the metadata is wrong: {wrong}")))?;
             report.notes.push(folder.write(&files, &run.formal, observer)?.into());
         }
+        drop(context);
+        free_beside((trace, mapping, accounts, standings, found));
         Ok(report)
     }
 
-    /// What triage finds in a run, and what its server was started with.
-    fn of_run(
+    /// Leaves in a run what was asked for; gives notes on that and what its server was started with.
+    fn select(
         &self,
         run: &Run,
         context: &mut model::Run,
-    ) -> Result<(Triage, Report, Option<ServerArgs>), Failure> {
+    ) -> Result<(Vec<Note>, Option<ServerArgs>), Failure> {
         let selection = Selection { rank: run.rank, stage: self.stage, skip_warm_up: self.skip_warm_up };
         let server_args = self.profile.server_args(&run.formal)?;
         context.program = self.profile.program(self.framework, server_args.as_ref());
         let notes = context.select(&selection).map_err(|nothing| nothing_left(&nothing, run))?;
-        let found = analysis::triage::compute(context);
-        let mut report = analysis::triage::present(context, &found);
-        report.notes.splice(0..0, run.notes.iter().cloned().chain(notes.into_iter().map(Note::from)));
-        Ok((found, report, server_args))
+        let notes = run.notes.iter().cloned().chain(notes.into_iter().map(Note::from)).collect();
+        Ok((notes, server_args))
     }
 
     /// What triage finds in a run that was read already, all of it; nothing where triage would choose among files or leave
@@ -130,8 +139,17 @@ impl TriageRequest {
             return Ok(None);
         }
         context.min_share_pct = self.min_share;
-        Ok(Some(self.of_run(&run, context)?.1))
+        let (notes, _) = self.select(&run, context)?;
+        Ok(Some(tables(context, notes).1))
     }
+}
+
+/// What triage finds in a run, and its tables.
+fn tables(context: &model::Run, notes: Vec<Note>) -> (Triage, Report) {
+    let found = analysis::triage::compute(context);
+    let mut report = analysis::triage::present(context, &found);
+    report.notes.splice(0..0, notes);
+    (found, report)
 }
 
 fn nothing_left(nothing: &NothingSelected, run: &Run) -> Failure {

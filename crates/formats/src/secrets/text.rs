@@ -54,8 +54,23 @@ fn program_option<'w>(before: &[String], word: &'w str) -> (Option<&'w str>, boo
     }
 }
 
+/// Looks at a text that often: what was taken out may have hidden something.
+const MOST_LOOKS: usize = 4;
+
 /// A text without its secrets, and how many those were.
 pub fn count_redacted(text: &str) -> (Cow<'_, str>, usize) {
+    let (mut redacted, mut count) = (Cow::Borrowed(text), 0);
+    for _ in 0..MOST_LOOKS {
+        let (again, found) = redacted_once(&redacted);
+        if found == 0 {
+            break;
+        }
+        (redacted, count) = (Cow::Owned(again.into_owned()), count + found);
+    }
+    (redacted, count)
+}
+
+fn redacted_once(text: &str) -> (Cow<'_, str>, usize) {
     let mut found = Vec::new();
     named_values(text, &mut found);
     program_values(text, &mut found);
@@ -184,6 +199,13 @@ fn program_values(text: &str, found: &mut Vec<Range<usize>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_inside_an_address_left_a_password_behind() {
+        let once = redact_text("https://user:[secret://user:[inner]@host/path").into_owned();
+        assert_eq!(redact_text(&once), once);
+        assert!(!once.contains("secret:") && !once.contains("inner"), "{once}");
+    }
 
     #[test]
     fn secrets_go_and_the_rest_stays() {

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use rayon::prelude::*;
 use serde::Deserialize;
 use trace::{StrId, Strings};
 
@@ -161,6 +162,22 @@ pub(crate) struct Roles<'a> {
 impl<'a> Roles<'a> {
     pub fn new(rules: &'a FrameRules, strings: &'a Strings) -> Self {
         Self { rules, strings, known: vec![None; strings.len()] }
+    }
+
+    /// The same with these names judged already.
+    pub fn judged(rules: &'a FrameRules, strings: &'a Strings, names: impl Iterator<Item = StrId>) -> Self {
+        let mut wanted = vec![false; strings.len()];
+        names.for_each(|name| wanted[name.0 as usize] = true);
+        let judge =
+            |(name, wanted): (usize, bool)| wanted.then(|| rules.role(strings.get(StrId(name as u32))));
+        let known = wanted.into_par_iter().enumerate().map(judge).collect();
+        Self { rules, strings, known }
+    }
+
+    /// The role of a name, whether it was judged before or not.
+    #[inline]
+    pub fn known(&self, name: StrId) -> Role {
+        self.known[name.0 as usize].unwrap_or_else(|| self.rules.role(self.strings.get(name)))
     }
 
     #[inline]

@@ -1,4 +1,7 @@
 //! From a launch to its op, module and Python frames, by ids first and enclosing regions second.
+//!
+//! What the trace tells of a launch ([`Told`]) is found beside each other for many launches; few of them differ, and each
+//! different one becomes a [`Site`] once.
 
 use rayon::prelude::*;
 use trace::{Map, OptI64, ProcessId, RowRef, StrId, Trace};
@@ -20,23 +23,47 @@ pub(super) struct Locator<'a> {
     carried: Carried,
     shown: Carried,
     compact: Carried,
-    /// What the frames around a place say, by innermost frame.
-    known: Map<u32, FrameSite>,
+    /// Sites of what was told so far.
+    known: Map<Told, Site>,
     op_category: Option<StrId>,
     frame_category: Option<StrId>,
     dims_key: Option<StrId>,
     types_key: Option<StrId>,
 }
 
-/// The part of a site that Python frames tell.
-#[derive(Clone, Copy, Default)]
-struct FrameSite {
+/// What a trace tells of a place in the program, in strings of that trace; empty where it tells nothing.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(super) struct Told {
+    launch: StrId,
+    op: StrId,
+    dims: StrId,
+    types: StrId,
+    frames: ToldByFrames,
+}
+
+/// The part that Python frames tell.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+struct ToldByFrames {
     module: StrId,
     leaf: StrId,
     library: StrId,
     location: StrId,
     model: StrId,
-    chain: StrId,
+    /// The last frames, innermost first.
+    chain: [StrId; LONGEST_CHAIN],
+}
+
+/// Frames that a chain may have.
+const LONGEST_CHAIN: usize = 5;
+
+/// The innermost frame that was looked at last, and what it told: neighbours mostly share it.
+type LastFrames = Option<(usize, ToldByFrames)>;
+
+/// What many launches tell, each different one once.
+pub(super) struct ToldByLaunches {
+    /// By launch: a place in `told`.
+    pub of_launch: Vec<u32>,
+    pub told: Vec<Told>,
 }
 
 impl<'a> Locator<'a> {
@@ -48,10 +75,19 @@ impl<'a> Locator<'a> {
             categories.filter(|(_, c)| **c == wanted).map(|(row, _)| row as u32).collect()
         };
         let (op_category, frame_category) = (category("cpu_op"), category("python_function"));
-        let ids = |category: Option<StrId>| IdIndex::of(trace, &rows(category));
-        let (forest, (ops, frames)) = rayon::join(
+        let (forest, (ops, (frames, roles))) = rayon::join(
             || Forest::of(&trace.regions, &trace.strings),
-            || rayon::join(|| ids(op_category), || ids(frame_category)),
+            || {
+                rayon::join(
+                    || IdIndex::of(trace, &rows(op_category)),
+                    || {
+                        let frames = rows(frame_category);
+                        let names = || frames.iter().map(|&row| trace.regions.name[row as usize]);
+                        let roles = || Roles::judged(rules, &trace.strings, names());
+                        rayon::join(|| IdIndex::of(trace, &frames), roles)
+                    },
+                )
+            },
         );
         Self {
             trace,
@@ -59,7 +95,7 @@ impl<'a> Locator<'a> {
             rules,
             ops,
             frames,
-            roles: Roles::new(rules, &trace.strings),
+            roles,
             carried: Carried::new(trace),
             shown: Carried::new(trace),
             compact: Carried::new(trace),
@@ -73,55 +109,90 @@ impl<'a> Locator<'a> {
 
     /// The site of the launch at a row of `regions`.
     pub fn launched_by(&mut self, launch: usize, sites: &mut Sites) -> Site {
-        let regions = &self.trace.regions;
-        let by_id = self.op_of(regions.process[launch], regions.external[launch]);
-        let op = by_id.or_else(|| {
-            self.forest.chain(launch).find(|&row| Some(regions.category[row]) == self.op_category)
-        });
-        let launch_name = self.carried.carry(self.trace, regions.name[launch], &mut sites.strings);
-        Site { launch: launch_name, ..self.at(launch, op, sites) }
+        let told = self.told(launch, &mut None);
+        self.site(&told, sites)
     }
 
     /// The site of work whose launch is not in the trace but whose op is, by the id the two share.
     pub fn by_external(&mut self, process: ProcessId, external: OptI64, sites: &mut Sites) -> Option<Site> {
         let op = self.op_of(process, external)?;
-        Some(self.at(op, Some(op), sites))
+        let told = self.at(op, Some(op), &mut None);
+        Some(self.site(&told, sites))
+    }
+
+    /// What launches tell, given as rows of `regions`.
+    pub fn told_by(&self, launches: &[u32]) -> ToldByLaunches {
+        let of_chunk = |chunk: &[u32]| {
+            let (mut told, mut known) = (Vec::new(), Map::<Told, u32>::default());
+            let mut last = None;
+            let of_launch: Vec<u32> = chunk
+                .iter()
+                .map(|&launch| {
+                    let next = told.len() as u32;
+                    *known.entry(self.told(launch as usize, &mut last)).or_insert_with_key(|&new| {
+                        told.push(new);
+                        next
+                    })
+                })
+                .collect();
+            ToldByLaunches { of_launch, told }
+        };
+        let chunks: Vec<ToldByLaunches> = launches.par_chunks(LAUNCHES_AT_ONCE).map(of_chunk).collect();
+        let (mut all, mut known) = (Vec::new(), Map::<Told, u32>::default());
+        let mut of_launch = Vec::with_capacity(launches.len());
+        for chunk in chunks {
+            let places: Vec<u32> = chunk
+                .told
+                .into_iter()
+                .map(|told| {
+                    let next = all.len() as u32;
+                    *known.entry(told).or_insert_with(|| {
+                        all.push(told);
+                        next
+                    })
+                })
+                .collect();
+            of_launch.extend(chunk.of_launch.into_iter().map(|place| places[place as usize]));
+        }
+        ToldByLaunches { of_launch, told: all }
+    }
+
+    /// What the launch at a row of `regions` tells.
+    fn told(&self, launch: usize, last: &mut LastFrames) -> Told {
+        let regions = &self.trace.regions;
+        let by_id = self.op_of(regions.process[launch], regions.external[launch]);
+        let op = by_id.or_else(|| {
+            self.forest.chain(launch).find(|&row| Some(regions.category[row]) == self.op_category)
+        });
+        Told { launch: regions.name[launch], ..self.at(launch, op, last) }
     }
 
     fn op_of(&self, process: ProcessId, external: OptI64) -> Option<usize> {
         external.get().and_then(|id| self.ops.get(self.trace, process, id))
     }
 
-    fn at(&mut self, row: usize, op: Option<usize>, sites: &mut Sites) -> Site {
+    fn at(&self, row: usize, op: Option<usize>, last: &mut LastFrames) -> Told {
         let regions = &self.trace.regions;
         let is_frame = |row: usize| Some(regions.category[row]) == self.frame_category;
         let frame = match self.frame_category {
             Some(_) => self.forest.chain(row).find(|&row| is_frame(row)),
             None => None,
         };
-        let frames = frame.map(|frame| self.frames_at(frame, sites)).unwrap_or_default();
-        let cpu_op = op
-            .map_or(StrId::EMPTY, |op| self.carried.carry(self.trace, regions.name[op], &mut sites.strings));
-        Site {
+        let frames = frame.map(|frame| match last {
+            Some((known, told)) if *known == frame => *told,
+            _ => last.insert((frame, self.frames_at(frame))).1,
+        });
+        let argument = |key: Option<StrId>| {
+            let value = op.zip(key).and_then(|(op, key)| self.trace.args.value(RowRef::region(op), key));
+            value.unwrap_or(StrId::EMPTY)
+        };
+        Told {
             launch: StrId::EMPTY,
-            cpu_op,
-            input_dims: self.argument(op, self.dims_key, sites),
-            input_types: self.argument(op, self.types_key, sites),
-            module: frames.module,
-            leaf: frames.leaf,
-            library_frame: frames.library,
-            location: frames.location,
-            model_frame: frames.model,
-            chain: frames.chain,
-            source: Source::Eager,
-            confidence_pct: 100,
+            op: op.map_or(StrId::EMPTY, |op| regions.name[op]),
+            dims: argument(self.dims_key),
+            types: argument(self.types_key),
+            frames: frames.unwrap_or_default(),
         }
-    }
-
-    fn argument(&mut self, op: Option<usize>, key: Option<StrId>, sites: &mut Sites) -> StrId {
-        let (Some(op), Some(key)) = (op, key) else { return StrId::EMPTY };
-        let Some(value) = self.trace.args.value(RowRef::region(op), key) else { return StrId::EMPTY };
-        self.compact.carry_as(self.trace, value, &mut sites.strings, |text, to| to.intern(&one_line(text)))
     }
 
     /// The frame that called the one at `row`: by Python's own ids, else by time (split traces lack parents).
@@ -135,41 +206,38 @@ impl<'a> Locator<'a> {
         })
     }
 
-    fn frames_at(&mut self, frame: usize, sites: &mut Sites) -> FrameSite {
-        if let Some(known) = self.known.get(&(frame as u32)) {
-            return *known;
-        }
-        let mut found = FrameSite::default();
-        let (mut best, mut chain) = (0, Vec::new());
+    fn frames_at(&self, frame: usize) -> ToldByFrames {
+        let mut found = ToldByFrames::default();
+        let (mut best, mut in_chain) = (0, 0);
         let mut wrapper = StrId::EMPTY;
         let mut next = Some(frame);
         // Ids of a damaged trace may form a ring.
         let mut left = MOST_FRAMES;
         while let Some(row) = next {
             let name = self.trace.regions.name[row];
-            let role = self.roles.of(name);
+            let role = self.roles.known(name);
             if role == Role::Module && found.module.is_empty() {
-                found.module = self.carried.carry(self.trace, name, &mut sites.strings);
+                found.module = name;
             } else if !matches!(role, Role::Noise | Role::Module) {
-                let shown = self.show(name, sites);
-                if chain.len() < self.rules.chain_length {
-                    chain.push(shown);
+                if in_chain < self.rules.chain_length.min(LONGEST_CHAIN) {
+                    found.chain[in_chain] = name;
+                    in_chain += 1;
                 }
                 if found.leaf.is_empty() {
-                    found.leaf = shown;
+                    found.leaf = name;
                 }
                 if let Role::Source { priority, model } = role {
                     if found.library.is_empty() {
-                        found.library = shown;
+                        found.library = name;
                     }
                     if priority > best {
-                        (best, found.location) = (priority, shown);
+                        (best, found.location) = (priority, name);
                     }
                     if model && found.model.is_empty() {
-                        found.model = shown;
+                        found.model = name;
                     }
                 } else if wrapper.is_empty() {
-                    wrapper = shown;
+                    wrapper = name;
                 }
             }
             left -= 1;
@@ -178,12 +246,46 @@ impl<'a> Locator<'a> {
         if found.location.is_empty() {
             (found.location, found.library) = (wrapper, wrapper);
         }
-        let chain: Vec<&str> =
-            chain.iter().rev().map(|&id| file_and_function(sites.strings.get(id))).collect();
-        let chain = chain.join(" > ");
-        found.chain = sites.strings.intern(&chain);
-        self.known.insert(frame as u32, found);
         found
+    }
+
+    /// The site of what was told, in the texts of `sites`.
+    pub fn site(&mut self, told: &Told, sites: &mut Sites) -> Site {
+        if let Some(known) = self.known.get(told) {
+            return *known;
+        }
+        let (trace, frames) = (self.trace, &told.frames);
+        let launch = self.carried.carry(trace, told.launch, &mut sites.strings);
+        let module = self.carried.carry(trace, frames.module, &mut sites.strings);
+        let mut show = |name: StrId| self.show(name, sites);
+        let chain = frames.chain.map(&mut show);
+        let [leaf, library_frame, location, model_frame] =
+            [frames.leaf, frames.library, frames.location, frames.model].map(show);
+        let chain: Vec<&str> = (chain.iter().rev().filter(|name| !name.is_empty()))
+            .map(|&id| file_and_function(sites.strings.get(id)))
+            .collect();
+        let chain = chain.join(" > ");
+        let chain = sites.strings.intern(&chain);
+        let cpu_op = self.carried.carry(trace, told.op, &mut sites.strings);
+        let [input_dims, input_types] = [told.dims, told.types].map(|value| {
+            self.compact.carry_as(trace, value, &mut sites.strings, |text, to| to.intern(&one_line(text)))
+        });
+        let site = Site {
+            launch,
+            cpu_op,
+            input_dims,
+            input_types,
+            module,
+            leaf,
+            library_frame,
+            location,
+            model_frame,
+            chain,
+            source: Source::Eager,
+            confidence_pct: 100,
+        };
+        self.known.insert(*told, site);
+        site
     }
 
     fn show(&mut self, name: StrId, sites: &mut Sites) -> StrId {
@@ -191,6 +293,9 @@ impl<'a> Locator<'a> {
         self.shown.carry_as(self.trace, name, &mut sites.strings, |text, to| to.intern(&rules.shown(text)))
     }
 }
+
+/// Launches that one thread looks at in turn.
+const LAUNCHES_AT_ONCE: usize = 1 << 13;
 
 /// Deeper than any real stack.
 const MOST_FRAMES: usize = 20_000;

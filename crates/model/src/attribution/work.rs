@@ -3,7 +3,7 @@
 use trace::{Map, RowRef, StrId, Table, Trace};
 
 use super::frames::FrameRules;
-use super::locate::Locator;
+use super::locate::{Locator, ToldByLaunches};
 use super::references::{Names, References};
 use super::rows::{GpuRows, ReplayedRows, all_rows, gpu_row};
 use super::site::{Site, SiteId, Sites, Source};
@@ -59,18 +59,18 @@ impl<'a> Work<'a> {
 
     /// Every row by its own launch, or by the op whose id it carries.
     pub fn eager(&mut self) {
-        let mut by_launch: Vec<Option<SiteId>> = vec![None; self.rows.launches.len()];
         let trace = self.trace;
+        let ToldByLaunches { of_launch, told } = self.locator.told_by(&self.rows.launches);
+        let mut by_told: Vec<Option<SiteId>> = vec![None; told.len()];
         for row in all_rows(trace) {
             let place = match row.get() {
                 Some((Table::Kernels, row)) => self.rows.of_kernel(row),
                 Some((_, row)) => self.rows.of_copy(row),
                 None => None,
             };
-            let site = match place {
-                Some(place) => *by_launch[place].get_or_insert_with(|| {
-                    let launch = self.rows.launches[place] as usize;
-                    let site = self.locator.launched_by(launch, &mut self.sites);
+            let site = match place.map(|place| of_launch[place] as usize) {
+                Some(number) => *by_told[number].get_or_insert_with(|| {
+                    let site = self.locator.site(&told[number], &mut self.sites);
                     self.sites.add(site)
                 }),
                 None => {
