@@ -12,12 +12,13 @@ const MANY: usize = 20_000;
 const MOST_SECONDS: &str = "30";
 const MOST_MEMORY: &str = "1G";
 
-/// A launch and a kernel for each name, GPU or process.
+/// A launch and a kernel for each name or process; two for each GPU, with a gap between them beside all other launches.
 fn trace(folder: &Path, kind: &str) -> std::path::PathBuf {
     let mut text = String::from(
         r#"{"deviceProperties": [{"id": 0, "name": "AMD Instinct MI300X", "numSms": 304}], "traceEvents": ["#,
     );
-    for i in 0..MANY {
+    let rounds = if kind == "gpus" { 2 } else { 1 };
+    for (i, round) in (0..rounds).flat_map(|round| (0..MANY).map(move |i| (i, round))) {
         let (name, gpu, pid) = match kind {
             "names" => (format!("kernel_{i}"), 0, 7),
             "gpus" => ("gemm".into(), i, 7),
@@ -27,7 +28,7 @@ fn trace(folder: &Path, kind: &str) -> std::path::PathBuf {
             text,
             r#"{{"ph":"M","name":"process_name","pid":{pid},"args":{{"name":"python {pid}"}}}},"#
         );
-        let (at, call) = (2 * i, i + 1);
+        let (at, call) = (2 * i + 4 * MANY * round, i + MANY * round + 1);
         _ = write!(
             text,
             r#"{{"ph":"X","cat":"cuda_runtime","name":"hipLaunchKernel","pid":{pid},"tid":{pid},"ts":{at},"dur":1,"args":{{"correlation":{call}}}}},
