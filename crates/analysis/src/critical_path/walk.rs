@@ -180,6 +180,10 @@ const STEPS_AT_ONCE: usize = 1 << 14;
 impl Walked {
     /// Which dependencies the path goes along is followed one by one; what each of them covers is told beside each other.
     pub fn of(trace: &Trace, run: &Run) -> Self {
+        Self::in_chunks(trace, run, STEPS_AT_ONCE)
+    }
+
+    fn in_chunks(trace: &Trace, run: &Run, at_once: usize) -> Self {
         let graph = &run.graph;
         let points = (0..graph.len()).into_par_iter().with_min_len(POINTS_AT_ONCE);
         let last = points.max_by_key(|&point| (graph.time[point], point)).unwrap_or(0);
@@ -189,7 +193,7 @@ impl Walked {
         let (mut edges, mut starts): (Vec<u32>, Vec<(usize, i64)>) = Default::default();
         let (mut point, mut cursor) = (last, first.cursor);
         while graph.binding[point] != NONE {
-            if edges.len().is_multiple_of(STEPS_AT_ONCE) {
+            if edges.len().is_multiple_of(at_once) {
                 starts.push((point, cursor));
             }
             let edge = graph.binding[point];
@@ -206,7 +210,7 @@ impl Walked {
             }
             walker
         };
-        let steps = edges.par_chunks(STEPS_AT_ONCE).zip(&starts);
+        let steps = edges.par_chunks(at_once).zip(&starts);
         let mut walkers: Vec<Walker> = steps.map(of_chunk).collect();
         let mut end = Walker::new(trace, run, cursor);
         match run.host.place(point as u32) {
@@ -370,4 +374,73 @@ fn name_host(trace: &Trace, run: &Run, walked: &Walked) -> Vec<Segment> {
         }
     }
     named
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::build::build;
+    use super::*;
+    use model::classify::{Classes, Classifier};
+    use trace::{Kernel, Process, Region, Source, Stream, Thread};
+
+    /// Launches and kernels of different lengths, with a wait now and then.
+    fn run() -> Trace {
+        let mut trace = Trace::default();
+        let source = trace.add_source(Source::named("run", "rocpd"));
+        let process = trace.add_process(Process::new(source, 100));
+        let thread = trace.add_thread(Thread { process, tid: 1, ..Thread::default() });
+        let stream = trace.add_stream(Stream { process, id: 1, ..Stream::default() });
+        let category = trace.strings.intern("HIP_RUNTIME_API");
+        let [launch, wait, gemm] =
+            ["hipLaunchKernel", "hipDeviceSynchronize", "gemm"].map(|name| trace.strings.intern(name));
+        let (mut now, mut done) = (0, 0);
+        for correlation in 1..60 {
+            let (name, takes) =
+                if correlation % 9 == 0 { (wait, 0.max(done - now) + 5) } else { (launch, 7) };
+            let (start, end) = (now + 3, now + 3 + takes);
+            trace.regions.push(Region {
+                name,
+                category,
+                start,
+                end,
+                process,
+                thread,
+                correlation,
+                ..Region::default()
+            });
+            if name == launch {
+                let start = done.max(end + 2);
+                done = start + 5 + 13 * (correlation % 4);
+                trace.kernels.push(Kernel {
+                    name: gemm,
+                    start,
+                    end: done,
+                    process,
+                    stream,
+                    correlation,
+                    ..Kernel::default()
+                });
+            }
+            now = end;
+        }
+        trace.finish();
+        trace
+    }
+
+    #[test]
+    fn the_path_is_the_same_however_many_steps_are_told_at_once() {
+        let trace = run();
+        let classes = Classes::of(&trace, &Classifier::builtin());
+        let run = build(&trace, &classes, false).unwrap();
+        let told = |at_once: usize| {
+            let walked = Walked::in_chunks(&trace, &run, at_once);
+            let segments: Vec<String> = walked.segments().map(|segment| format!("{segment:?}")).collect();
+            (segments, walked.by_dependency)
+        };
+        let whole = told(1 << 20);
+        assert!(whole.0.len() > 40, "{} segments", whole.0.len());
+        for at_once in [1, 2, 7, 50] {
+            assert_eq!(told(at_once), whole, "{at_once} at once");
+        }
+    }
 }

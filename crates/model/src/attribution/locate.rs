@@ -122,6 +122,10 @@ impl<'a> Locator<'a> {
 
     /// What launches tell, given as rows of `regions`.
     pub fn told_by(&self, launches: &[u32]) -> ToldByLaunches {
+        self.told_in_chunks(launches, LAUNCHES_AT_ONCE)
+    }
+
+    fn told_in_chunks(&self, launches: &[u32], at_once: usize) -> ToldByLaunches {
         let of_chunk = |chunk: &[u32]| {
             let (mut told, mut known) = (Vec::new(), Map::<Told, u32>::default());
             let mut last = None;
@@ -137,7 +141,7 @@ impl<'a> Locator<'a> {
                 .collect();
             ToldByLaunches { of_launch, told }
         };
-        let chunks: Vec<ToldByLaunches> = launches.par_chunks(LAUNCHES_AT_ONCE).map(of_chunk).collect();
+        let chunks: Vec<ToldByLaunches> = launches.par_chunks(at_once).map(of_chunk).collect();
         let (mut all, mut known) = (Vec::new(), Map::<Told, u32>::default());
         let mut of_launch = Vec::with_capacity(launches.len());
         for chunk in chunks {
@@ -322,6 +326,53 @@ pub(crate) fn one_line(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn launches_tell_the_same_however_many_are_looked_at_at_once() {
+        let mut trace = Trace::default();
+        let source = trace.add_source(trace::Source::named("run", "torch"));
+        let process = trace.add_process(trace::Process::new(source, 1));
+        let thread = trace.add_thread(trace::Thread { process, tid: 1, ..Default::default() });
+        let mut region = |name: &str, category: &str, start: i64, end: i64| {
+            let [name, category] = [name, category].map(|text| trace.strings.intern(text));
+            trace.regions.push(trace::Region {
+                name,
+                category,
+                start,
+                end,
+                process,
+                thread,
+                ..Default::default()
+            });
+        };
+        for i in 0..40 {
+            let at = 100 * i;
+            region(&format!("vllm/model.py({}): forward", i % 3), "python_function", at, at + 90);
+            region(["aten::mm", "aten::add"][i as usize % 2], "cpu_op", at + 10, at + 80);
+            region("hipLaunchKernel", "cuda_runtime", at + 20, at + 30);
+            region("hipLaunchKernel", "cuda_runtime", at + 40, at + 50);
+        }
+        trace.finish();
+        let launch = trace.strings.find("hipLaunchKernel").unwrap();
+        let launches: Vec<u32> = (0..trace.regions.len() as u32)
+            .filter(|&row| trace.regions.name[row as usize] == launch)
+            .collect();
+        let locator = Locator::new(&trace, FrameRules::built_in());
+        let whole = locator.told_by(&launches);
+        assert_eq!((launches.len(), whole.told.len()), (80, 6));
+        for at_once in [1, 2, 7] {
+            let parts = locator.told_in_chunks(&launches, at_once);
+            assert!(parts.told == whole.told && parts.of_launch == whole.of_launch, "{at_once} at once");
+        }
+        for (&row, &place) in launches.iter().zip(&whole.of_launch) {
+            assert!(locator.told(row as usize, &mut None) == whole.told[place as usize]);
+        }
+    }
+
+    #[test]
+    fn a_chain_has_room_for_what_the_rules_keep() {
+        assert!(FrameRules::built_in().chain_length <= LONGEST_CHAIN);
+    }
 
     #[test]
     fn json_is_put_on_one_line_and_strings_are_left_alone() {
