@@ -13,6 +13,7 @@ use trace::{Needs, Trace};
 use crate::failure::Failure;
 use crate::input::{Input, base_name, input_facts, is_folder, is_within};
 use crate::observer::Observer;
+use crate::threads::free_beside;
 
 pub use convert::rocprofv3::csv::AgentIndex;
 
@@ -112,7 +113,9 @@ pub fn convert(request: &ConvertRequest, observer: &dyn Observer) -> Result<Repo
             }
         }
     }
-    Ok(report(&trace, &files, notes))
+    let report = report(&trace, &files, notes);
+    free_beside((trace, drawn));
+    Ok(report)
 }
 
 /// Whether rocpd databases are written anew: released tools read schema 3 only.

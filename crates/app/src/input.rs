@@ -194,7 +194,13 @@ pub(crate) fn read_mapping(
 
 /// The built-in rules for kernel names, with those of a file before them.
 pub fn classifier(rules: Option<&PathBuf>) -> Result<Classifier, Failure> {
-    let Some(path) = rules else { return Ok(Classifier::builtin()) };
+    let Some(path) = rules else {
+        let classifier = Classifier::builtin();
+        let rules = classifier.clone();
+        // While the input is read.
+        rayon::spawn(move || rules.compile());
+        return Ok(classifier);
+    };
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::input(format!("cannot read the rules in `{}`: {error}", path.display())))?;
     Classifier::with_rules(&path.display().to_string(), &text)

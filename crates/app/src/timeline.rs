@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use analysis::stability::{RunTimes, run_needs, stability_report};
 use analysis::{BreakdownOptions, SummaryOptions};
 use model::Run;
-use model::classify::{Classes, Classifier};
+use model::classify::Classes;
 use model::completeness::Completeness;
 use model::stages::Stage;
 use report::Report;
@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::input::{Input, classifier, one_run};
 use crate::lake::LakeSource;
 use crate::observer::Observer;
+use crate::threads::free_beside;
 
 /// What is in a trace: inputs, tables, GPUs, health.
 pub fn info(input: &Input, observer: &dyn Observer) -> Result<Report, Failure> {
@@ -55,10 +56,15 @@ pub fn summary(request: &SummaryRequest, observer: &dyn Observer) -> Result<Repo
         return crate::lake::summary(&lake, &options, request.python);
     }
     let needs = Needs { python_frames: request.python, ..Needs::summary() };
+    let classifier = classifier(None)?;
     let trace = request.input.read_run(&needs, observer)?;
-    let mut report = analysis::summary(&trace, &options);
-    let classes = Classes::of(&trace, &Classifier::builtin());
-    report.verdict = Some(analysis::verdict::of_tables(&trace, &classes, &for_target(&request.target_arch)));
+    let target = for_target(&request.target_arch);
+    let (mut report, verdict) = rayon::join(
+        || analysis::summary(&trace, &options),
+        || analysis::verdict::of_tables(&trace, &Classes::of(&trace, &classifier), &target),
+    );
+    report.verdict = Some(verdict);
+    free_beside(trace);
     Ok(report)
 }
 

@@ -6,6 +6,7 @@
 mod archive;
 mod folder;
 pub mod interrupt;
+mod large;
 pub mod leftovers;
 mod lock;
 pub mod memory;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use crate::folder::{MOST_SYNCED_ONE_BY_ONE, exchange, sync_file_system};
+use crate::large::{Progress, Replaced};
 use crate::leftovers::remove_abandoned;
 use crate::private::{create_private, publish};
 
@@ -18,6 +19,7 @@ pub struct OutputFile {
     pub(crate) target: PathBuf,
     pub(crate) partial: PathBuf,
     file: Option<File>,
+    progress: Progress,
 }
 
 impl OutputFile {
@@ -38,7 +40,7 @@ impl OutputFile {
         let _ = std::fs::remove_file(&partial);
         remove_abandoned(target, &name);
         PARTIAL.lock().unwrap_or_else(|e| e.into_inner()).push(partial.clone());
-        Ok(Self { target: target.to_path_buf(), partial, file: None })
+        Ok(Self { target: target.to_path_buf(), partial, file: None, progress: Progress::default() })
     }
 
     /// Where the bytes go until `commit`.
@@ -55,6 +57,7 @@ impl OutputFile {
     pub fn commit(mut self) -> io::Result<()> {
         self.make_durable()?;
         publish(&self.partial, &self.target)?;
+        let _old = Replaced::at(&self.target);
         std::fs::rename(&self.partial, &self.target)
     }
 
@@ -140,7 +143,11 @@ pub(crate) fn name_all(files: Vec<OutputFile>) -> io::Result<()> {
 
 impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file()?.write(bytes)
+        let written = self.file()?.write(bytes)?;
+        if let Some(file) = &self.file {
+            self.progress.add(file, written);
+        }
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {

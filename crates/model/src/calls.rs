@@ -257,6 +257,12 @@ impl Calls {
         RULES.facts(group)
     }
 
+    /// Whether the trace has the name of a call that does this.
+    pub fn any(&self, does: impl Fn(&CallFacts) -> bool) -> bool {
+        let does: Vec<bool> = RULES.groups.iter().map(does).collect();
+        self.by_name.iter().any(|&group| does.get(usize::from(group)) == Some(&true))
+    }
+
     /// What calls of a name do.
     pub fn named(&self, name: StrId) -> Option<&'static CallFacts> {
         RULES.facts(self.by_name[name.0 as usize])

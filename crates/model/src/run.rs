@@ -54,21 +54,20 @@ impl<'a> Run<'a> {
         classifier: &Classifier,
         min_share_pct: f64,
     ) -> Result<Self, Error> {
-        let (attribution, ((mut classes, calls, recordings), mut stages)) = rayon::join(
-            || attribute(trace, mapping),
-            || {
-                let of_names = || (Classes::of(trace, classifier), Calls::of(trace), Recordings::of(trace));
-                rayon::join(of_names, || Stages::unlearned(trace))
-            },
-        );
+        let of_names = || {
+            let (classes, recordings) = (Classes::of(trace, classifier), Recordings::of(trace));
+            let (work, (questions, calls)) = rayon::join(
+                || GpuWork::of(trace, &classes, &recordings),
+                || (classes.questions(trace), Calls::of(trace)),
+            );
+            (classes, questions, calls, recordings, work)
+        };
+        let (attribution, ((mut classes, questions, calls, recordings, work), mut stages)) =
+            rayon::join(|| attribute(trace, mapping), || rayon::join(of_names, || Stages::unlearned(trace)));
         let attribution = attribution?;
-        let ((), (classes, work)) = rayon::join(
+        rayon::join(
             || stages.learn(trace, Some(&attribution)),
-            || {
-                classes.refine(trace, &attribution);
-                let work = GpuWork::of(trace, &classes, &recordings);
-                (classes, work)
-            },
+            || classes.refine(trace, &attribution, &questions),
         );
         // Captures beside a run tell where its kernels come from; their own work is none of the run's.
         let counts = |place: &usize| recordings.counts(work.process(*place));

@@ -76,7 +76,7 @@ pub(crate) fn link(trace: &mut Trace) {
                 part
             })
             .collect();
-        parts.into_iter().for_each(|part| links.concat(part));
+        links.concat_all(parts);
     }
 }
 

@@ -132,6 +132,22 @@ table! {
 }
 
 impl Links {
+    /// Adds the links that several threads found, a column on each core.
+    pub(crate) fn concat_all(&mut self, parts: Vec<Links>) {
+        fn fill<T: Copy>(column: &mut Vec<T>, parts: &[Links], of: impl Fn(&Links) -> &[T]) {
+            column.reserve(parts.iter().map(Links::len).sum());
+            parts.iter().for_each(|part| column.extend_from_slice(of(part)));
+        }
+        let Links { kind, from, to } = self;
+        rayon::join(
+            || fill(from, &parts, |part| &part.from),
+            || {
+                fill(to, &parts, |part| &part.to);
+                fill(kind, &parts, |part| &part.kind);
+            },
+        );
+    }
+
     /// Sorts, which the look-ups rely on. Launch links may not come in this order: sort before asking.
     pub fn sort(&mut self) {
         if let Some(order) = order_by(self.len(), |i| (self.kind[i], self.to[i], self.from[i])) {

@@ -1,6 +1,7 @@
 //! What the run would take if an op took longer or shorter with all that belongs to it: its host time, its launches and the
 //! kernels and copies that it launches. Removing an op is what a fusion does.
 
+use rayon::prelude::*;
 use regex::Regex;
 use trace::{Map, Ns, ProcessId, StrId, ThreadId, Trace};
 
@@ -51,7 +52,10 @@ pub(super) fn saving(engine: &Engine, wanted: &OpName, shown: &str, factor: f64)
 
 /// The same of a part of the run: its regions, and its GPU work wherever that was launched.
 pub(super) fn saving_of_part(engine: &Engine, part: &Part, factor: f64) -> Ns {
-    let ops = Ops::of_names(engine, &part.names);
+    saving_of_ops(engine, part, &Ops::of_names(engine, &part.names), factor)
+}
+
+fn saving_of_ops(engine: &Engine, part: &Part, ops: &Ops, factor: f64) -> Ns {
     let works = &engine.run.works;
     let is_part = |work: usize| {
         let rows = if works.is_copy_row[work] { &part.copies } else { &part.kernels };
@@ -61,9 +65,19 @@ pub(super) fn saving_of_part(engine: &Engine, part: &Part, factor: f64) -> Ns {
 }
 
 impl Engine<'_> {
-    /// How much sooner the run would end without an op: its host time, its launches and its GPU work, replayed or not.
-    pub(crate) fn without_op(&self, run: &model::Run, op: &str) -> Ns {
-        saving_of_part(self, &Part::of_op(run, op), 0.0).max(0)
+    /// How much sooner the run would end without each of these ops: its host time, its launches and its GPU work, replayed
+    /// or not.
+    pub(crate) fn without_each(&self, run: &model::Run, ops: &[&str]) -> Vec<Ns> {
+        let parts: Vec<Part> = ops.par_iter().map(|op| Part::of_op(run, op)).collect();
+        let names: Vec<StrId> = parts.iter().flat_map(|part| part.names.iter().copied()).collect();
+        // Most regions are none of them, so they are looked at once for all.
+        let rows = rows_named(self, &names);
+        let saving = |part: &Part| {
+            let is_own = |row: &u32| part.names.contains(&self.trace.regions.name[*row as usize]);
+            let own = Ops::at(self, rows.iter().copied().filter(is_own));
+            saving_of_ops(self, part, &own, 0.0).max(0)
+        };
+        parts.par_iter().map(saving).collect()
     }
 }
 
@@ -76,6 +90,19 @@ struct Ops {
 fn is_op(engine: &Engine, row: usize) -> bool {
     let (trace, run) = (engine.trace, &engine.run);
     run.calls.of_region(trace, row).is_none() && run.profiler.is_program(trace, row)
+}
+
+/// Regions that one thread looks at.
+const ROWS_AT_ONCE: usize = 1 << 14;
+
+/// Ops of these names as rows of `regions`, rising.
+fn rows_named(engine: &Engine, meant: &[StrId]) -> Vec<u32> {
+    let names = &engine.trace.regions.name;
+    let mut is_meant = vec![false; engine.trace.strings.len()];
+    meant.iter().for_each(|name| is_meant[name.0 as usize] = true);
+    let wanted = |&row: &usize| is_meant[names[row].0 as usize] && is_op(engine, row);
+    let rows = (0..names.len()).into_par_iter().with_min_len(ROWS_AT_ONCE);
+    rows.filter(wanted).map(|row| row as u32).collect()
 }
 
 impl Ops {
@@ -95,19 +122,21 @@ impl Ops {
         Ok(Self::of_names(engine, &meant))
     }
 
-    /// Ops of these names, which rise.
     fn of_names(engine: &Engine, meant: &[StrId]) -> Self {
+        Self::at(engine, rows_named(engine, meant).into_iter())
+    }
+
+    /// Those at these rows, which rise.
+    fn at(engine: &Engine, rows: impl Iterator<Item = u32>) -> Self {
         let regions = &engine.trace.regions;
         let mut times: Map<(ProcessId, ThreadId), Vec<(Ns, Ns)>> = Map::default();
-        for row in 0..regions.len() {
-            if meant.binary_search(&regions.name[row]).is_ok() && is_op(engine, row) {
-                let thread = (regions.process[row], regions.thread[row]);
-                let times = times.entry(thread).or_default();
-                // Rows are in the order of their starts.
-                match times.last_mut() {
-                    Some(last) if regions.start[row] <= last.1 => last.1 = last.1.max(regions.end[row]),
-                    _ => times.push((regions.start[row], regions.end[row])),
-                }
+        for row in rows.map(|row| row as usize) {
+            let thread = (regions.process[row], regions.thread[row]);
+            let times = times.entry(thread).or_default();
+            // Rows are in the order of their starts.
+            match times.last_mut() {
+                Some(last) if regions.start[row] <= last.1 => last.1 = last.1.max(regions.end[row]),
+                _ => times.push((regions.start[row], regions.end[row])),
             }
         }
         Self { times }

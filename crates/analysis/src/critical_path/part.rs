@@ -73,7 +73,8 @@ impl Part {
 
     /// An op: its regions, and its work wherever that was launched.
     pub fn of_op(run: &Run, op: &str) -> Self {
-        let mut part = Self::of_rows(run, |row| run.attribution.text(run.attribution.site(row).cpu_op) == op);
+        let known = run.attribution.strings.find(op);
+        let mut part = Self::of_rows(run, |row| Some(run.attribution.site(row).cpu_op) == known);
         part.names.extend(run.trace.strings.find(op));
         part
     }

@@ -178,7 +178,7 @@ pub(super) fn walk(trace: &Trace, run: &Run) -> Path {
 const STEPS_AT_ONCE: usize = 1 << 14;
 
 impl Walked {
-    /// Which dependencies the path goes along is followed one by one; what each of them covers is told beside each other.
+    /// Follows the path's dependencies one after the other, then finds on several threads what each of them covers.
     pub fn of(trace: &Trace, run: &Run) -> Self {
         Self::in_chunks(trace, run, STEPS_AT_ONCE)
     }

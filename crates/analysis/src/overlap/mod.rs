@@ -28,6 +28,7 @@ mod syncs;
 pub use present::present;
 pub use result::{Concurrency, OverlapOpportunity, Piece};
 
+use rayon::prelude::*;
 use report::{Note, Report};
 use trace::Needs;
 
@@ -54,8 +55,11 @@ pub fn overlap_needs() -> Needs {
 
 /// What could overlap in a run read with [`overlap_needs`].
 pub fn overlap(context: &Run) -> Overlap {
-    let host = Operations::of(context.trace, &context.calls, &context.recordings);
-    let devices = device::devices(context).into_iter();
+    let (host, devices) = rayon::join(
+        || Operations::of(context.trace, &context.calls, &context.recordings),
+        || device::devices(context),
+    );
+    let devices = devices.into_par_iter();
     let devices: Vec<Analysed> = devices.map(|device| Analysed::of(context, &host, device)).collect();
     let found = opportunities::opportunities(context, &devices);
     Overlap {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
 use trace::{Map, RowRef, StrId};
 
 use super::device::{Device, StepKey};
@@ -26,9 +27,13 @@ pub(super) struct Analysed {
 
 impl Analysed {
     pub fn of(context: &Run, host: &Operations, device: Device) -> Self {
-        let (ops, knowledge) = operations(context, host, &device);
-        let order = Order::of(device.streams.len(), &ops);
-        let pools = Pools::of(&device);
+        let ((order, knowledge), pools) = rayon::join(
+            || {
+                let (ops, knowledge) = operations(context, host, &device);
+                (Order::of(device.streams.len(), &ops), knowledge)
+            },
+            || Pools::of(&device),
+        );
         Self { device, order, knowledge, pools }
     }
 
@@ -116,8 +121,9 @@ struct Group {
 /// The kernels worth a line, most urgent first.
 pub(super) fn opportunities(context: &Run, devices: &[Analysed]) -> Vec<Opportunity> {
     let (groups, totals) = group(devices);
+    let groups: Vec<(Key, Group)> = groups.into_iter().collect();
     let mut found: Vec<Opportunity> = groups
-        .into_iter()
+        .into_par_iter()
         .filter(|(key, group)| has_headroom(context, devices, *key, group, totals[&key.0]))
         .map(|(key, group)| opportunity(context, devices, key, group, totals[&key.0]))
         .filter(Opportunity::is_told)

@@ -7,7 +7,7 @@ use trace::{Map, RowRef, StrId, Table, Trace};
 
 use super::op_model::{Model, Unmodelled, model};
 use super::place::Work;
-use model::attribution::{Attribution, Error, Forest, GpuRows, IdIndex, Site, Source, attribute};
+use model::attribution::{Attribution, Error, GpuRows, IdIndex, Site, Source, attribute};
 
 /// One op with inputs of one shape.
 #[derive(Clone, Debug, PartialEq)]
@@ -133,7 +133,6 @@ enum Owner {
 struct Judge<'a> {
     trace: &'a Trace,
     attribution: &'a Attribution,
-    forest: Forest,
     ops: IdIndex,
     category: Option<StrId>,
     keys: [Option<StrId>; 3],
@@ -146,14 +145,10 @@ struct Judge<'a> {
 impl<'a> Judge<'a> {
     fn new(trace: &'a Trace, attribution: &'a Attribution) -> Self {
         let category = trace.strings.find("cpu_op");
-        let categories = trace.regions.category.iter().enumerate();
-        let ops: Vec<u32> =
-            categories.filter(|(_, c)| Some(**c) == category).map(|(row, _)| row as u32).collect();
         Self {
             trace,
             attribution,
-            forest: Forest::of(&trace.regions, &trace.strings),
-            ops: IdIndex::of(trace, &ops),
+            ops: IdIndex::of(trace, |row| Some(trace.regions.category[row]) == category),
             category,
             keys: ["Input Dims", "Input type", "Concrete Inputs"].map(|key| trace.strings.find(key)),
             judged: Map::default(),
@@ -213,7 +208,10 @@ impl<'a> Judge<'a> {
         let by_id = |process, id: trace::OptI64| id.get().and_then(|id| self.ops.get(trace, process, id));
         match rows.of_kernel(kernel).map(|place| rows.launches[place] as usize) {
             Some(launch) => by_id(regions.process[launch], regions.external[launch]).or_else(|| {
-                self.forest.chain(launch).find(|&row| Some(regions.category[row]) == self.category)
+                self.attribution
+                    .forest
+                    .chain(launch)
+                    .find(|&row| Some(regions.category[row]) == self.category)
             }),
             None => by_id(trace.kernels.process[kernel], trace.kernels.external[kernel]),
         }
@@ -222,7 +220,7 @@ impl<'a> Judge<'a> {
     /// The ops that enclose one, innermost first.
     fn ops_around(&self, op: usize) -> Vec<usize> {
         let regions = &self.trace.regions;
-        let outer = self.forest.chain(op).filter(|&row| row != op);
+        let outer = self.attribution.forest.chain(op).filter(|&row| row != op);
         outer.filter(|&row| Some(regions.category[row]) == self.category).collect()
     }
 

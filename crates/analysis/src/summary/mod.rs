@@ -53,14 +53,24 @@ pub struct Summary {
 /// Where the time went. One pass over each table; kernels also pay for a selection of their medians.
 pub fn compute(trace: &Trace, options: &SummaryOptions) -> Summary {
     let ranks = Ranks::new(trace, options.by_rank);
+    let categories = options.region_categories.as_deref();
+    let (kernels, (regions, (markers, domains))) = rayon::join(
+        || kernels::kernels(trace, &ranks),
+        || {
+            rayon::join(
+                || regions::regions(trace, &ranks, categories),
+                || rayon::join(|| markers::markers(trace, &ranks), || domains::domains(trace, &ranks)),
+            )
+        },
+    );
     Summary {
         by_rank: options.by_rank,
-        kernels: kernels::kernels(trace, &ranks),
+        kernels,
         copies: memory::copies(trace, &ranks),
         allocations: memory::allocations(trace, &ranks),
-        regions: regions::regions(trace, &ranks, options.region_categories.as_deref()),
-        markers: markers::markers(trace, &ranks),
-        domains: domains::domains(trace, &ranks),
+        regions,
+        markers,
+        domains,
         frames_skipped: trace.sources.iter().map(|source| source.frames_skipped).sum(),
     }
 }

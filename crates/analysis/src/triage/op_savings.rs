@@ -1,7 +1,6 @@
 //! What the run would save without an op: by propagation, so that work which hides behind other work saves nothing.
 
 use model::Run;
-use rayon::prelude::*;
 use stats::percent;
 use trace::{Map, StrId};
 
@@ -41,14 +40,15 @@ pub(super) fn of(context: &Run, engine: &Engine) -> Vec<OpSaving> {
     ops.sort_by(|a, b| (b.1.0, text(a.0)).cmp(&(a.1.0, text(b.0))));
     ops.retain(|(_, (ns, _))| percent(*ns, all) >= context.min_share_pct);
     ops.truncate(MOST_OPS);
-    let mut savings: Vec<OpSaving> = ops
-        .into_par_iter()
-        .map(|(op, (gpu_ns, calls))| OpSaving {
+    let names: Vec<&str> = ops.iter().map(|(op, _)| text(*op)).collect();
+    let saves = engine.without_each(context, &names);
+    let mut savings: Vec<OpSaving> = (ops.into_iter().zip(saves))
+        .map(|((op, (gpu_ns, calls)), removal_saves_ns)| OpSaving {
             op: text(op).to_string(),
             calls,
             gpu_ns,
             gpu_share_pct: percent(gpu_ns, all),
-            removal_saves_ns: engine.without_op(context, text(op)),
+            removal_saves_ns,
         })
         .collect();
     savings.sort_by_key(|saving| std::cmp::Reverse((saving.removal_saves_ns, saving.gpu_ns)));

@@ -79,22 +79,20 @@ impl TriageRequest {
             context.rows.retain(|&row| part.wants_work(&trace, row));
         }
         let (notes, server_args) = self.select(&run, &mut context)?;
-        // All of it needs the run and nothing of each other.
-        let ((found, mut report), (accounts, standings)) = rayon::join(
+        // What could be won, and where time went, need nothing of each other.
+        let ((found, mut report), (accounts, standings, split)) = rayon::join(
             || tables(&context, notes),
             || {
-                rayon::join(
+                let (accounts, standings) = rayon::join(
                     || analysis::idle::compute(&trace, &context.classes),
                     || Standings::of(&context, &RooflineOptions::default()),
-                )
+                );
+                let split = efficiency::compute_under(&context, &accounts, &standings);
+                (accounts, standings, split)
             },
         );
         let target = for_target(&self.profile.target_arch);
-        let (verdict, split) = rayon::join(
-            || analysis::verdict::compute(&context, &accounts, &report.findings, &target),
-            || efficiency::compute_under(&context, &accounts, &standings),
-        );
-        report.verdict = Some(verdict);
+        report.verdict = Some(analysis::verdict::compute(&context, &accounts, &report.findings, &target));
         report.tables.push(efficiency::waterfall(&split));
         if let Some(mapping) = &mapping {
             report.inputs.extend(input_facts(mapping));

@@ -22,8 +22,10 @@ use super::wire::{self, event};
 use super::{Options, Written};
 use crate::timeline::{InTimeOrder, InUse, Lanes, Near, Place};
 
-/// Slices of a batch.
-const BATCH: usize = 4096;
+/// Slices of a batch: few, so that nobody waits long for the last one of a round.
+const BATCH: usize = 1024;
+/// Batches of a round for each thread.
+const ROUND: usize = 8;
 
 /// A slice that is encoded later, behind what was planned before it.
 struct Planned {
@@ -67,7 +69,7 @@ pub(super) fn write<W: Write>(trace: &Trace, mut out: W, options: &Options) -> i
     let threads = rayon::current_num_threads().max(1);
     let mut written = 0;
     let mut encoded: Vec<Vec<u8>> = Vec::new();
-    let mut batches = plan.batches(threads);
+    let mut batches = plan.batches(threads * ROUND);
     while !batches.is_empty() || !encoded.is_empty() {
         let mut put = |encoded: &[Vec<u8>]| {
             encoded.iter().try_for_each(|bytes| {
@@ -78,14 +80,14 @@ pub(super) fn write<W: Write>(trace: &Trace, mut out: W, options: &Options) -> i
         if threads == 1 {
             put(&encoded)?;
             encoded = batches.iter().map(|batch| batch.encode(&shared)).collect();
-            batches = plan.batches(threads);
+            batches = plan.batches(threads * ROUND);
             continue;
         }
         let mut next = Vec::new();
         let done = rayon::in_place_scope(|scope| {
             scope.spawn(|_| next = batches.par_iter().map(|batch| batch.encode(&shared)).collect());
             put(&encoded)?;
-            Ok::<_, io::Error>(plan.batches(threads))
+            Ok::<_, io::Error>(plan.batches(threads * ROUND))
         });
         (encoded, batches) = (next, done?);
     }
@@ -153,9 +155,9 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The next batches, one for each thread; none when all is planned.
-    fn batches(&mut self, threads: usize) -> Vec<Batch> {
-        (0..threads).map_while(|_| self.next_batch()).collect()
+    /// The next batches; none when all is planned.
+    fn batches(&mut self, most: usize) -> Vec<Batch> {
+        (0..most).map_while(|_| self.next_batch()).collect()
     }
 
     fn next_batch(&mut self) -> Option<Batch> {

@@ -60,6 +60,9 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     trace.sources[0].frames_skipped = tally.frames;
     report(&mut trace, &database, &groups, &losses, &tally);
     progress.advance(input.bytes.saturating_sub(advanced.get()));
+    drop(groups);
+    // Unmapping a large file takes the system a while, and nobody has to wait for it.
+    rayon::spawn(move || drop(database));
     Ok(trace)
 }
 

@@ -8,8 +8,10 @@ use super::record::{Col, Fields, Row, varint};
 
 const LEAF: u8 = 13;
 const INTERIOR: u8 = 5;
-/// Pages that one worker reads at a time; small enough that results of a round stay small beside the table.
-const CHUNK: usize = 512;
+/// Pages that one worker reads at a time: few, so that nobody waits long for the last one of a round.
+const CHUNK: usize = 64;
+/// Chunks of a round for each worker; few enough that their results stay small beside the table.
+const ROUND: usize = 16;
 /// No sound tree is deeper, whatever its page size.
 const DEEPEST: usize = 40;
 
@@ -63,7 +65,7 @@ pub(super) fn scan<T: Send>(
     };
     // While one round is put together here, the others read the next.
     let mut done = Vec::new();
-    for round in leaves.chunks(CHUNK * workers * 2) {
+    for round in leaves.chunks(CHUNK * ROUND * workers) {
         let mut next = Vec::new();
         if workers == 1 || round.len() <= 16 {
             merge_round(std::mem::take(&mut done));

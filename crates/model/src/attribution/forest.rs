@@ -20,7 +20,7 @@ impl Forest {
         Self::in_chunks(regions, strings, CHUNK)
     }
 
-    /// Sweeps chunks beside each other. What a chunk cannot know is which regions were open before it: its rows that
+    /// Sweeps chunks on several threads. What a chunk cannot know is which regions were open before it: its rows that
     /// lie in no region of the chunk get their parent afterwards, in order.
     fn in_chunks(regions: &Regions, strings: &Strings, rows: usize) -> Self {
         let threads = regions.thread.par_iter().filter_map(|t| t.get()).max().map_or(0, |t| t + 1);
@@ -59,24 +59,22 @@ impl Forest {
         (parent != NONE).then_some(parent as usize)
     }
 
-    /// All rows by start, every region after those that enclose it.
-    pub fn outer_first(&self, regions: &Regions) -> Vec<u32> {
-        let mut order: Vec<u32> = (0..regions.len() as u32).collect();
-        let mut i = 0;
-        while i < order.len() {
-            let start = regions.start[i];
-            let run = regions.start[i..].iter().take_while(|&&s| s == start).count();
-            // Only among equal starts may an outer region come later in the table.
-            if run > 1 {
-                let depth = |&row: &u32| {
-                    let outer = self.chain(row as usize).skip(1);
-                    outer.take_while(|&outer| regions.start[outer] == start).count()
-                };
-                order[i..i + run].sort_by_key(depth);
-            }
-            i += run;
+    /// The innermost enclosing region of every region; `u32::MAX` where there is none.
+    pub fn parents(&self) -> &[u32] {
+        &self.parent
+    }
+
+    /// Puts rows, which rise, into an order in which every region comes after those that enclose it.
+    pub fn sort_outer_first<T>(&self, regions: &Regions, rows: &mut [T], row_of: impl Fn(&T) -> usize) {
+        // Only among equal starts may an outer region come later in the table.
+        let same_start = |a: &T, b: &T| regions.start[row_of(a)] == regions.start[row_of(b)];
+        for run in rows.chunk_by_mut(same_start).filter(|run| run.len() > 1) {
+            let start = regions.start[row_of(&run[0])];
+            run.sort_by_key(|row| {
+                let outer = self.chain(row_of(row)).skip(1);
+                outer.take_while(|&outer| regions.start[outer] == start).count()
+            });
         }
-        order
     }
 
     /// `row` and all that enclose it, innermost first.
@@ -211,7 +209,8 @@ mod tests {
     fn outer_regions_come_before_those_they_enclose() {
         let table = regions(&[(0, 0, 10), (0, 0, 50), (0, 0, 100), (1, 0, 5), (0, 60, 70)]);
         let forest = Forest::of(&table, &Strings::default());
-        let order = forest.outer_first(&table);
+        let mut order: Vec<u32> = (0..table.len() as u32).collect();
+        forest.sort_outer_first(&table, &mut order, |row| *row as usize);
         let place = |row: usize| order.iter().position(|&r| r as usize == row).unwrap();
         for row in 0..table.len() {
             assert!(forest.parent(row).is_none_or(|outer| place(outer) < place(row)), "{order:?}");

@@ -1,6 +1,7 @@
 //! Python frames by name: which are noise, which only hand a call on, and how well the rest tell a place.
 
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 use serde::Deserialize;
@@ -160,16 +161,23 @@ pub(crate) struct Roles<'a> {
 }
 
 impl<'a> Roles<'a> {
-    pub fn new(rules: &'a FrameRules, strings: &'a Strings) -> Self {
-        Self { rules, strings, known: vec![None; strings.len()] }
-    }
-
-    /// The same with these names judged already.
-    pub fn judged(rules: &'a FrameRules, strings: &'a Strings, names: impl Iterator<Item = StrId>) -> Self {
-        let mut wanted = vec![false; strings.len()];
-        names.for_each(|name| wanted[name.0 as usize] = true);
-        let judge =
-            |(name, wanted): (usize, bool)| wanted.then(|| rules.role(strings.get(StrId(name as u32))));
+    /// Judges these names.
+    pub fn judged(
+        rules: &'a FrameRules,
+        strings: &'a Strings,
+        names: impl ParallelIterator<Item = StrId>,
+    ) -> Self {
+        let wanted: Vec<AtomicBool> = (0..strings.len()).map(|_| AtomicBool::new(false)).collect();
+        names.for_each(|name| {
+            let wanted = &wanted[name.0 as usize];
+            // Threads that only read share the line.
+            if !wanted.load(Ordering::Relaxed) {
+                wanted.store(true, Ordering::Relaxed);
+            }
+        });
+        let judge = |(name, wanted): (usize, AtomicBool)| {
+            wanted.into_inner().then(|| rules.role(strings.get(StrId(name as u32))))
+        };
         let known = wanted.into_par_iter().enumerate().map(judge).collect();
         Self { rules, strings, known }
     }
@@ -180,10 +188,9 @@ impl<'a> Roles<'a> {
         self.known[name.0 as usize].unwrap_or_else(|| self.rules.role(self.strings.get(name)))
     }
 
-    #[inline]
-    pub fn of(&mut self, name: StrId) -> Role {
-        let slot = &mut self.known[name.0 as usize];
-        *slot.get_or_insert_with(|| self.rules.role(self.strings.get(name)))
+    /// By string: its name and role, where it was judged.
+    pub fn all(&self) -> impl Iterator<Item = Option<(StrId, Role)>> + '_ {
+        self.known.iter().enumerate().map(|(name, role)| Some((StrId(name as u32), (*role)?)))
     }
 }
 

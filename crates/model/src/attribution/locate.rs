@@ -1,7 +1,7 @@
 //! From a launch to its op, module and Python frames, by ids first and enclosing regions second.
 //!
-//! What the trace tells of a launch ([`Told`]) is found beside each other for many launches; few of them differ, and each
-//! different one becomes a [`Site`] once.
+//! Several threads find what the trace tells of each launch ([`Told`]). Few of these differ, and each different one becomes
+//! a [`Site`] once.
 
 use rayon::prelude::*;
 use trace::{Map, OptI64, ProcessId, RowRef, StrId, Trace};
@@ -69,22 +69,23 @@ pub(super) struct ToldByLaunches {
 impl<'a> Locator<'a> {
     pub fn new(trace: &'a Trace, rules: &'a FrameRules) -> Self {
         let category = |name| trace.strings.find(name);
-        let rows = |wanted: Option<StrId>| -> Vec<u32> {
-            let Some(wanted) = wanted else { return Vec::new() };
-            let categories = trace.regions.category.par_iter().enumerate().with_min_len(ROWS_AT_ONCE);
-            categories.filter(|(_, c)| **c == wanted).map(|(row, _)| row as u32).collect()
-        };
+        let regions = &trace.regions;
         let (op_category, frame_category) = (category("cpu_op"), category("python_function"));
         let (forest, (ops, (frames, roles))) = rayon::join(
-            || Forest::of(&trace.regions, &trace.strings),
+            || Forest::of(regions, &trace.strings),
             || {
                 rayon::join(
-                    || IdIndex::of(trace, &rows(op_category)),
+                    || IdIndex::of(trace, |row| Some(regions.category[row]) == op_category),
                     || {
-                        let frames = rows(frame_category);
-                        let names = || frames.iter().map(|&row| trace.regions.name[row as usize]);
-                        let roles = || Roles::judged(rules, &trace.strings, names());
-                        rayon::join(|| IdIndex::of(trace, &frames), roles)
+                        let is_frame = |row: &usize| Some(regions.category[*row]) == frame_category;
+                        rayon::join(
+                            || IdIndex::of(trace, |row| is_frame(&row)),
+                            || {
+                                let rows = (0..regions.len()).into_par_iter().with_min_len(ROWS_AT_ONCE);
+                                let names = rows.filter(is_frame).map(|row| regions.name[row]);
+                                Roles::judged(rules, &trace.strings, names)
+                            },
+                        )
                     },
                 )
             },

@@ -1,5 +1,6 @@
 //! GPU rows and their launches, and the replays of graphs among them.
 
+use rayon::prelude::*;
 use trace::{CopyKind, Graph, Map, RowRef, Table, Trace};
 
 use crate::calls::{Calls, Launches};
@@ -127,36 +128,47 @@ pub(super) fn all_rows(trace: &Trace) -> impl Iterator<Item = RowRef> + '_ {
 
 /// The replays of a trace, by launch or, where that is not in the trace, by correlation; in time order.
 pub(super) fn replays_of(trace: &Trace, rows: &GpuRows, calls: &Calls) -> Vec<ReplayedRows> {
-    #[derive(PartialEq, Eq, Hash)]
+    #[derive(Clone, Copy, PartialEq, Eq, Hash)]
     enum Key {
         Launch(usize),
         Correlation(trace::ProcessId, i64),
     }
+    let is_replayed = |row: &RowRef| {
+        let launch = rows.call_of(*row);
+        let call = launch.and_then(|launch| calls.of_region(trace, launch));
+        call.is_some_and(|call| call.launches == Some(Launches::Graph))
+            || gpu_row(trace, *row).is_some_and(|facts| facts.graph == Graph::Replayed)
+    };
+    let kernels = (0..trace.kernels.len()).into_par_iter().map(RowRef::kernel);
+    let copies = (0..trace.memory_copies.len()).into_par_iter();
+    let all = kernels.chain(copies.map(|row| RowRef::new(Table::MemoryCopies, row)));
+    let replayed: Vec<RowRef> = all.filter(is_replayed).collect();
     let mut places: Map<Key, usize> = Map::default();
     let mut found: Vec<(i64, ReplayedRows)> = Vec::new();
-    for row in all_rows(trace) {
+    let mut last: Option<(Key, usize)> = None;
+    for row in replayed {
         let Some(facts) = gpu_row(trace, row) else { continue };
         let launch = rows.call_of(row);
-        let call = launch.and_then(|launch| calls.of_region(trace, launch));
-        let graph_call = call.is_some_and(|call| call.launches == Some(Launches::Graph));
-        if !graph_call && facts.graph != Graph::Replayed {
-            continue;
-        }
         let key = match launch {
             Some(launch) => Key::Launch(launch),
             None => Key::Correlation(facts.process, facts.correlation),
         };
-        let place = *places.entry(key).or_insert_with(|| {
-            found.push((facts.start, ReplayedRows { launch, rows: Vec::new() }));
-            found.len() - 1
-        });
+        // Neighbours are mostly of one replay.
+        let place = match last {
+            Some((last, place)) if last == key => place,
+            _ => *places.entry(key).or_insert_with(|| {
+                found.push((facts.start, ReplayedRows { launch, rows: Vec::new() }));
+                found.len() - 1
+            }),
+        };
+        last = Some((key, place));
         let (start, replay) = &mut found[place];
         *start = (*start).min(facts.start);
         replay.rows.push(row);
     }
-    for (_, replay) in &mut found {
+    found.par_iter_mut().for_each(|(_, replay)| {
         replay.rows.sort_by_key(|&row| gpu_row(trace, row).map(|facts| (facts.start, facts.end)));
-    }
+    });
     found.sort_by_key(|(start, _)| *start);
     found.into_iter().map(|(_, replay)| replay).collect()
 }

@@ -8,7 +8,7 @@ use trace::{CopyKind, Map, RowRef, StrId, Trace};
 use super::forest::Forest;
 use super::rows::{GpuRow, GpuRows, all_rows, gpu_row};
 use crate::ROWS_AT_ONCE;
-use crate::calls::{Calls, Launches};
+use crate::calls::{CallFacts, Calls, Launches};
 use crate::steps::{Annotations, Steps};
 
 /// A name as a number that is the same in both traces.
@@ -106,14 +106,14 @@ pub(super) fn captures(
     let mut found: Vec<Sequence> = Vec::new();
     // (thread, process, place in `found`) of the captures that run.
     let mut open: Vec<(trace::ThreadId, trace::ProcessId, usize)> = Vec::new();
-    let begins = |&row: &usize| {
-        calls.of_region(trace, row).is_some_and(|call| call.is_of_runtime() && call.begins_capture)
-    };
+    // Most traces have none.
+    if !calls.any(|call| call.begins_capture) {
+        return found;
+    }
+    let call_of = |row: usize| calls.of_region(trace, row).filter(|call| call.is_of_runtime());
     let rows = (0..regions.len()).into_par_iter().with_min_len(ROWS_AT_ONCE);
-    // Before a capture begins there is nothing to note, and most traces have none.
-    let Some(first) = rows.find_first(begins) else { return found };
-    for row in first..regions.len() {
-        let Some(call) = calls.of_region(trace, row).filter(|call| call.is_of_runtime()) else { continue };
+    let rows: Vec<(usize, &CallFacts)> = rows.filter_map(|row| Some((row, call_of(row)?))).collect();
+    for (row, call) in rows {
         if call.begins_capture {
             let mark = forest.chain(row).find_map(|outer| annotations.capture(outer));
             open.push((regions.thread[row], regions.process[row], found.len()));

@@ -1,14 +1,17 @@
 //! From regions and GPU work to the tree.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rayon::prelude::*;
 use trace::{LinkKind, Map, RowRef, StrId, Strings, Table, Trace};
 
 use super::instances::{Instances, NONE};
 use super::{Arguments, CallTree, Figures, NOT_LAUNCHED, Node, NodeKind, queue};
-use crate::Run;
 use crate::attribution::frames::Roles;
 use crate::attribution::locate::one_line;
 use crate::attribution::{Forest, FrameRules, IdIndex, Origin, Role, module_class};
 use crate::calls::Calls;
+use crate::{ROWS_AT_ONCE, Run};
 
 /// What the tree is made of.
 #[derive(Clone, Copy, Default)]
@@ -26,12 +29,23 @@ pub struct TreeOptions<'a> {
 impl CallTree {
     /// The tree of all GPU work of a run that is looked at.
     pub fn of(run: &Run, options: &TreeOptions) -> Self {
-        let mut builder = Builder::new(run, options);
-        builder.place_regions();
-        builder.place_work();
+        let starts = &run.trace.regions.start;
+        let launched_at = |place| run.work.launch_of(place).map(|launch| starts[launch]);
+        let (queued, mut builder) = rayon::join(
+            || queue::lengths(&run.work, launched_at),
+            || {
+                let mut builder = Builder::new(run, options);
+                builder.place_regions();
+                builder
+            },
+        );
+        builder.place_work(&queued);
         builder.count_calls();
         builder.link_backward();
-        builder.tree
+        let Builder { tree, calls, .. } = builder;
+        // What is kept of millions of calls takes the system a while to get back.
+        rayon::spawn(move || drop(calls));
+        tree
     }
 }
 
@@ -39,9 +53,8 @@ impl CallTree {
 struct Names<'a> {
     trace: &'a Trace,
     calls: Calls,
-    roles: Roles<'a>,
-    /// By string: what a frame of that name is, once one was met.
-    frames: Vec<Option<Option<NodeKind>>>,
+    /// By string: what a frame of that name is.
+    frames: Vec<Option<NodeKind>>,
     op: Option<StrId>,
     python: Option<StrId>,
     annotation: Option<StrId>,
@@ -56,13 +69,13 @@ const UNKNOWN: StrId = StrId(u32::MAX);
 impl<'a> Names<'a> {
     fn of(trace: &'a Trace, tree: &mut CallTree, known: &mut Map<Arguments, u32>) -> Self {
         let category = |name| trace.strings.find(name);
+        let python = category("python_function");
         let mut names = Self {
             trace,
             calls: Calls::of(trace),
-            roles: Roles::new(FrameRules::built_in(), &trace.strings),
-            frames: vec![None; trace.strings.len()],
+            frames: python.map_or_else(Vec::new, |python| frames(trace, python)),
             op: category("cpu_op"),
-            python: category("python_function"),
+            python,
             annotation: category("user_annotation"),
             carried: vec![UNKNOWN; trace.strings.len()],
             arguments: Vec::new(),
@@ -114,19 +127,13 @@ impl<'a> Names<'a> {
     }
 
     /// What a region is in the tree; nothing for what is left out of it.
-    fn kind(&mut self, row: usize) -> Option<NodeKind> {
+    fn kind(&self, row: usize) -> Option<NodeKind> {
         let (name, category) = (self.trace.regions.name[row], Some(self.trace.regions.category[row]));
         if category == self.op {
             return Some(NodeKind::Op);
         }
         if category == self.python {
-            let (roles, text) = (&mut self.roles, self.trace.strings.get(name));
-            return *self.frames[name.0 as usize].get_or_insert_with(|| match roles.of(name) {
-                Role::Module => Some(NodeKind::Module),
-                // Of torch's own frames only this one tells something.
-                Role::Noise => starts_recompute(text).then_some(NodeKind::Frame),
-                Role::Wrapper | Role::Source { .. } => Some(NodeKind::Frame),
-            });
+            return self.frames[name.0 as usize];
         }
         if category != self.annotation && self.calls.of_region(self.trace, row).is_some() {
             return Some(NodeKind::Call);
@@ -154,6 +161,21 @@ impl<'a> Names<'a> {
     }
 }
 
+/// By string: what a Python frame of that name is in the tree, where there is one.
+fn frames(trace: &Trace, python: StrId) -> Vec<Option<NodeKind>> {
+    let regions = &trace.regions;
+    let rows = (0..regions.len()).into_par_iter().with_min_len(ROWS_AT_ONCE);
+    let names = rows.filter(|&row| regions.category[row] == python).map(|row| regions.name[row]);
+    let roles = Roles::judged(FrameRules::built_in(), &trace.strings, names);
+    let kind = |(name, role): (StrId, Role)| match role {
+        Role::Module => Some(NodeKind::Module),
+        // Of torch's own frames only this one tells something.
+        Role::Noise => starts_recompute(trace.strings.get(name)).then_some(NodeKind::Frame),
+        Role::Wrapper | Role::Source { .. } => Some(NodeKind::Frame),
+    };
+    roles.all().map(|judged| judged.and_then(kind)).collect()
+}
+
 struct Builder<'r, 'a> {
     run: &'r Run<'a>,
     options: TreeOptions<'r>,
@@ -162,6 +184,10 @@ struct Builder<'r, 'a> {
     mapping: Option<(Names<'r>, Forest)>,
     forest: &'r Forest,
     calls: Instances,
+    /// Regions that have a node of their own.
+    placed: Vec<u32>,
+    /// Calls that GPU work was put below.
+    launched: Vec<u32>,
     /// Calls that launch GPU work themselves.
     launching: Vec<bool>,
     known: Map<(u32, NodeKind, StrId, u32), u32>,
@@ -185,7 +211,7 @@ impl<'r, 'a> Builder<'r, 'a> {
             let forest = Forest::of(&mapping.regions, &mapping.strings);
             (Names::of(mapping, &mut tree, &mut arguments), forest)
         });
-        let calls = Instances::of(&trace.regions, forest);
+        let calls = Instances::of(forest);
         Self {
             run,
             options: *options,
@@ -194,6 +220,8 @@ impl<'r, 'a> Builder<'r, 'a> {
             mapping,
             forest,
             calls,
+            placed: Vec::new(),
+            launched: Vec::new(),
             launching: Vec::new(),
             known: Map::default(),
             is_located: vec![(false, false)],
@@ -233,63 +261,71 @@ impl<'r, 'a> Builder<'r, 'a> {
     /// Gives every region that matters its node.
     fn place_regions(&mut self) {
         let regions = &self.run.trace.regions;
-        let mut leads_to_work = vec![false; regions.len()];
-        let mut ops: Option<IdIndex> = None;
-        for &row in &self.run.rows {
-            let Some(launch) = self.launch(row) else { continue };
-            if leads_to_work[launch] {
-                continue;
-            }
+        let leads_to_work = self.lead_to_work();
+        // Most rows are frames that lead to no work; they are found and left out on all cores.
+        let (own, only_with_work) = (&self.own, self.options.only_with_work);
+        let shown = |row: usize| {
+            let kind = own.kind(row).filter(|kind| {
+                is_set(&leads_to_work[row])
+                    || !only_with_work && matches!(kind, NodeKind::Op | NodeKind::Module)
+            });
+            kind.map(|kind| (row, kind))
+        };
+        let rows = (0..regions.len()).into_par_iter().with_min_len(ROWS_AT_ONCE);
+        let mut shown: Vec<(usize, NodeKind)> = rows.filter_map(shown).collect();
+        self.forest.sort_outer_first(regions, &mut shown, |(row, _)| *row);
+        for &(row, kind) in &shown {
+            let above = self.calls.node(self.calls.parent[row]);
+            let name = self.own.name(row, kind, &mut self.tree.strings);
+            let node = self.node(above, kind, name, self.own.arguments(row));
+            self.calls.set_node(row as u32, node);
+        }
+        self.placed = shown.into_iter().map(|(row, _)| row as u32).collect();
+    }
+
+    /// By region: whether it is a launch of GPU work or encloses one. Launches outside any op on their thread get the op
+    /// whose id they carry.
+    fn lead_to_work(&mut self) -> Vec<AtomicBool> {
+        let regions = &self.run.trace.regions;
+        let marks = || -> Vec<AtomicBool> {
+            let rows = (0..regions.len()).into_par_iter().with_min_len(ROWS_AT_ONCE);
+            rows.map(|_| AtomicBool::new(false)).collect()
+        };
+        let (is_launch, leads) = rayon::join(marks, marks);
+        let is_in_op = |launch: usize| {
             let mut has_op = false;
             for outer in self.forest.chain(launch) {
                 has_op |= Some(regions.category[outer]) == self.own.op;
-                // What encloses a marked region is marked too.
-                if std::mem::replace(&mut leads_to_work[outer], true) && has_op {
+                // What encloses a marked region is marked too, or will be.
+                if set(&leads[outer]) && has_op {
                     break;
                 }
             }
-            // A launch outside any op on its thread may carry the id of its op.
-            if let (false, Some(id)) = (has_op, regions.external[launch].get()) {
-                let index = ops.get_or_insert_with(|| op_index(self.run.trace));
-                let op = index.get(self.run.trace, regions.process[launch], id);
+            has_op
+        };
+        let launches = self.run.rows.par_iter().filter_map(|&row| self.run.launch_of(row));
+        let launches = launches.filter(|&launch| !is_launch[launch].swap(true, Ordering::Relaxed));
+        let mut alone: Vec<usize> = launches.filter(|&launch| !is_in_op(launch)).collect();
+        alone.retain(|&launch| regions.external[launch].get().is_some());
+        if !alone.is_empty() {
+            let ops = op_index(self.run.trace);
+            for launch in alone {
+                let id = regions.external[launch].get();
+                let op = id.and_then(|id| ops.get(self.run.trace, regions.process[launch], id));
                 if let Some(op) = op.filter(|&op| regions.start[op] < regions.start[launch]) {
                     self.calls.parent[launch] = op as u32;
-                    self.forest.chain(op).for_each(|outer| leads_to_work[outer] = true);
+                    self.forest.chain(op).for_each(|outer| _ = set(&leads[outer]));
                 }
             }
         }
-        let order = self.calls.take_order();
-        for &row in &order {
-            let row = row as usize;
-            let parent = self.calls.parent[row];
-            let above = if parent == NONE { 0 } else { self.calls.node[parent as usize] };
-            let kind = self.own.kind(row).filter(|kind| {
-                leads_to_work[row]
-                    || !self.options.only_with_work && matches!(kind, NodeKind::Op | NodeKind::Module)
-            });
-            self.calls.node[row] = match kind {
-                Some(kind) => {
-                    let name = self.own.name(row, kind, &mut self.tree.strings);
-                    let arguments = self.own.arguments(row);
-                    self.calls.is_node[row] = true;
-                    self.node(above, kind, name, arguments)
-                }
-                None => above,
-            };
-        }
-        self.calls.put_order(order);
-    }
-
-    fn launch(&self, row: RowRef) -> Option<usize> {
-        self.run.launch_of(row)
+        leads
     }
 
     /// Puts every piece of GPU work below its launch.
-    fn place_work(&mut self) {
+    fn place_work(&mut self, queued: &[u32]) {
         let run = self.run;
         let (trace, work) = (run.trace, &run.work);
         let regions = &trace.regions;
-        let queue = queue::lengths(work, |place| work.launch_of(place).map(|launch| regions.start[launch]));
         let mut ops: Option<IdIndex> = None;
         self.launching = vec![false; regions.len()];
         for &row in &run.rows {
@@ -305,7 +341,7 @@ impl<'r, 'a> Builder<'r, 'a> {
             };
             if let Some(launch) = launch {
                 own.delay_ns = (work.start[place] - regions.end[launch]).max(0);
-                (own.delayed, own.queued) = (1, u64::from(queue[place]));
+                (own.delayed, own.queued) = (1, u64::from(queued[place]));
             } else {
                 self.tree.unlinked_ns += ns;
                 self.tree.unlinked += 1;
@@ -322,7 +358,7 @@ impl<'r, 'a> Builder<'r, 'a> {
                 index.get(trace, work.process(place), external).map(|op| op as u32)
             });
             let below = match call {
-                Some(call) => self.calls.node[call as usize],
+                Some(call) => self.calls.node(call),
                 None => {
                     let name = self.tree.strings.intern(NOT_LAUNCHED);
                     self.node(0, NodeKind::Annotation, name, 0)
@@ -330,8 +366,10 @@ impl<'r, 'a> Builder<'r, 'a> {
             };
             if let Some(call) = call {
                 let at = call as usize;
-                own.launches = u64::from(!self.calls.has_work[at]);
-                self.calls.has_work[at] = true;
+                if !std::mem::replace(&mut self.calls.has_work[at], true) {
+                    own.launches = 1;
+                    self.launched.push(call);
+                }
                 self.calls.gpu_ns[at] += ns;
                 let (located, has_op) = self.is_located[below as usize];
                 self.tree.located_ns += if located { ns } else { 0 };
@@ -355,8 +393,8 @@ impl<'r, 'a> Builder<'r, 'a> {
     /// The op that a call is in, or is.
     fn op_of(&self, call: u32) -> Option<u32> {
         let is_op = |call: &u32| {
-            let at = *call as usize;
-            self.calls.is_node[at] && self.tree.nodes[self.calls.node[at] as usize].kind == NodeKind::Op
+            let node = self.calls.own_node(*call);
+            node.is_some_and(|node| self.tree.nodes[node as usize].kind == NodeKind::Op)
         };
         self.calls.chain(call).find(is_op)
     }
@@ -387,41 +425,42 @@ impl<'r, 'a> Builder<'r, 'a> {
             chain.push(row as u32);
         }
         for row in chain.into_iter().rev() {
-            let above = if call == NONE { 0 } else { self.calls.node[call as usize] };
+            let above = self.calls.node(call);
+            call = self.calls.push(call);
+            self.calls.repeated.insert(key(row), call);
             let names = match &mut self.mapping {
                 Some((names, _)) if origin.in_mapping => names,
                 _ => &mut self.own,
             };
             let place = row as usize;
             let is_step = |kind: &NodeKind| *kind != NodeKind::Annotation;
-            let (node, is_node) = match names.kind(place).filter(is_step) {
-                Some(kind) => {
-                    let name = names.name(place, kind, &mut self.tree.strings);
-                    let arguments = names.arguments(place);
-                    (self.node(above, kind, name, arguments), true)
-                }
-                None => (above, false),
-            };
-            call = self.calls.push(call, node, is_node);
-            self.calls.repeated.insert(key(row), call);
+            if let Some(kind) = names.kind(place).filter(is_step) {
+                let name = names.name(place, kind, &mut self.tree.strings);
+                let arguments = names.arguments(place);
+                let node = self.node(above, kind, name, arguments);
+                self.calls.set_node(call, node);
+            }
         }
         call
     }
 
     /// Counts the calls of every node, with their host time.
     fn count_calls(&mut self) {
-        self.calls.add_up();
-        self.launching.resize(self.calls.parent.len(), false);
         let regions = &self.run.trace.regions;
-        for call in 0..self.calls.parent.len() {
-            if !self.calls.is_node[call] || self.options.only_with_work && !self.calls.has_work[call] {
+        self.calls.add_up(&self.launched, regions, self.forest);
+        self.launching.resize(self.calls.parent.len(), false);
+        let repeated = regions.len() as u32..self.calls.parent.len() as u32;
+        for call in self.placed.iter().copied().chain(repeated) {
+            let Some(node) = self.calls.own_node(call) else { continue };
+            let call = call as usize;
+            if self.options.only_with_work && !self.calls.has_work[call] {
                 continue;
             }
             // A capture beside the run tells where work comes from; its calls are none of the run's.
             if call < regions.len() && !self.run.recordings.counts(regions.process[call]) {
                 continue;
             }
-            let own = &mut self.tree.nodes[self.calls.node[call] as usize].own;
+            let own = &mut self.tree.nodes[node as usize].own;
             own.calls += 1;
             // What a replay repeats costs the host nothing.
             if call < regions.len() {
@@ -450,22 +489,29 @@ impl<'r, 'a> Builder<'r, 'a> {
             if ns == 0 {
                 continue;
             }
-            let chain: Vec<u32> = self.calls.chain(forward as u32).collect();
-            for call in chain {
-                if self.calls.is_node[call as usize] {
-                    let node = self.calls.node[call as usize] as usize;
-                    self.tree.nodes[node].own.backward_gpu_ns += ns;
-                }
+            for node in self.calls.chain(forward as u32).filter_map(|call| self.calls.own_node(call)) {
+                self.tree.nodes[node as usize].own.backward_gpu_ns += ns;
             }
         }
     }
 }
 
+fn is_set(mark: &AtomicBool) -> bool {
+    mark.load(Ordering::Relaxed)
+}
+
+/// Marks something; whether it was marked before. Threads that only read a mark do not take it from each other.
+fn set(mark: &AtomicBool) -> bool {
+    let before = is_set(mark);
+    if !before {
+        mark.store(true, Ordering::Relaxed);
+    }
+    before
+}
+
 fn op_index(trace: &Trace) -> IdIndex {
     let op = trace.strings.find("cpu_op");
-    let is_op = |row: &u32| Some(trace.regions.category[*row as usize]) == op;
-    let rows: Vec<u32> = (0..trace.regions.len() as u32).filter(is_op).collect();
-    IdIndex::of(trace, &rows)
+    IdIndex::of(trace, |row| Some(trace.regions.category[row]) == op)
 }
 
 /// Backward ops as the autograd engine runs them.

@@ -1,73 +1,108 @@
 //! Calls one by one while the tree is built: the regions of the trace, then the captured ones that replays repeat.
 
+use rayon::prelude::*;
 use trace::{Map, Regions};
 
+use crate::ROWS_AT_ONCE;
 use crate::attribution::Forest;
 
 /// None.
 pub(super) const NONE: u32 = u32::MAX;
 
+/// Nobody asked yet.
+const NOT_KNOWN: u32 = 0;
+
 /// Every call with its caller and its node.
 pub(super) struct Instances {
     /// The call that encloses it.
     pub parent: Vec<u32>,
-    /// Its node, or that of the nearest caller that has one.
-    pub node: Vec<u32>,
-    /// Whether `node` is its own.
-    pub is_node: Vec<bool>,
+    /// One more than its node, or than that of the nearest caller that has one.
+    node: Vec<u32>,
+    /// Whether that node is its own.
+    is_node: Vec<bool>,
     /// GPU time below it; filled from the inside out.
     pub gpu_ns: Vec<i64>,
-    /// Whether GPU work is below it.
+    /// Whether it has GPU work; once [`Instances::add_up`] was called, whether it has or a call below it.
     pub has_work: Vec<bool>,
-    /// Regions of the trace, outer before inner.
-    order: Vec<u32>,
     /// Captured calls by (launch of the graph, captured row).
     pub repeated: Map<(u32, bool, u32), u32>,
+    regions: usize,
 }
 
 impl Instances {
-    pub fn of(regions: &Regions, forest: &Forest) -> Self {
-        let count = regions.len();
-        let parent = (0..count).map(|row| forest.parent(row).map_or(NONE, |parent| parent as u32)).collect();
+    pub fn of(forest: &Forest) -> Self {
+        let parent: Vec<u32> = forest.parents().par_iter().with_min_len(ROWS_AT_ONCE).copied().collect();
+        let count = parent.len();
         Self {
             parent,
-            node: vec![0; count],
+            node: vec![NOT_KNOWN; count],
             is_node: vec![false; count],
             gpu_ns: vec![0; count],
             has_work: vec![false; count],
-            order: forest.outer_first(regions),
             repeated: Map::default(),
+            regions: count,
         }
     }
 
+    /// The node of a call, or of the nearest caller that has one; the root where none has. Callers must have theirs already.
+    pub fn node(&mut self, call: u32) -> u32 {
+        let mut at = call;
+        let found = loop {
+            if at == NONE {
+                break 1;
+            }
+            match self.node[at as usize] {
+                NOT_KNOWN => at = self.parent[at as usize],
+                known => break known,
+            }
+        };
+        // Whoever asks next need not walk as far.
+        let mut below = call;
+        while below != at {
+            self.node[below as usize] = found;
+            below = self.parent[below as usize];
+        }
+        found - 1
+    }
+
+    /// The node of a call, where it has one of its own.
+    pub fn own_node(&self, call: u32) -> Option<u32> {
+        self.is_node[call as usize].then(|| self.node[call as usize] - 1)
+    }
+
+    /// Gives a call a node of its own.
+    pub fn set_node(&mut self, call: u32, node: u32) {
+        self.node[call as usize] = node + 1;
+        self.is_node[call as usize] = true;
+    }
+
     /// Adds a call that a replay repeats.
-    pub fn push(&mut self, parent: u32, node: u32, is_node: bool) -> u32 {
+    pub fn push(&mut self, parent: u32) -> u32 {
         self.parent.push(parent);
-        self.node.push(node);
-        self.is_node.push(is_node);
+        self.node.push(NOT_KNOWN);
+        self.is_node.push(false);
         self.gpu_ns.push(0);
         self.has_work.push(false);
         self.parent.len() as u32 - 1
     }
 
-    /// Regions of the trace, every one after those that enclose it.
-    pub fn take_order(&mut self) -> Vec<u32> {
-        std::mem::take(&mut self.order)
-    }
-
-    pub fn put_order(&mut self, order: Vec<u32>) {
-        self.order = order;
-    }
-
-    /// Adds the GPU time of every call to its callers.
-    pub fn add_up(&mut self) {
-        let regions = self.order.len();
-        let repeated = (regions as u32..self.parent.len() as u32).rev();
-        for call in repeated.chain(self.order.iter().rev().copied()) {
+    /// Adds the GPU time of every call to its callers. `launched` has the calls that have work themselves.
+    pub fn add_up(&mut self, launched: &[u32], regions: &Regions, forest: &Forest) {
+        for &call in launched {
+            let mut above = self.parent[call as usize];
+            // The callers of a call that has work are found from there.
+            while above != NONE && !std::mem::replace(&mut self.has_work[above as usize], true) {
+                above = self.parent[above as usize];
+            }
+        }
+        let rows = self.has_work[..self.regions].par_iter().enumerate().with_min_len(ROWS_AT_ONCE);
+        let mut rows: Vec<u32> = rows.filter(|(_, has)| **has).map(|(row, _)| row as u32).collect();
+        forest.sort_outer_first(regions, &mut rows, |row| *row as usize);
+        let repeated = (self.regions as u32..self.parent.len() as u32).rev();
+        for call in repeated.chain(rows.into_iter().rev()) {
             let parent = self.parent[call as usize];
             if parent != NONE {
                 self.gpu_ns[parent as usize] += self.gpu_ns[call as usize];
-                self.has_work[parent as usize] |= self.has_work[call as usize];
             }
         }
     }

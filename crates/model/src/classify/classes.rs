@@ -1,5 +1,6 @@
 //! The classes of a trace's names, each decided once.
 
+use rayon::prelude::*;
 use trace::{CopyKind, Map, RowRef, StrId, Table, Trace};
 
 use super::evidence::{Evidence, Open};
@@ -22,6 +23,9 @@ impl Platform {
 
 const UNDECIDED: u32 = u32::MAX;
 
+/// Names that one thread classifies: what patterns learn from some helps with the next.
+const NAMES_AT_ONCE: usize = 64;
+
 /// The class of every name of GPU work in a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Classes {
@@ -35,43 +39,55 @@ pub struct Classes {
     of_name: [Vec<u32>; 3],
 }
 
+/// What the names of a trace leave open.
+#[derive(Debug, Default)]
+pub struct Questions {
+    /// By class.
+    open: Vec<Open>,
+}
+
 impl Classes {
     /// Classifies every distinct name of kernels, copies and fills.
     pub fn of(trace: &Trace, classifier: &Classifier) -> Self {
         let classifier = classifier.clone().on(Platform::of(trace));
         let mut classes = Self::default();
         for &name in &trace.kernels.name {
-            classes.add(trace, &classifier, name, RowKind::Kernel);
+            classes.add(name, RowKind::Kernel);
         }
         let copies = &trace.memory_copies;
         for (&name, &kind) in copies.name.iter().zip(&copies.kind) {
-            classes.add(trace, &classifier, name, kind.into());
+            classes.add(name, kind.into());
         }
+        let named = classes.named.par_iter().with_min_len(NAMES_AT_ONCE);
+        let class = |&(name, kind): &(StrId, RowKind)| classifier.classify(trace.strings.get(name), kind);
+        classes.classes = named.map(class).collect();
         classes.classifier = Some(classifier);
         classes
     }
 
-    fn add(&mut self, trace: &Trace, classifier: &Classifier, name: StrId, kind: RowKind) {
+    fn add(&mut self, name: StrId, kind: RowKind) {
         let of_name = &mut self.of_name[kind as usize];
         let place = name.0 as usize;
         if place >= of_name.len() {
             of_name.resize(place + 1, UNDECIDED);
         }
         if of_name[place] == UNDECIDED {
-            of_name[place] = self.classes.len() as u32;
-            let text = trace.strings.get(name);
-            self.classes.push(classifier.classify(text, kind));
+            of_name[place] = self.named.len() as u32;
             self.named.push((name, kind));
         }
     }
 
-    /// Asks op, frames and module of every launch whose kernel has a name that does not say enough.
-    pub fn refine(&mut self, trace: &Trace, attribution: &Attribution) {
-        let Some(classifier) = &self.classifier else { return };
+    /// What sites may still say about the names.
+    pub fn questions(&self, trace: &Trace) -> Questions {
+        let Some(classifier) = &self.classifier else { return Questions::default() };
         let open = |(class, &(name, kind)): (&Class, &(StrId, RowKind))| {
             classifier.open(trace.strings.get(name), kind, class)
         };
-        let open: Vec<Open> = self.classes.iter().zip(&self.named).map(open).collect();
+        Questions { open: self.classes.iter().zip(&self.named).map(open).collect() }
+    }
+
+    /// Asks op, frames and module of every launch whose kernel has a name that does not say enough.
+    pub fn refine(&mut self, trace: &Trace, attribution: &Attribution, Questions { open }: &Questions) {
         if open.iter().all(|&open| open == Open::Nothing) {
             return;
         }

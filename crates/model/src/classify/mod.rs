@@ -162,6 +162,11 @@ impl Classifier {
         Ok(classifier)
     }
 
+    /// Makes the rules ready, so that the first name need not wait for it.
+    pub fn compile(&self) {
+        self.tables.iter().for_each(|table| table.compile());
+    }
+
     /// The same for traces of that platform.
     pub fn on(self, platform: Platform) -> Self {
         Self { platform, ..self }

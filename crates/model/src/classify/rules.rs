@@ -1,6 +1,6 @@
 //! The rule table: read from TOML, checked, and made into patterns.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use regex::bytes::{RegexSet, RegexSetBuilder};
 use serde::Deserialize;
@@ -108,8 +108,21 @@ pub(super) struct Rule {
 /// Patterns that are matched on the same text, with the rule of each.
 #[derive(Clone, Debug)]
 struct Patterns {
-    set: RegexSet,
+    texts: Vec<String>,
     rules: Vec<usize>,
+    /// All of them in one, made when the first name is asked for.
+    set: OnceLock<RegexSet>,
+}
+
+impl Patterns {
+    fn set(&self) -> &RegexSet {
+        self.set.get_or_init(|| pattern_set(&self.texts).expect("the patterns were checked"))
+    }
+
+    /// The rules whose pattern is in a text, rising.
+    fn found_in(&self, text: &str) -> impl Iterator<Item = usize> + '_ {
+        self.set().matches(text.as_bytes()).into_iter().map(|place| self.rules[place])
+    }
 }
 
 /// One table of rules.
@@ -127,7 +140,7 @@ impl Rules {
         Self::read(file, text, words, true)
     }
 
-    /// Reads our table, which a test has checked: each pattern is compiled only once, with the others.
+    /// Reads our table, which a test has checked: each pattern is compiled only once, with the others, and when it is needed.
     pub fn trusted(file: &str, text: &str, words: &mut Words) -> Result<Self, RulesError> {
         Self::read(file, text, words, false)
     }
@@ -175,10 +188,16 @@ impl Rules {
         }
         let of = |wanted: On| -> Result<Patterns, RulesError> {
             let chosen: Vec<usize> = (0..patterns.len()).filter(|&i| patterns[i].0 == wanted).collect();
-            let texts: Vec<&String> = chosen.iter().map(|&i| &patterns[i].1).collect();
-            Ok(Patterns { set: pattern_set(&texts).map_err(&wrong)?, rules: chosen })
+            let texts: Vec<String> = chosen.iter().map(|&i| patterns[i].1.clone()).collect();
+            let set = if check { pattern_set(&texts).map_err(&wrong)?.into() } else { OnceLock::new() };
+            Ok(Patterns { texts, rules: chosen, set })
         };
         Ok(Self { on_name: of(On::Name)?, on_function: of(On::Function)?, rules, inductor })
+    }
+
+    /// Makes the patterns ready, so that the first name need not wait for it.
+    pub fn compile(&self) {
+        rayon::join(|| _ = self.on_name.set(), || _ = self.on_function.set());
     }
 
     /// Whether the rule of that id is in this table.
@@ -198,9 +217,9 @@ impl Rules {
     /// The first rule for a row of that kind and name.
     pub fn first(&self, name: &Name, kind: RowKind) -> Option<&Rule> {
         let first = |patterns: &Patterns, text: &str| {
-            let matches = patterns.set.matches(text.as_bytes());
-            let mut rules = matches.iter().map(|i| patterns.rules[i]);
-            rules.find(|&i| self.rules[i].kinds.is_empty() || self.rules[i].kinds.contains(&kind))
+            patterns
+                .found_in(text)
+                .find(|&i| self.rules[i].kinds.is_empty() || self.rules[i].kinds.contains(&kind))
         };
         let (a, b) = (first(&self.on_name, &name.canonical), first(&self.on_function, &name.function));
         a.into_iter().chain(b).min().map(|i| &self.rules[i])

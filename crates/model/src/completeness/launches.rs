@@ -90,18 +90,13 @@ struct ProcessCalls {
 const WAITS: usize = 4;
 
 pub(super) fn scan(trace: &Trace, recordings: &Recordings) -> Scan {
-    let (has_work, mut counts) = work(trace, recordings);
-    let calls = Calls::of(trace);
-    let actions: Vec<Action> = (0..trace.strings.len()).map(|name| action(&calls, name)).collect();
+    let ((has_work, mut counts), (actions, rows)) =
+        rayon::join(|| work(trace, recordings), || calls_that_matter(trace));
     let mut processes = vec![ProcessCalls::default(); trace.processes.len()];
     let (mut empty, mut replays, mut captured) = (Vec::new(), Vec::new(), Vec::new());
     let regions = &trace.regions;
-    let action_of = |row: usize| actions[regions.name[row].0 as usize];
-    let matters = |&row: &usize| action_of(row) != Action::Other && calls.of_region(trace, row).is_some();
-    let rows: Vec<usize> =
-        (0..regions.len()).into_par_iter().with_min_len(ROWS_AT_ONCE).filter(matters).collect();
     for row in rows {
-        let action = action_of(row);
+        let action = actions[regions.name[row].0 as usize];
         let Some(process) = regions.process[row].get() else { continue };
         let state = &mut processes[process];
         match action {
@@ -165,13 +160,43 @@ fn waited_until(trace: &Trace, processes: &[ProcessCalls]) -> Vec<Option<Ns>> {
     processes.iter().zip(last_start).map(ended).collect()
 }
 
+/// What calls of each name do, and the rows that do something.
+fn calls_that_matter(trace: &Trace) -> (Vec<Action>, Vec<usize>) {
+    let calls = Calls::of(trace);
+    let actions: Vec<Action> = (0..trace.strings.len()).map(|name| action(&calls, name)).collect();
+    let regions = &trace.regions;
+    let matters = |&row: &usize| {
+        actions[regions.name[row].0 as usize] != Action::Other && calls.of_region(trace, row).is_some()
+    };
+    let rows = (0..regions.len()).into_par_iter().with_min_len(ROWS_AT_ONCE).filter(matters).collect();
+    (actions, rows)
+}
+
 /// Which calls have work, and the kernels of each recording.
 fn work(trace: &Trace, recordings: &Recordings) -> (Bits, Vec<Counts>) {
-    let mut has_work = Bits::new(trace.regions.len());
-    let mut by_process = vec![(0usize, 0usize); trace.processes.len()];
-    for process in trace.kernels.process.iter().filter_map(|process| process.get()) {
-        by_process[process].0 += 1;
+    let (kernels, (has_work, linked)) = rayon::join(|| kernels_by_process(trace), || linked(trace));
+    let mut counts = vec![Counts::default(); recordings.all.len()];
+    for (recording, counts) in recordings.all.iter().zip(&mut counts) {
+        for process in recording.processes.iter().filter_map(|process| process.get()) {
+            counts.kernels += kernels[process];
+            counts.linked += linked[process];
+        }
     }
+    (has_work, counts)
+}
+
+fn kernels_by_process(trace: &Trace) -> Vec<usize> {
+    let mut by_process = vec![0; trace.processes.len()];
+    for process in trace.kernels.process.iter().filter_map(|process| process.get()) {
+        by_process[process] += 1;
+    }
+    by_process
+}
+
+/// Which calls have work, and how many kernels of each process are linked to one.
+fn linked(trace: &Trace) -> (Bits, Vec<usize>) {
+    let mut has_work = Bits::new(trace.regions.len());
+    let mut by_process = vec![0; trace.processes.len()];
     let links = &trace.links;
     for i in 0..links.len() {
         let (LinkKind::Launch, Some(call)) = (links.kind[i], links.from[i].row_of(Table::Regions)) else {
@@ -181,17 +206,10 @@ fn work(trace: &Trace, recordings: &Recordings) -> (Bits, Vec<Counts>) {
         if let Some(process) =
             links.to[i].row_of(Table::Kernels).and_then(|row| trace.kernels.process[row].get())
         {
-            by_process[process].1 += 1;
+            by_process[process] += 1;
         }
     }
-    let mut counts = vec![Counts::default(); recordings.all.len()];
-    for (recording, counts) in recordings.all.iter().zip(&mut counts) {
-        for process in recording.processes.iter().filter_map(|process| process.get()) {
-            counts.kernels += by_process[process].0;
-            counts.linked += by_process[process].1;
-        }
-    }
-    (has_work, counts)
+    (has_work, by_process)
 }
 
 fn action(calls: &Calls, name: usize) -> Action {

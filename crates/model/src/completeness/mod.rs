@@ -15,7 +15,7 @@ mod launches;
 mod message;
 mod replays;
 
-use trace::{Ns, Status, StreamId, Trace};
+use trace::{Kernels, Ns, Status, StreamId, Trace};
 
 use crate::recordings::Recordings;
 
@@ -113,17 +113,20 @@ impl Estimate {
     }
 }
 
+fn recorded_ns(kernels: &Kernels) -> Ns {
+    kernels.start.iter().zip(&kernels.end).map(|(start, end)| end - start).sum()
+}
+
 impl Completeness {
     /// Looks for lost work. Needs kernels, regions and links; without them nothing is judged.
     pub fn of(trace: &Trace) -> Self {
         let recordings = Recordings::of(trace);
-        let scan = launches::scan(trace, &recordings);
+        let (scan, recorded_ns) =
+            rayon::join(|| launches::scan(trace, &recordings), || recorded_ns(&trace.kernels));
         let mut complete = Self {
             launches: scan.recordings.iter().map(|recording| recording.launches + recording.replays).sum(),
             replays: scan.recordings.iter().map(|recording| recording.replays).sum(),
-            recorded_ns: (0..trace.kernels.len())
-                .map(|row| trace.kernels.end[row] - trace.kernels.start[row])
-                .sum(),
+            recorded_ns,
             ..Self::default()
         };
         let (of_eager, (of_replays, has_capture)) = rayon::join(
