@@ -133,7 +133,13 @@ pub fn lanes(trace: &Trace, classes: &Classes) -> Vec<Lane> {
             };
             match found.get_mut(gpu as usize) {
                 Some(rows) => rows.push(row),
-                None => found.push(vec![row]),
+                None => {
+                    // Most traces are of one GPU.
+                    let more = if found.is_empty() { kernels.len() + copies.len() } else { 1 };
+                    let mut rows = Vec::with_capacity(more);
+                    rows.push(row);
+                    found.push(rows);
+                }
             }
         },
     );

@@ -12,7 +12,7 @@ use super::groups::unpacked;
 use super::identity::{Kind, Symbol};
 use super::places::{Late, OWN_SLOTS, Places, Time, times};
 use super::refs::{Missing, Refs, make_up};
-use crate::sqlite::Row;
+use crate::sqlite::{ROWS_OF_CHUNK, Row};
 
 #[derive(Default)]
 struct KernelChunk {
@@ -71,6 +71,9 @@ impl Reader<'_> {
                 return;
             };
             let at = chunk.rows.len();
+            if at == 0 {
+                chunk.rows.reserve(ROWS_OF_CHUNK);
+            }
             let event_id = row.int(event);
             let event = all_events.get(event_id);
             let symbol = row.int(kernel).and_then(|id| lookup.symbol(id));

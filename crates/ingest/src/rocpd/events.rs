@@ -7,7 +7,7 @@ use trace::{Map, OptI64, RowRef, StrId, Trace};
 use super::groups::{Group, unpacked};
 use super::identity::Identity;
 use crate::by_id::ById;
-use crate::sqlite::{Col, Row, Value};
+use crate::sqlite::{Col, ROWS_OF_CHUNK, Row, Value};
 
 /// What an event says.
 #[derive(Clone, Copy, Default)]
@@ -47,6 +47,15 @@ struct Chunk {
     messages: Vec<(u32, String)>,
 }
 
+impl Chunk {
+    fn make_room(&mut self) {
+        self.ids.reserve(ROWS_OF_CHUNK);
+        self.category.reserve(ROWS_OF_CHUNK);
+        self.stack.reserve(ROWS_OF_CHUNK);
+        self.parent.reserve(ROWS_OF_CHUNK);
+    }
+}
+
 /// What is wanted of events besides their ids.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
@@ -74,6 +83,9 @@ impl Events {
         let each = |chunk: &mut Chunk, row: &Row<'_>| {
             let Some(id) = row.int(id) else { return };
             let place = chunk.ids.len() as u32;
+            if place == 0 {
+                chunk.make_room();
+            }
             let category = row.int(category).and_then(|id| identity.category(id)).unwrap_or_default();
             chunk.ids.push(id);
             chunk.category.push(category);

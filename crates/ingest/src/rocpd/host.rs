@@ -9,7 +9,7 @@ use super::groups::{Group, unpacked};
 use super::identity::Kind;
 use super::places::{Late, OWN_SLOTS, Places, Time, times};
 use super::refs::{Missing, Refs, make_up};
-use crate::sqlite::{Col, Row};
+use crate::sqlite::{Col, ROWS_OF_CHUNK, Row};
 
 #[derive(Default)]
 struct RegionChunk {
@@ -47,6 +47,9 @@ impl Reader<'_> {
                 return;
             }
             let at = chunk.rows.len();
+            if at == 0 {
+                chunk.rows.reserve(ROWS_OF_CHUNK);
+            }
             let name =
                 all_events.message(event_id).or_else(|| row.int(name).and_then(|id| lookup.string(id)));
             chunk.nameless += u64::from(name.is_none());

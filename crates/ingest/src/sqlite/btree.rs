@@ -10,6 +10,8 @@ const LEAF: u8 = 13;
 const INTERIOR: u8 = 5;
 /// Pages that one worker reads at a time: few, so that nobody waits long for the last one of a round.
 const CHUNK: usize = 64;
+/// Rows of narrow tables that a chunk holds, to make room for them at once.
+pub(crate) const ROWS_OF_CHUNK: usize = 6 << 10;
 /// Chunks of a round for each worker; few enough that their results stay small beside the table.
 const ROUND: usize = 16;
 /// No sound tree is deeper, whatever its page size.

@@ -14,6 +14,7 @@ mod record;
 
 use std::path::Path;
 
+pub(crate) use btree::ROWS_OF_CHUNK;
 pub use btree::Scanned;
 pub use create::Column;
 pub use record::{Col, Row, Value};
