@@ -13,6 +13,7 @@ pub mod collectives;
 pub mod completeness;
 pub mod lanes;
 mod launches;
+mod marks;
 pub mod memory;
 pub mod names;
 pub mod nesting;

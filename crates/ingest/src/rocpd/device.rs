@@ -26,6 +26,14 @@ struct KernelChunk {
     nameless: u64,
 }
 
+impl KernelChunk {
+    fn with_room() -> Self {
+        let mut chunk = Self::default();
+        chunk.rows.reserve(ROWS_OF_CHUNK);
+        chunk
+    }
+}
+
 impl Reader<'_> {
     /// Reads dispatches. A NULL event, thread, region or symbol leaves a blank, never loses the row.
     pub(super) fn kernels(&mut self) {
@@ -71,9 +79,6 @@ impl Reader<'_> {
                 return;
             };
             let at = chunk.rows.len();
-            if at == 0 {
-                chunk.rows.reserve(ROWS_OF_CHUNK);
-            }
             let event_id = row.int(event);
             let event = all_events.get(event_id);
             let symbol = row.int(kernel).and_then(|id| lookup.symbol(id));
@@ -113,7 +118,7 @@ impl Reader<'_> {
             }
         };
         let (mut missing, mut event_ids): (Vec<Missing>, Vec<Option<i64>>) = Default::default();
-        group.scan(table::KERNEL_DISPATCH, &wanted, KernelChunk::default, each, |mut chunk| {
+        group.scan(table::KERNEL_DISPATCH, &wanted, KernelChunk::with_room, each, |mut chunk| {
             let base = trace.kernels.len();
             if needs.shapes {
                 let known: Vec<ShapeId> = chunk.shapes.iter().map(|s| trace.shapes.intern(*s)).collect();

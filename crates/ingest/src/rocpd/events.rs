@@ -48,11 +48,14 @@ struct Chunk {
 }
 
 impl Chunk {
-    fn make_room(&mut self) {
-        self.ids.reserve(ROWS_OF_CHUNK);
-        self.category.reserve(ROWS_OF_CHUNK);
-        self.stack.reserve(ROWS_OF_CHUNK);
-        self.parent.reserve(ROWS_OF_CHUNK);
+    fn with_room() -> Self {
+        Self {
+            ids: Vec::with_capacity(ROWS_OF_CHUNK),
+            category: Vec::with_capacity(ROWS_OF_CHUNK),
+            stack: Vec::with_capacity(ROWS_OF_CHUNK),
+            parent: Vec::with_capacity(ROWS_OF_CHUNK),
+            ..Self::default()
+        }
     }
 }
 
@@ -83,9 +86,6 @@ impl Events {
         let each = |chunk: &mut Chunk, row: &Row<'_>| {
             let Some(id) = row.int(id) else { return };
             let place = chunk.ids.len() as u32;
-            if place == 0 {
-                chunk.make_room();
-            }
             let category = row.int(category).and_then(|id| identity.category(id)).unwrap_or_default();
             chunk.ids.push(id);
             chunk.category.push(category);
@@ -103,7 +103,7 @@ impl Events {
                 chunk.messages.push((place, message));
             }
         };
-        group.scan(table::EVENT, &columns, Chunk::default, each, |chunk| events.add(chunk, trace));
+        group.scan(table::EVENT, &columns, Chunk::with_room, each, |chunk| events.add(chunk, trace));
         if !events.ids.is_empty() {
             let pairs: Vec<_> = std::mem::take(&mut events.ids).into_iter().zip(0..).collect();
             events.index = Some(ById::new(&pairs));

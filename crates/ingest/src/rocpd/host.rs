@@ -21,6 +21,14 @@ struct RegionChunk {
     frames: u64,
 }
 
+impl RegionChunk {
+    fn with_room() -> Self {
+        let mut chunk = Self::default();
+        chunk.rows.reserve(ROWS_OF_CHUNK);
+        chunk
+    }
+}
+
 impl Reader<'_> {
     /// Reads regions. A marker's name is the text that the user gave.
     pub(super) fn regions(&mut self) {
@@ -47,9 +55,6 @@ impl Reader<'_> {
                 return;
             }
             let at = chunk.rows.len();
-            if at == 0 {
-                chunk.rows.reserve(ROWS_OF_CHUNK);
-            }
             let name =
                 all_events.message(event_id).or_else(|| row.int(name).and_then(|id| lookup.string(id)));
             chunk.nameless += u64::from(name.is_none());
@@ -70,7 +75,7 @@ impl Reader<'_> {
             }
         };
         let (mut missing, mut event_ids): (Vec<Missing>, Vec<Option<i64>>) = Default::default();
-        group.scan(table::REGION, &wanted, RegionChunk::default, each, |mut chunk| {
+        group.scan(table::REGION, &wanted, RegionChunk::with_room, each, |mut chunk| {
             chunk.refs.drain_into(&mut missing, trace.regions.len());
             trace.regions.concat(chunk.rows);
             event_ids.append(&mut chunk.events);

@@ -1,11 +1,12 @@
 //! Python frames by name: which are noise, which only hand a call on, and how well the rest tell a place.
 
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 use serde::Deserialize;
 use trace::{StrId, Strings};
+
+use crate::marks::Marks;
 
 /// What a frame is good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,18 +168,10 @@ impl<'a> Roles<'a> {
         strings: &'a Strings,
         names: impl ParallelIterator<Item = StrId>,
     ) -> Self {
-        let wanted: Vec<AtomicBool> = (0..strings.len()).map(|_| AtomicBool::new(false)).collect();
-        names.for_each(|name| {
-            let wanted = &wanted[name.0 as usize];
-            // Threads that only read share the line.
-            if !wanted.load(Ordering::Relaxed) {
-                wanted.store(true, Ordering::Relaxed);
-            }
-        });
-        let judge = |(name, wanted): (usize, AtomicBool)| {
-            wanted.into_inner().then(|| rules.role(strings.get(StrId(name as u32))))
-        };
-        let known = wanted.into_par_iter().enumerate().map(judge).collect();
+        let wanted = Marks::new(strings.len());
+        names.for_each(|name| _ = wanted.set(name.0 as usize));
+        let judge = |name: usize| wanted.get(name).then(|| rules.role(strings.get(StrId(name as u32))));
+        let known = (0..strings.len()).into_par_iter().map(judge).collect();
         Self { rules, strings, known }
     }
 

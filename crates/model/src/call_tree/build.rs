@@ -1,16 +1,13 @@
 //! From regions and GPU work to the tree.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use rayon::prelude::*;
-use trace::{LinkKind, Map, RowRef, StrId, Strings, Table, Trace};
+use trace::{LinkKind, Map, RowRef, StrId, Table, Trace};
 
 use super::instances::{Instances, NONE};
+use super::names::{Names, UNKNOWN, starts_recompute};
 use super::{Arguments, CallTree, Figures, NOT_LAUNCHED, Node, NodeKind, queue};
-use crate::attribution::frames::Roles;
-use crate::attribution::locate::one_line;
-use crate::attribution::{Forest, FrameRules, IdIndex, Origin, Role, module_class};
-use crate::calls::Calls;
+use crate::attribution::{Forest, IdIndex, Origin, module_class};
+use crate::marks::Marks;
 use crate::{ROWS_AT_ONCE, Run};
 
 /// What the tree is made of.
@@ -47,133 +44,6 @@ impl CallTree {
         rayon::spawn(move || drop(calls));
         tree
     }
-}
-
-/// What is looked up in one of the two traces.
-struct Names<'a> {
-    trace: &'a Trace,
-    calls: Calls,
-    /// By string: what a frame of that name is.
-    frames: Vec<Option<NodeKind>>,
-    op: Option<StrId>,
-    python: Option<StrId>,
-    annotation: Option<StrId>,
-    /// By string of the trace: that of the tree.
-    carried: Vec<StrId>,
-    /// By region: its arguments in the tree.
-    arguments: Vec<u32>,
-}
-
-const UNKNOWN: StrId = StrId(u32::MAX);
-
-impl<'a> Names<'a> {
-    fn of(trace: &'a Trace, tree: &mut CallTree, known: &mut Map<Arguments, u32>) -> Self {
-        let category = |name| trace.strings.find(name);
-        let python = category("python_function");
-        let mut names = Self {
-            trace,
-            calls: Calls::of(trace),
-            frames: python.map_or_else(Vec::new, |python| frames(trace, python)),
-            op: category("cpu_op"),
-            python,
-            annotation: category("user_annotation"),
-            carried: vec![UNKNOWN; trace.strings.len()],
-            arguments: Vec::new(),
-        };
-        names.read_arguments(tree, known);
-        names
-    }
-
-    /// One pass over the arguments, which come in the order of their owners.
-    fn read_arguments(&mut self, tree: &mut CallTree, known: &mut Map<Arguments, u32>) {
-        let trace = self.trace;
-        let find = |key| trace.strings.find(key);
-        let keys = (find("Input Dims"), find("Input type"));
-        if keys == (None, None) {
-            return;
-        }
-        self.arguments = vec![0; trace.regions.len()];
-        let mut texts: Vec<StrId> = vec![UNKNOWN; trace.strings.len()];
-        let mut carry = |id: StrId, strings: &mut Strings| {
-            let slot = &mut texts[id.0 as usize];
-            if *slot == UNKNOWN {
-                *slot = strings.intern(&one_line(trace.strings.get(id)));
-            }
-            *slot
-        };
-        let args = &trace.args;
-        let mut i = 0;
-        while i < args.len() {
-            let owner = args.owner[i];
-            let mut found = Arguments::default();
-            while i < args.len() && args.owner[i] == owner {
-                if Some(args.name[i]) == keys.0 {
-                    found.shapes = carry(args.value[i], &mut tree.strings);
-                } else if Some(args.name[i]) == keys.1 {
-                    found.types = carry(args.value[i], &mut tree.strings);
-                }
-                i += 1;
-            }
-            if let Some(row) = owner.row_of(Table::Regions)
-                && found != Arguments::default()
-            {
-                let next = tree.arguments.len() as u32;
-                self.arguments[row] = *known.entry(found).or_insert_with(|| {
-                    tree.arguments.push(found);
-                    next
-                });
-            }
-        }
-    }
-
-    /// What a region is in the tree; nothing for what is left out of it.
-    fn kind(&self, row: usize) -> Option<NodeKind> {
-        let (name, category) = (self.trace.regions.name[row], Some(self.trace.regions.category[row]));
-        if category == self.op {
-            return Some(NodeKind::Op);
-        }
-        if category == self.python {
-            return self.frames[name.0 as usize];
-        }
-        if category != self.annotation && self.calls.of_region(self.trace, row).is_some() {
-            return Some(NodeKind::Call);
-        }
-        Some(NodeKind::Annotation)
-    }
-
-    fn name(&mut self, row: usize, kind: NodeKind, strings: &mut Strings) -> StrId {
-        let id = self.trace.regions.name[row];
-        let slot = &mut self.carried[id.0 as usize];
-        if *slot == UNKNOWN {
-            let text = self.trace.strings.get(id);
-            *slot = match kind {
-                // Steps are numbered; they are one place of the program.
-                NodeKind::Annotation => strings.intern(&without_numbers(text)),
-                NodeKind::Frame => strings.intern(&FrameRules::built_in().shown(text)),
-                _ => strings.intern(text),
-            };
-        }
-        *slot
-    }
-
-    fn arguments(&self, row: usize) -> u32 {
-        self.arguments.get(row).copied().unwrap_or(0)
-    }
-}
-
-/// By string: what a Python frame of that name is in the tree, where there is one.
-fn frames(trace: &Trace, python: StrId) -> Vec<Option<NodeKind>> {
-    let regions = &trace.regions;
-    let rows = (0..regions.len()).into_par_iter().with_min_len(ROWS_AT_ONCE);
-    let names = rows.filter(|&row| regions.category[row] == python).map(|row| regions.name[row]);
-    let roles = Roles::judged(FrameRules::built_in(), &trace.strings, names);
-    let kind = |(name, role): (StrId, Role)| match role {
-        Role::Module => Some(NodeKind::Module),
-        // Of torch's own frames only this one tells something.
-        Role::Noise => starts_recompute(trace.strings.get(name)).then_some(NodeKind::Frame),
-        Role::Wrapper | Role::Source { .. } => Some(NodeKind::Frame),
-    };
-    roles.all().map(|judged| judged.and_then(kind)).collect()
 }
 
 struct Builder<'r, 'a> {
@@ -266,8 +136,7 @@ impl<'r, 'a> Builder<'r, 'a> {
         let (own, only_with_work) = (&self.own, self.options.only_with_work);
         let shown = |row: usize| {
             let kind = own.kind(row).filter(|kind| {
-                is_set(&leads_to_work[row])
-                    || !only_with_work && matches!(kind, NodeKind::Op | NodeKind::Module)
+                leads_to_work.get(row) || !only_with_work && matches!(kind, NodeKind::Op | NodeKind::Module)
             });
             kind.map(|kind| (row, kind))
         };
@@ -285,26 +154,22 @@ impl<'r, 'a> Builder<'r, 'a> {
 
     /// By region: whether it is a launch of GPU work or encloses one. Launches outside any op on their thread get the op
     /// whose id they carry.
-    fn lead_to_work(&mut self) -> Vec<AtomicBool> {
+    fn lead_to_work(&mut self) -> Marks {
         let regions = &self.run.trace.regions;
-        let marks = || -> Vec<AtomicBool> {
-            let rows = (0..regions.len()).into_par_iter().with_min_len(ROWS_AT_ONCE);
-            rows.map(|_| AtomicBool::new(false)).collect()
-        };
-        let (is_launch, leads) = rayon::join(marks, marks);
+        let (is_launch, leads) = (Marks::new(regions.len()), Marks::new(regions.len()));
         let is_in_op = |launch: usize| {
             let mut has_op = false;
             for outer in self.forest.chain(launch) {
                 has_op |= Some(regions.category[outer]) == self.own.op;
                 // What encloses a marked region is marked too, or will be.
-                if set(&leads[outer]) && has_op {
+                if leads.set(outer) && has_op {
                     break;
                 }
             }
             has_op
         };
         let launches = self.run.rows.par_iter().filter_map(|&row| self.run.launch_of(row));
-        let launches = launches.filter(|&launch| !is_launch[launch].swap(true, Ordering::Relaxed));
+        let launches = launches.filter(|&launch| is_launch.claim(launch));
         let mut alone: Vec<usize> = launches.filter(|&launch| !is_in_op(launch)).collect();
         alone.retain(|&launch| regions.external[launch].get().is_some());
         if !alone.is_empty() {
@@ -314,7 +179,7 @@ impl<'r, 'a> Builder<'r, 'a> {
                 let op = id.and_then(|id| ops.get(self.run.trace, regions.process[launch], id));
                 if let Some(op) = op.filter(|&op| regions.start[op] < regions.start[launch]) {
                     self.calls.parent[launch] = op as u32;
-                    self.forest.chain(op).for_each(|outer| _ = set(&leads[outer]));
+                    self.forest.chain(op).for_each(|outer| _ = leads.set(outer));
                 }
             }
         }
@@ -496,19 +361,6 @@ impl<'r, 'a> Builder<'r, 'a> {
     }
 }
 
-fn is_set(mark: &AtomicBool) -> bool {
-    mark.load(Ordering::Relaxed)
-}
-
-/// Marks something; whether it was marked before. Threads that only read a mark do not take it from each other.
-fn set(mark: &AtomicBool) -> bool {
-    let before = is_set(mark);
-    if !before {
-        mark.store(true, Ordering::Relaxed);
-    }
-    before
-}
-
 fn op_index(trace: &Trace) -> IdIndex {
     let op = trace.strings.find("cpu_op");
     IdIndex::of(trace, |row| Some(trace.regions.category[row]) == op)
@@ -520,25 +372,7 @@ const BACKWARD: &str = "autograd::engine::evaluate_function: ";
 /// The backward op below which a forward pass is repeated.
 const CHECKPOINT: &str = "CheckpointFunctionBackward";
 
-/// Whether a frame repeats a forward pass: `torch/utils/checkpoint.py(1399): recompute_fn`.
-fn starts_recompute(frame: &str) -> bool {
-    frame.contains("checkpoint.py") && (frame.ends_with("recompute_fn") || frame.ends_with(": unpack_hook"))
-}
-
 /// `nn.Module: RMSNorm_12` is an `RMSNorm`.
 fn class_of(module: &str) -> &str {
     module_class(module.strip_prefix("nn.Module: ").unwrap_or(module))
-}
-
-/// Every run of digits as one `#`.
-fn without_numbers(name: &str) -> String {
-    let mut text = String::with_capacity(name.len());
-    for c in name.chars() {
-        if !c.is_ascii_digit() {
-            text.push(c);
-        } else if !text.ends_with('#') {
-            text.push('#');
-        }
-    }
-    text
 }

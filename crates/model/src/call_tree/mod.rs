@@ -13,6 +13,7 @@
 mod build;
 mod fold;
 mod instances;
+mod names;
 mod queue;
 
 pub use build::TreeOptions;
