@@ -1,4 +1,5 @@
-//! Facts for `--version -v`: the commit, the features, and when each group of built-in tables last changed.
+//! Facts for `--version -v`: the commit, the features, and when each group of built-in tables last changed. And, where the
+//! linker can do it, functions with the same code are linked once.
 //!
 //! Only release builds ask git: a development build would have to be compiled again after every commit. Builds outside a
 //! checkout take the facts from `ROCM_PERF_COMMIT` and `ROCM_PERF_TABLES`, as `--version -v` of a checkout prints them.
@@ -51,6 +52,31 @@ fn main() {
     println!("cargo:rustc-env=ROCM_PERF_TABLES={}", tables.unwrap_or_default());
     println!("cargo:rustc-env=ROCM_PERF_FEATURES={}", features.join(", "));
     println!("cargo:rustc-env=ROCM_PERF_TARGET={target}");
+    if is_release && links_with(FOLD, &target) {
+        println!("cargo:rustc-link-arg-bins={FOLD}");
+    }
+}
+
+/// Links functions with the same code once, which takes a twentieth off the program; an option of lld, gold and mold.
+const FOLD: &str = "-Wl,--icf=all";
+
+/// Whether the linker of this build takes an option: tried on an empty program.
+fn links_with(option: &str, target: &str) -> bool {
+    let (Ok(folder), Ok(rustc)) = (std::env::var("OUT_DIR"), std::env::var("RUSTC")) else { return false };
+    let (source, program) = (format!("{folder}/empty.rs"), format!("{folder}/empty"));
+    if std::fs::write(&source, "fn main() {}").is_err() {
+        return false;
+    }
+    let mut command = Command::new(rustc);
+    let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    command
+        .args(flags.split('\x1f').filter(|flag| !flag.is_empty()))
+        .args(["--target", target, "-o", &program]);
+    if let Ok(linker) = std::env::var("RUSTC_LINKER") {
+        command.arg(format!("-Clinker={linker}"));
+    }
+    command.arg(format!("-Clink-arg={option}")).arg(&source);
+    command.output().is_ok_and(|output| output.status.success())
 }
 
 /// What git prints in the root of the checkout; nothing where there is no git or no checkout.

@@ -21,6 +21,9 @@ use std::process::ExitCode;
 static ALLOCATOR: app::Reporting = app::Reporting;
 
 fn main() -> ExitCode {
+    app::report_crashes(
+        "this is a bug; please report it, with the command and what `rocm-perf info` says of the input",
+    );
     let interrupted = || {
         if app::interrupt() == app::Interrupted::CanEnd {
             std::process::exit(130);

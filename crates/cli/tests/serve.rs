@@ -2,9 +2,11 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
+
+use crate::common::{signal, worker_of};
 
 fn serve(folder: &std::path::Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rocm-perf"));
@@ -15,10 +17,9 @@ fn serve(folder: &std::path::Path) -> Command {
     command
 }
 
-#[test]
-fn it_says_where_it_is_answers_and_stops() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut child = serve(folder.path())
+/// A server on a free port, and its address.
+fn started(folder: &std::path::Path) -> (Child, String) {
+    let mut child = serve(folder)
         .args(["--listen", "127.0.0.1:0", "-q"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -26,16 +27,58 @@ fn it_says_where_it_is_answers_and_stops() {
         .expect("it starts");
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("its output")).read_line(&mut line).expect("a line");
-    let address =
-        line.trim().strip_prefix("http://").and_then(|rest| rest.strip_suffix('/')).expect("a link");
+    let address = line.trim().strip_prefix("http://").and_then(|rest| rest.strip_suffix('/'));
+    (child, address.expect("a link").to_string())
+}
+
+fn page(address: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("a connection");
     write!(stream, "GET / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").expect("sent");
     let mut page = String::new();
     stream.read_to_string(&mut page).expect("a page");
+    page
+}
+
+#[test]
+fn it_says_where_it_is_answers_and_stops() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut child, address) = started(folder.path());
+    let page = page(&address);
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("No experiments yet"), "{page}");
-    let killed = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().expect("kill runs");
-    assert!(killed.success());
+    signal("TERM", child.id());
     assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    assert!(TcpStream::connect(&address).is_err(), "its worker ended as well");
+}
+
+#[test]
+fn a_worker_that_crashes_is_replaced_and_nobody_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut child, address) = started(folder.path());
+    for name in ["KILL", "ABRT"] {
+        let before = worker_of(child.id());
+        signal(name, before);
+        assert!(page(&address).starts_with("HTTP/1.1 200"), "after {name}");
+        assert_ne!(worker_of(child.id()), before);
+    }
+    signal("TERM", child.id());
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    let mut said = String::new();
+    child.stderr.take().expect("its messages").read_to_string(&mut said).expect("text");
+    assert_eq!(said.lines().count(), 2, "{said}");
+    assert!(said.contains("error: the server was killed by signal 9"), "{said}");
+}
+
+#[test]
+fn a_worker_ends_with_its_supervisor() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut child, address) = started(folder.path());
+    child.kill().expect("killed");
+    child.wait().expect("it ends");
+    let began = std::time::Instant::now();
+    while TcpStream::connect(&address).is_ok() {
+        assert!(began.elapsed() < std::time::Duration::from_secs(20), "the worker lives on");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
 }
 
 #[test]

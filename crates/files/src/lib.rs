@@ -4,6 +4,7 @@
 //! if this program wrote that one and nobody has put anything else into it.
 
 mod archive;
+mod crash;
 mod folder;
 pub mod interrupt;
 mod large;
@@ -14,10 +15,12 @@ mod output;
 mod private;
 pub mod process;
 mod sandbox;
+pub mod supervisor;
 mod watchdog;
 mod work;
 
 pub use archive::commit_archive;
+pub use crash::report_crashes;
 pub use folder::{MARKER, OutputFolder, TemporaryFolder, check_replaceable, list_as_ours, remove_ours};
 pub use lock::lock;
 pub use output::{OutputFile, commit_all, remove_partial_files, write_each};

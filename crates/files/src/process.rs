@@ -106,14 +106,7 @@ impl Ended {
 
     /// The end that the system reports, in words.
     pub fn status_in_words(&self) -> String {
-        let signal = self.status.and_then(|status| status.signal());
-        match (signal, self.code()) {
-            (Some(signal), _) => format!("was killed by signal {signal}{}", name_of(signal)),
-            (_, code @ 129..=159) => {
-                format!("exited with {code}, as after signal {}{}", code - 128, name_of(code - 128))
-            }
-            (_, code) => format!("exited with {code}"),
-        }
+        self.status.map_or_else(|| "exited with -1".into(), status_in_words)
     }
 
     /// How it ended in words, and the last lines it said.
@@ -125,6 +118,17 @@ impl Ended {
         };
         let said = last_lines(if self.stderr.is_empty() { &self.stdout } else { &self.stderr });
         if said.is_empty() { how } else { format!("{how}: {said}") }
+    }
+}
+
+/// How a process ended, in words.
+pub fn status_in_words(status: ExitStatus) -> String {
+    match (status.signal(), status.code().unwrap_or(-1)) {
+        (Some(signal), _) => format!("was killed by signal {signal}{}", name_of(signal)),
+        (_, code @ 129..=159) => {
+            format!("exited with {code}, as after signal {}{}", code - 128, name_of(code - 128))
+        }
+        (_, code) => format!("exited with {code}"),
     }
 }
 
@@ -233,12 +237,14 @@ impl Running {
         if let Some(folder) = job.folder {
             command.current_dir(folder);
         }
-        // SAFETY: plain system calls, which are safe between fork and exec: the child follows us when we are killed, and
-        // our memory limit is not its own.
+        // SAFETY: plain system calls, which are safe between fork and exec: the child follows us when we are killed, our
+        // memory limit is not its own, and it hears our interrupts even if we run in the background of a script, where
+        // they are ignored.
         #[cfg(target_os = "linux")]
         unsafe {
             command.pre_exec(move || {
                 libc::prctl(libc::PR_SET_PDEATHSIG, with_us);
+                libc::signal(libc::SIGINT, libc::SIG_DFL);
                 memory::unlimit();
                 Ok(())
             });

@@ -1,6 +1,6 @@
 //! Streamable HTTP on loopback, for clients that show the token.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use axum::Router;
@@ -45,19 +45,24 @@ impl Token {
     }
 }
 
-/// Serves until the process ends; `ready` hears the address.
-pub async fn serve(
-    server: Server,
-    listen: SocketAddr,
-    token: Token,
-    ready: impl FnOnce(SocketAddr),
-) -> Result<(), Refusal> {
-    if !listen.ip().is_loopback() {
-        return Err(Refusal::new(format!("`{listen}` is reachable from other machines"))
+/// Listens on an address of this machine, and says which.
+pub fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Refusal> {
+    if !address.ip().is_loopback() {
+        return Err(Refusal::new(format!("`{address}` is reachable from other machines"))
             .with_help("listen on 127.0.0.1, and reach it with `ssh -L PORT:127.0.0.1:PORT HOST`"));
     }
-    let failed = |error: std::io::Error| Refusal::new(format!("cannot listen on {listen}: {error}"));
-    let listener = tokio::net::TcpListener::bind(listen).await.map_err(failed)?;
+    let bound = TcpListener::bind(address).and_then(|listener| {
+        let address = listener.local_addr()?;
+        Ok((listener, address))
+    });
+    bound.map_err(|error| Refusal::new(format!("cannot listen on {address}: {error}")))
+}
+
+/// Serves until the process ends.
+pub async fn serve(server: Server, listener: TcpListener, token: Token) -> Result<(), Refusal> {
+    let failed = |error: std::io::Error| Refusal::new(format!("the server stopped: {error}"));
+    listener.set_nonblocking(true).map_err(failed)?;
+    let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
     // Pages in a browser send their origin, and no page has business here.
     let config = StreamableHttpServerConfig::default().enforce_origin_validation();
     let service = StreamableHttpService::new(
@@ -67,7 +72,6 @@ pub async fn serve(
     );
     let router =
         Router::new().nest_service(PATH, service).layer(middleware::from_fn_with_state(token, with_token));
-    ready(listener.local_addr().map_err(failed)?);
     axum::serve(listener, router).await.map_err(failed)
 }
 

@@ -17,6 +17,7 @@ mod part;
 mod prepare;
 mod prompts;
 mod refusal;
+mod relay;
 mod resources;
 mod roots;
 mod server;
@@ -29,6 +30,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use app::experiment::Place;
+use files::supervisor;
 use rmcp::ServiceExt;
 
 pub use http::{PATH, Token};
@@ -51,9 +53,12 @@ impl Options {
     }
 }
 
-/// Speaks on standard input and output until the client closes them.
+/// Speaks on standard input and output until the client closes them. A worker answers, so that a crash ends no session.
 pub fn serve_stdio(options: &Options) -> Result<(), Refusal> {
     let server = options.server()?;
+    if !supervisor::is_worker() {
+        return relay::run();
+    }
     runtime()?.block_on(async {
         let running = server.serve(rmcp::transport::stdio()).await;
         let running = running.map_err(|error| Refusal::new(format!("no client: {error}")))?;
@@ -62,7 +67,8 @@ pub fn serve_stdio(options: &Options) -> Result<(), Refusal> {
     })
 }
 
-/// Listens on an address of this machine until the process ends; `ready` hears which port it is.
+/// Listens on an address of this machine until an interrupt; `ready` hears which port it is. A worker answers; if it
+/// crashes, clients start new sessions with the next one.
 pub fn serve_http(
     options: &Options,
     listen: SocketAddr,
@@ -70,7 +76,12 @@ pub fn serve_http(
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), Refusal> {
     let server = options.server()?;
-    runtime()?.block_on(http::serve(server, listen, token, ready))
+    if let Some(worker) = supervisor::worker() {
+        return runtime()?.block_on(http::serve(server, worker.ready(), token));
+    }
+    let (listener, address) = http::listen(listen)?;
+    supervisor::supervise(&listener, || ready(address))
+        .map_err(|error| Refusal::new(format!("the server stopped: {error}")))
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, Refusal> {

@@ -42,3 +42,4 @@ pub use self::api::openapi;
 pub use self::error::ServeError;
 pub use self::server::{router, run};
 pub use self::state::{Dashboard, Options};
+pub use files::supervisor::is_worker;

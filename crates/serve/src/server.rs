@@ -1,6 +1,6 @@
 //! Listening, and which address is answered by what.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::get;
+use files::supervisor::{self, Worker};
 
 use crate::access;
 use crate::api;
@@ -45,14 +46,28 @@ async fn count(State(state): State<Dashboard>, request: Request, next: Next) -> 
     response
 }
 
-/// Serves until it is told to stop (Ctrl-C, SIGTERM). `ready` gets the address once the server can be asked.
+/// Serves until Ctrl-C or SIGTERM. A worker answers the requests: this program, started again with the same arguments.
+/// If it crashes, another takes its place. `ready` gets the address once the server can be asked.
 pub fn run(options: &Options, ready: &dyn Fn(SocketAddr)) -> Result<(), ServeError> {
+    if let Some(worker) = supervisor::worker() {
+        return work(options, worker);
+    }
+    // Mistakes show up here, before anybody is told that the server runs.
+    drop(Dashboard::open(options)?);
+    let refused = |error| ServeError::Listen { address: options.listen, error };
+    let listener = TcpListener::bind(options.listen).map_err(refused)?;
+    let address = listener.local_addr()?;
+    Ok(supervisor::supervise(&listener, || ready(address))?)
+}
+
+/// Answers requests until an interrupt.
+fn work(options: &Options, worker: Worker) -> Result<(), ServeError> {
     let state = Dashboard::open(options)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(async {
-        let refused = |error| ServeError::Listen { address: options.listen, error };
-        let listener = tokio::net::TcpListener::bind(options.listen).await.map_err(refused)?;
-        ready(listener.local_addr()?);
+        let listener = worker.ready();
+        listener.set_nonblocking(true)?;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
         let service = router(state).into_make_service_with_connect_info::<SocketAddr>();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let serving = tokio::spawn(

@@ -54,7 +54,10 @@ impl DemoArgs {
             return output.show(self.fill(output)?);
         }
         if self.serve {
-            self.fill(output)?;
+            // A worker of that server finds the store filled.
+            if !serve::is_worker() {
+                self.fill(output)?;
+            }
             return serve_here(self.place(), self.listen, output);
         }
         let Demo { run, mut summary, triage } = app::demo(&self.out, output)?;

@@ -75,3 +75,17 @@ pub const SMALL_TORCH: &str = r#"{"schemaVersion": 1, "roctracer_version": 4.1, 
 {"ph": "X", "cat": "cuda_runtime", "name": "hipMemcpyAsync", "pid": 10, "tid": 10, "ts": 180, "dur": 3, "args": {"correlation": 9}},
 {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy DtoH (Device -> Host)", "pid": 0, "tid": 0, "ts": 190, "dur": 4, "args": {"device": 0, "stream": 0, "correlation": 9, "kind": "DtoH", "bytes": 4096}}
 ]}"#;
+
+/// Sends a signal by its name.
+pub fn signal(name: &str, process: u32) {
+    let status = Command::new("kill").arg(format!("-{name}")).arg(process.to_string()).status();
+    assert!(status.expect("kill runs").success(), "{name} to {process}");
+}
+
+/// The worker that a server started.
+pub fn worker_of(server: u32) -> u32 {
+    let children = format!("/proc/{server}/task/{server}/children");
+    let children = std::fs::read_to_string(children).expect("a running server");
+    let mut children = children.split_whitespace().map(|pid| pid.parse().expect("a number"));
+    children.next().expect("a worker")
+}
