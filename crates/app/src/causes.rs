@@ -15,7 +15,7 @@ use trace::Needs;
 use crate::failure::Failure;
 use crate::input::{Input, classifier, mark, one_run, processes_and_rest, read_mapping};
 use crate::observer::Observer;
-use crate::threads::free_beside;
+use crate::threads::give_back;
 
 /// The verdict on a run, with the findings that are known of it.
 pub(crate) fn verdict_of(run: &Run, findings: &[Finding], target_arch: &Option<String>) -> Verdict {
@@ -165,9 +165,9 @@ pub fn critical_path(request: &CriticalPathRequest, observer: &dyn Observer) -> 
         );
         report.notes.push(note.into());
     } else {
-        free_beside(trace);
+        give_back(trace);
     }
-    free_beside(path);
+    give_back(path);
     Ok(report)
 }
 

@@ -13,7 +13,7 @@ use trace::{Needs, Trace};
 use crate::failure::Failure;
 use crate::input::{Input, base_name, input_facts, is_folder, is_within};
 use crate::observer::Observer;
-use crate::threads::free_beside;
+use crate::threads::give_back;
 
 pub use convert::rocprofv3::csv::AgentIndex;
 
@@ -87,6 +87,7 @@ pub fn convert(request: &ConvertRequest, observer: &dyn Observer) -> Result<Repo
         true => request.input.only_databases()?,
         false => None,
     };
+    rayon::spawn(formats::secrets::prepare);
     let (mut trace, part) = match &databases {
         Some(_) => request.input.read_part(observer)?,
         None => (request.input.read(&Needs::everything(), observer)?, Part::default()),
@@ -114,7 +115,7 @@ pub fn convert(request: &ConvertRequest, observer: &dyn Observer) -> Result<Repo
         }
     }
     let report = report(&trace, &files, notes);
-    free_beside((trace, drawn));
+    give_back((trace, drawn));
     Ok(report)
 }
 

@@ -85,7 +85,7 @@ pub use self::requests::requests;
 pub use self::roofline::{roofline, roofline_counters};
 pub use self::stalls::{att, bottleneck};
 pub use self::synth::{demo, synth, synth_disaggregated};
-pub use self::threads::{free_beside, use_threads};
+pub use self::threads::{free_beside, use_threads, wait_until_given_back};
 pub use self::timeline::{breakdown, info, stability, summary};
 pub use self::triage::triage;
 pub use ::report::{NextStep, Remedy, Report};

@@ -11,7 +11,7 @@ use crate::causes::verdict_of;
 use crate::failure::Failure;
 use crate::input::{Input, classifier, mark, one_run, processes_and_rest, read_mapping, write};
 use crate::observer::Observer;
-use crate::threads::free_beside;
+use crate::threads::give_back;
 
 /// Whose ops to show.
 #[derive(Clone, Debug, Default)]
@@ -72,7 +72,7 @@ pub(crate) fn compute<B: Send, T>(
     let options = OpsOptions { mapping: mapping.as_deref(), linked: request.linked, is_part: part.is_some() };
     let (ops, beside) = rayon::join(|| ops::compute(&run, &options), || beside(&run));
     let more = with(&run, &ops, beside);
-    drop(run);
-    free_beside((trace, mapping));
+    give_back(run);
+    give_back((trace, mapping));
     Ok((ops, more))
 }

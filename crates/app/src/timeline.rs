@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::input::{Input, classifier, one_run};
 use crate::lake::LakeSource;
 use crate::observer::Observer;
-use crate::threads::free_beside;
+use crate::threads::give_back;
 
 /// What is in a trace: inputs, tables, GPUs, health.
 pub fn info(input: &Input, observer: &dyn Observer) -> Result<Report, Failure> {
@@ -64,7 +64,7 @@ pub fn summary(request: &SummaryRequest, observer: &dyn Observer) -> Result<Repo
         || analysis::verdict::of_tables(&trace, &Classes::of(&trace, &classifier), &target),
     );
     report.verdict = Some(verdict);
-    free_beside(trace);
+    give_back(trace);
     Ok(report)
 }
 

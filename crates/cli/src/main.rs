@@ -44,5 +44,6 @@ fn main() -> ExitCode {
     for leftover in app::take_leftovers().iter().filter(|_| !quiet) {
         eprintln!("note: {}", report::visible(&leftover.explain()));
     }
+    app::wait_until_given_back();
     code
 }

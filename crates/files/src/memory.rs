@@ -1,18 +1,19 @@
 //! The memory that this program may use, and what happens when it is used up: one line that says so, and no files half done.
 
 #[cfg(not(target_env = "musl"))]
-use std::alloc::System;
+pub(crate) use std::alloc::System;
 use std::alloc::{GlobalAlloc, Layout};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
+use crate::large_blocks;
 use crate::output::remove_partial_files_if_free;
 
 /// What memory comes from in static builds: musl's own allocator has one lock for all threads.
 #[cfg(target_env = "musl")]
 #[allow(non_upper_case_globals)]
-const System: mimalloc::MiMalloc = mimalloc::MiMalloc;
+pub(crate) const System: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The share of the machine's memory, or of the container's, that we use at most.
 const SHARE: f64 = 0.9;
@@ -143,7 +144,7 @@ unsafe impl GlobalAlloc for Reporting {
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         // SAFETY: as the caller promises.
-        unsafe { System.dealloc(pointer, layout) }
+        unsafe { large_blocks::free(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {

@@ -429,9 +429,13 @@ impl Read for Parallel {
 impl Drop for Parallel {
     fn drop(&mut self) {
         self.end();
-        for worker in self.workers.drain(..) {
+        let (workers, pool) = (std::mem::take(&mut self.workers), std::mem::take(&mut self.pool));
+        // Buffers go back to the system on a thread of their own: that takes a while, and nobody has to wait for it.
+        let end = move || {
             // A worker that panicked has said so already.
-            let _ = worker.join();
-        }
+            workers.into_iter().for_each(|worker| _ = worker.join());
+            drop(pool);
+        };
+        let _ = std::thread::Builder::new().spawn(end);
     }
 }

@@ -156,5 +156,5 @@ fn empty_index(range: &Range) -> Option<CallsById> {
 }
 
 fn zeros(count: usize) -> Vec<AtomicU32> {
-    std::iter::repeat_with(AtomicU32::default).take(count).collect()
+    (0..count).into_par_iter().with_min_len(ROWS_AT_ONCE).map(|_| AtomicU32::default()).collect()
 }

@@ -515,12 +515,15 @@ impl Graph {
         moved: &mut Vec<[T; LANES]>,
         changed: impl Fn(usize, usize) -> Option<(usize, i64)>,
     ) -> [i64; LANES] {
-        moved.clear();
-        moved.resize(self.len(), [T::ZERO; LANES]);
+        // Each point is written before it is read, so that what an earlier pass left need not be cleared.
+        if moved.len() != self.len() {
+            *moved = vec![[T::ZERO; LANES]; self.len()];
+        }
         for &point in &self.order {
             let point = point as usize;
             let edges = self.dependencies(point);
             if edges.is_empty() {
+                moved[point] = [T::ZERO; LANES];
                 continue;
             }
             let mut last = [T::MOST_EARLIER; LANES];

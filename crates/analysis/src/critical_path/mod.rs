@@ -108,18 +108,21 @@ pub fn compute(
 ) -> Result<CriticalPath, CriticalPathError> {
     let classes = Classes::of(trace, classifier);
     let run = build::build(trace, &classes, options.infer).ok_or(CriticalPathError::Empty)?;
-    let (walked, names) = rayon::join(|| Walked::of(trace, &run), || Names::of(&run));
+    let walked = Walked::of(trace, &run);
     // What the host did on the path has nothing to do with what its kernels would save.
-    let (ranked, segments) =
-        rayon::join(|| rank::rank(&run, walked.segments(), names), || walked.named(trace, &run));
-    let engine = Engine::with(trace, run, walked.into_path(segments).into());
-    let mut found = figures(&engine, ranked, &classes, options)?;
-    // A path has as many steps as the run has work: the steps take the memory of the path.
+    let of_path = || {
+        let path = walked.path(trace, &run);
+        let told = Told::of(trace, &run, &path);
+        (path, told)
+    };
+    let of_names = || rank::rank(&run, walked.segments(), Names::of(&run));
+    // The path first: it is one chain, and whoever is done helps to rank.
+    let ((path, told), ranked) = rayon::join(of_path, of_names);
+    let engine = Engine::with(trace, run, path.into());
+    let found = figures(&engine, ranked, told, &classes, options);
     let Engine { run, path, .. } = engine;
-    let segments = path.into_inner().map(|path| path.segments).unwrap_or_default();
-    let steps = || segments.into_iter().map(|segment| step(&segment)).collect();
-    found.steps = rayon::join(|| drop(run), steps).1;
-    Ok(found)
+    rayon::join(|| drop(run), || drop((path, walked)));
+    found
 }
 
 /// The critical path of a run whose graph is there already; `infer` of the options was decided when it was built.
@@ -128,20 +131,39 @@ pub fn compute_on_graph(
     classes: &Classes,
     options: &CriticalPathOptions,
 ) -> Result<CriticalPath, CriticalPathError> {
-    let ranked = rank::rank(&engine.run, engine.path().segments.iter(), Names::of(&engine.run));
-    let mut found = figures(engine, ranked, classes, options)?;
-    found.steps = engine.path().segments.iter().map(step).collect();
-    Ok(found)
+    let (run, path) = (&engine.run, engine.path());
+    let ranked = rank::rank(run, path.segments(), Names::of(run));
+    figures(engine, ranked, Told::of(engine.trace, run, path), classes, options)
+}
+
+/// What the path alone tells.
+struct Told {
+    bounds: Vec<BoundTime>,
+    places: Vec<PlaceTime>,
+    steps: Vec<PathStep>,
+}
+
+impl Told {
+    fn of(trace: &Trace, run: &Run, path: &walk::Path) -> Self {
+        let of_steps = || {
+            let mut steps = Vec::with_capacity(path.chunks.iter().map(Vec::len).sum());
+            steps.extend(path.segments().map(step));
+            steps
+        };
+        let sums = || rayon::join(|| result::bounds(path), || result::places(trace, run, path));
+        let ((bounds, places), steps) = rayon::join(sums, of_steps);
+        Self { bounds, places, steps }
+    }
 }
 
 fn step(segment: &walk::Segment) -> PathStep {
     PathStep { start: segment.start, end: segment.end, bound: segment.bound, label: segment.label }
 }
 
-/// All of it but the steps.
 fn figures(
     engine: &Engine,
     ranked: Vec<WorkSlack>,
+    told: Told,
     classes: &Classes,
     options: &CriticalPathOptions,
 ) -> Result<CriticalPath, CriticalPathError> {
@@ -172,17 +194,16 @@ fn figures(
     }
     drop(buffer);
 
-    let (bounds, places) = rayon::join(|| result::bounds(path), || result::places(trace, run, path));
     let (copies, kernels) = ranked.into_iter().partition(|work| work.is_copy);
     Ok(CriticalPath {
         span_ns: span,
-        bounds,
+        bounds: told.bounds,
         kernels,
         copies,
         what_if: predicted,
-        places,
+        places: told.places,
         dependencies: result::dependencies(run, path),
-        steps: Vec::new(),
+        steps: told.steps,
         doubts: doubts(run),
         notes: notes(run),
     })

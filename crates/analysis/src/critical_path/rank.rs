@@ -1,6 +1,8 @@
 //! What each kernel has to do with the span: its time on the path, its slack, and what a little less of it would save.
 
 use std::cmp::Reverse;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use trace::{Map, StrId};
 
@@ -149,21 +151,22 @@ fn free(run: &Run, end: i64) -> Vec<i64> {
 /// What the run would save if the work of one of these names took a little less, for each of them. `of_work` is the number of
 /// each piece's name, of `names`.
 fn savings<T: Moved>(run: &Run, of_work: &[u32], names: usize, numbers: &[u32]) -> Vec<i64> {
-    let mut saved = Vec::with_capacity(numbers.len() + LANES);
-    let (mut one, mut other) = Default::default();
+    let passes: Vec<&[u32]> = numbers.chunks(LANES).collect();
+    let (next, saved) = (AtomicUsize::new(0), Mutex::new(vec![[0; LANES]; passes.len()]));
+    // Takes passes as long as there are any: a thread that comes late takes what is left.
+    let work = || {
+        let mut moved = Vec::new();
+        loop {
+            let pass = next.fetch_add(1, Ordering::Relaxed);
+            let Some(numbers) = passes.get(pass) else { break };
+            let of_pass = savings_in_lanes::<T>(run, of_work, names, numbers, &mut moved);
+            saved.lock().unwrap_or_else(PoisonError::into_inner)[pass] = of_pass;
+        }
+    };
     // Two passes at a time, no more: each needs memory for all points of the graph.
-    let at_once = if rayon::current_num_threads() > 1 { 2 } else { 1 };
-    for numbers in numbers.chunks(at_once * LANES) {
-        let (some, others) = numbers.split_at(numbers.len().div_ceil(at_once));
-        let pass = |numbers: &[u32], moved: &mut Vec<[T; LANES]>| match numbers.is_empty() {
-            true => [0; LANES],
-            false => savings_in_lanes(run, of_work, names, numbers, moved),
-        };
-        let (of_some, of_others) = rayon::join(|| pass(some, &mut one), || pass(others, &mut other));
-        saved.extend_from_slice(&of_some[..some.len()]);
-        saved.extend_from_slice(&of_others[..others.len()]);
-    }
-    saved
+    rayon::join(work, work);
+    let saved = saved.into_inner().unwrap_or_else(PoisonError::into_inner);
+    passes.iter().zip(saved).flat_map(|(numbers, saved)| saved.into_iter().take(numbers.len())).collect()
 }
 
 /// The same of as many names as there are lanes.

@@ -147,7 +147,7 @@ impl Prediction {
 
 pub(super) fn bounds(path: &Path) -> Vec<BoundTime> {
     let mut totals = [(0usize, 0i64); Bound::ALL.len()];
-    for segment in &path.segments {
+    for segment in path.segments() {
         let (segments, total) = &mut totals[segment.bound as usize];
         *segments += 1;
         *total += segment.duration();
@@ -167,7 +167,7 @@ pub(super) fn bounds(path: &Path) -> Vec<BoundTime> {
 
 pub(super) fn places(trace: &Trace, run: &Run, path: &Path) -> Vec<PlaceTime> {
     let mut totals: Map<(Place, Bound), i64> = Map::default();
-    for segment in &path.segments {
+    for segment in path.segments() {
         *totals.entry((segment.place, segment.bound)).or_default() += segment.duration();
     }
     let whole: i64 = totals.values().sum();

@@ -147,12 +147,19 @@ impl Segment {
 
 /// The path of a run.
 pub(super) struct Path {
-    /// In time order, without gaps.
-    pub segments: Vec<Segment>,
+    /// In time order, without gaps, in chunks: some threads made them.
+    pub chunks: Vec<Vec<Segment>>,
     /// Time on the path by kind of dependency.
     pub by_dependency: [i64; Dependency::ALL.len()],
     /// The point that the run ends with.
     pub last: usize,
+}
+
+impl Path {
+    /// In time order, without gaps.
+    pub fn segments(&self) -> impl Iterator<Item = &Segment> {
+        self.chunks.iter().flatten()
+    }
 }
 
 const UNRECORDED: Label = Label::Nameless(Nameless::Unrecorded);
@@ -169,9 +176,7 @@ pub(super) struct Walked {
 }
 
 pub(super) fn walk(trace: &Trace, run: &Run) -> Path {
-    let walked = Walked::of(trace, run);
-    let segments = walked.named(trace, run);
-    walked.into_path(segments)
+    Walked::of(trace, run).path(trace, run)
 }
 
 /// Steps of the walk that one thread takes in turn.
@@ -231,14 +236,10 @@ impl Walked {
         self.chunks.iter().rev().flat_map(|chunk| chunk.iter().rev())
     }
 
-    /// The segments in time order, those of the host split by the innermost region that covers them.
-    pub fn named(&self, trace: &Trace, run: &Run) -> Vec<Segment> {
-        name_host(trace, run, self)
-    }
-
-    /// The path with these segments.
-    pub fn into_path(self, segments: Vec<Segment>) -> Path {
-        Path { segments, by_dependency: self.by_dependency, last: self.last }
+    /// The path, with host time split by the innermost region that covers it.
+    pub fn path(&self, trace: &Trace, run: &Run) -> Path {
+        let chunks = name_host(trace, run, self);
+        Path { chunks, by_dependency: self.by_dependency, last: self.last }
     }
 }
 
@@ -331,45 +332,83 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// The segments in time order, those of the host split by the innermost region that covers them.
-fn name_host(trace: &Trace, run: &Run, walked: &Walked) -> Vec<Segment> {
-    let mut wanted: Map<ThreadId, Vec<(i64, i64)>> = Map::default();
-    let on_thread = |segment: &Segment| match (segment.bound, segment.label, segment.place) {
-        (Bound::Host, UNRECORDED, Place::Thread(thread)) => Some(thread),
-        _ => None,
+/// The segments in time order, in chunks, those of the host split by the innermost region that covers them.
+fn name_host(trace: &Trace, run: &Run, walked: &Walked) -> Vec<Vec<Segment>> {
+    let chunks: Vec<&Vec<Segment>> = walked.chunks.iter().rev().collect();
+    let of_chunk = |chunk: &&Vec<Segment>| {
+        let stretches = chunk.iter().rev().filter_map(|segment| Some((on_thread(segment)?, segment)));
+        stretches.map(|(thread, segment)| (thread, (segment.start, segment.end))).collect::<Vec<_>>()
     };
-    for segment in walked.segments() {
-        if let Some(thread) = on_thread(segment) {
-            wanted.entry(thread).or_default().push((segment.start, segment.end));
+    let of_chunks: Vec<Vec<(ThreadId, (i64, i64))>> = chunks.par_iter().map(of_chunk).collect();
+    let mut wanted: Map<ThreadId, Vec<(i64, i64)>> = Map::default();
+    for (thread, stretch) in of_chunks.into_iter().flatten() {
+        wanted.entry(thread).or_default().push(stretch);
+    }
+    let covered = match wanted.is_empty() {
+        true => Map::default(),
+        false => innermost(trace, &run.profiler, &run.clocks, &wanted),
+    };
+    let mut named: Vec<Vec<Segment>> = chunks.par_iter().map(|chunk| name_chunk(chunk, &covered)).collect();
+    // A stretch may go on where the next chunk begins.
+    let mut before = 0;
+    for at in 1..named.len() {
+        let (done, rest) = named.split_at_mut(at);
+        match (done[before].last_mut(), rest[0].first()) {
+            (Some(last), Some(first)) if on_host(first) && goes_on(last, first) => {
+                last.end = first.end;
+                rest[0].remove(0);
+            }
+            _ => {}
+        }
+        if !rest[0].is_empty() {
+            before = at;
         }
     }
-    let count: usize = walked.chunks.iter().map(Vec::len).sum();
-    if wanted.is_empty() {
-        let mut all = Vec::with_capacity(count);
-        all.extend(walked.segments());
-        return all;
+    named
+}
+
+/// The thread whose regions tell what a segment is.
+fn on_thread(segment: &Segment) -> Option<ThreadId> {
+    match (segment.bound, segment.label, segment.place) {
+        (Bound::Host, UNRECORDED, Place::Thread(thread)) => Some(thread),
+        _ => None,
     }
-    let covered = innermost(trace, &run.profiler, &run.clocks, &wanted);
-    let mut next: Map<ThreadId, std::vec::IntoIter<Covered>> =
-        covered.into_iter().map(|(thread, pieces)| (thread, pieces.into_iter())).collect();
-    let mut named: Vec<Segment> = Vec::with_capacity(count * 2);
-    for segment in walked.segments() {
-        let Some(pieces) = on_thread(segment).and_then(|thread| next.get_mut(&thread)) else {
+}
+
+/// Whether a segment is host time of a thread, with its name.
+fn on_host(segment: &Segment) -> bool {
+    segment.bound == Bound::Host && matches!(segment.place, Place::Thread(_))
+}
+
+/// Whether a segment is the same as the one before it.
+fn goes_on(last: &Segment, next: &Segment) -> bool {
+    last.label == next.label
+        && last.bound == Bound::Host
+        && last.place == next.place
+        && last.end == next.start
+}
+
+/// Segments of a chunk, which are from the end back, in time order and with their names.
+fn name_chunk(chunk: &[Segment], covered: &Map<ThreadId, Vec<Covered>>) -> Vec<Segment> {
+    let mut next: Map<ThreadId, &[Covered]> = Map::default();
+    let mut named: Vec<Segment> = Vec::with_capacity(chunk.len() + chunk.len() / 2);
+    for segment in chunk.iter().rev() {
+        let Some((thread, pieces)) = on_thread(segment).and_then(|thread| covered.get_key_value(&thread))
+        else {
             named.push(*segment);
             continue;
         };
-        while pieces.as_slice().first().is_some_and(|piece| piece.start < segment.end) {
-            let Some(piece) = pieces.next() else { break };
+        let pieces = next.entry(*thread).or_insert_with(|| {
+            // Those before belong to earlier chunks.
+            &pieces[pieces.partition_point(|piece| piece.start < segment.start)..]
+        });
+        while let Some((piece, rest)) = pieces.split_first().filter(|(piece, _)| piece.start < segment.end) {
+            *pieces = rest;
             let label = piece.name.map_or(UNRECORDED, Label::Name);
-            let same = |last: &Segment| {
-                last.label == label
-                    && last.bound == Bound::Host
-                    && last.place == segment.place
-                    && last.end == piece.start
-            };
+            let stretch = Segment { start: piece.start, end: piece.end, label, ..*segment };
             match named.last_mut() {
-                Some(last) if same(last) => last.end = piece.end,
-                _ => named.push(Segment { start: piece.start, end: piece.end, label, ..*segment }),
+                Some(last) if goes_on(last, &stretch) => last.end = stretch.end,
+                _ => named.push(stretch),
             }
         }
     }

@@ -78,11 +78,15 @@ pub fn compute(
 pub fn of_tables(trace: &Trace, classes: &Classes, options: &VerdictOptions) -> Verdict {
     let accounts = crate::idle::without_causes(lanes(trace, classes));
     let mut verdict = facts(trace, options);
-    let parts = Parts::of(&accounts);
+    let total = accounts.gpus.iter().map(GpuAccount::total).sum();
+    let (parts, cost) =
+        rayon::join(|| Parts::of(&accounts), || largest_cost(trace, classes, &accounts, total));
+    // Nobody waits until the rows of the accounts are freed.
+    rayon::spawn(move || drop(accounts));
     if let Some(parts) = &parts {
         parts.put_into(&mut verdict);
         verdict.bound_by = parts.bound_by(false, 0);
-        verdict.largest_cost = largest_cost(trace, classes, &accounts, parts.total);
+        verdict.largest_cost = cost;
     }
     doubts::Ground { trace, parts: parts.as_ref(), is_linked: None }.put_doubts_into(&mut verdict);
     verdict.text = words::sentence(&verdict, parts.as_ref().map(|parts| parts.gpus), "", &[]);

@@ -19,7 +19,7 @@ use crate::causes::for_target;
 use crate::failure::Failure;
 use crate::input::{classifier, input_facts, mark};
 use crate::observer::Observer;
-use crate::threads::free_beside;
+use crate::threads::give_back;
 
 pub use self::artifacts::{Folder, ProfileFacts, artifact_files};
 pub use analysis::triage::{TARGET_ARCH, framework_named};
@@ -103,8 +103,8 @@ impl TriageRequest {
                 .map_err(|wrong| Failure::input(format!("the metadata is wrong: {wrong}")))?;
             report.notes.push(folder.write(&files, &run.formal, observer)?.into());
         }
-        drop(context);
-        free_beside((trace, mapping, accounts, standings, found));
+        give_back(context);
+        give_back((trace, mapping, accounts, standings, found));
         Ok(report)
     }
 

@@ -8,10 +8,10 @@
 //! says of its row depends on nothing else: threads put these together, a batch each, while the next batches are planned.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::io::{self, Write};
+use std::sync::mpsc;
 
-use rayon::prelude::*;
 use trace::{CounterId, Map, RowRef, StrId, Table, Trace};
 
 use super::annotations::{self, id};
@@ -22,10 +22,10 @@ use super::wire::{self, event};
 use super::{Options, Written};
 use crate::timeline::{InTimeOrder, InUse, Lanes, Near, Place};
 
-/// Slices of a batch: few, so that nobody waits long for the last one of a round.
+/// Slices of a batch.
 const BATCH: usize = 1024;
-/// Batches of a round for each thread.
-const ROUND: usize = 8;
+/// Batches for each thread that are planned and not yet written, at most.
+const AHEAD: usize = 8;
 
 /// A slice that is encoded later, behind what was planned before it.
 struct Planned {
@@ -66,34 +66,47 @@ impl Batch {
 pub(super) fn write<W: Write>(trace: &Trace, mut out: W, options: &Options) -> io::Result<(W, Written)> {
     let shared = Shared::of(trace);
     let mut plan = Plan::new(trace, &shared, options);
-    let threads = rayon::current_num_threads().max(1);
+    let threads = rayon::current_num_threads();
     let mut written = 0;
-    let mut encoded: Vec<Vec<u8>> = Vec::new();
-    let mut batches = plan.batches(threads * ROUND);
-    while !batches.is_empty() || !encoded.is_empty() {
-        let mut put = |encoded: &[Vec<u8>]| {
-            encoded.iter().try_for_each(|bytes| {
-                written += bytes.len() as u64;
-                out.write_all(bytes)
-            })
-        };
-        if threads == 1 {
-            put(&encoded)?;
-            encoded = batches.iter().map(|batch| batch.encode(&shared)).collect();
-            batches = plan.batches(threads * ROUND);
-            continue;
+    let mut put = |bytes: &[u8]| {
+        written += bytes.len() as u64;
+        out.write_all(bytes)
+    };
+    if threads <= 1 {
+        while let Some(batch) = plan.next_batch() {
+            put(&batch.encode(&shared))?;
         }
-        let mut next = Vec::new();
-        let done = rayon::in_place_scope(|scope| {
-            scope.spawn(|_| next = batches.par_iter().map(|batch| batch.encode(&shared)).collect());
-            put(&encoded)?;
-            Ok::<_, io::Error>(plan.batches(threads * ROUND))
-        });
-        (encoded, batches) = (next, done?);
+    } else {
+        let shared = &shared;
+        rayon::in_place_scope_fifo(|scope| {
+            let mut ahead = VecDeque::new();
+            while let Some(batch) = plan.next_batch() {
+                let (tell, encoded) = mpsc::channel();
+                scope.spawn_fifo(move |_| _ = tell.send(batch.encode(shared)));
+                ahead.push_back(encoded);
+                if ahead.len() >= threads * AHEAD
+                    && let Some(encoded) = ahead.pop_front()
+                {
+                    put(&received(&encoded)?)?;
+                }
+            }
+            ahead.iter().try_for_each(|encoded| put(&received(encoded)?))
+        })?;
     }
     out.flush()?;
     let remarks = plan.remarks();
     Ok((out, Written { bytes: written, slices: plan.slices, remarks }))
+}
+
+/// Waits for a batch. A thread that encodes batches itself does so meanwhile: others may all wait like this one.
+fn received(encoded: &mpsc::Receiver<Vec<u8>>) -> io::Result<Vec<u8>> {
+    while rayon::yield_now().is_some() {
+        match encoded.try_recv() {
+            Err(mpsc::TryRecvError::Empty) => std::thread::yield_now(),
+            told => return told.map_err(io::Error::other),
+        }
+    }
+    encoded.recv().map_err(io::Error::other)
 }
 
 /// What depends on the rows before.
@@ -155,11 +168,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The next batches; none when all is planned.
-    fn batches(&mut self, most: usize) -> Vec<Batch> {
-        (0..most).map_while(|_| self.next_batch()).collect()
-    }
-
+    /// The next slices; none when all is planned.
     fn next_batch(&mut self) -> Option<Batch> {
         while self.batch.slices.len() < BATCH && self.batch.bytes.len() < 64 * BATCH {
             let Some((table, row)) = self.rows.next() else {

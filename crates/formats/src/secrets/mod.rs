@@ -9,7 +9,7 @@ mod text;
 
 pub use environment::{Readers, redact_environment, secret_variables};
 pub use json::redact_json;
-pub use text::{count_redacted, redact_text, redact_words};
+pub use text::{count_redacted, prepare, redact_text, redact_words};
 
 /// What stands where a secret stood.
 pub const REDACTED: &str = "[redacted]";

@@ -96,6 +96,11 @@ fn redacted_once(text: &str) -> (Cow<'_, str>, usize) {
     (Cow::Owned(redacted), count)
 }
 
+/// Compiles the patterns, so that whoever redacts first need not wait for it.
+pub fn prepare() {
+    (LazyLock::force(&NAMED), LazyLock::force(&SCHEME), table());
+}
+
 /// A name and what separates it from its value: `name=`, `name: `, `"name": `, `--name `, `"--name", `, quotes of JSON in
 /// a string with their backslashes.
 static NAMED: LazyLock<Regex> = LazyLock::new(|| {

@@ -56,7 +56,7 @@ impl<'p> Gather<'p> {
     }
 
     /// Values that stay as they are.
-    pub fn plain<T: Copy + Send + Sync>(&self, table: usize, columns: Vec<Vec<T>>) -> Vec<T> {
+    pub fn plain<T: Copy + Send + Sync + 'static>(&self, table: usize, columns: Vec<Vec<T>>) -> Vec<T> {
         collect(columns, self.pieces, table, |_, _, value| value)
     }
 
@@ -162,7 +162,7 @@ impl<'p> Gather<'p> {
 
 /// One column in the order of the file; the workers' columns go as soon as it is there. `map` gets the number of the
 /// piece, the place in the column and the value.
-fn collect<T: Copy + Send + Sync, U: Send>(
+fn collect<T: Copy + Send + Sync + 'static, U: Send>(
     columns: Vec<Vec<T>>,
     pieces: &[Piece],
     table: usize,
@@ -190,8 +190,8 @@ fn collect<T: Copy + Send + Sync, U: Send>(
     });
     // SAFETY: the parts are as long as the room, and each slot of theirs was written.
     unsafe { out.set_len(total) };
-    // Giving large columns back takes the system a while.
-    columns.into_par_iter().for_each(drop);
+    // Giving large columns back takes the system a while, and it takes them one after the other.
+    rayon::spawn(move || drop(columns));
     out
 }
 

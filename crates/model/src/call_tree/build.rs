@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use trace::{LinkKind, Map, RowRef, StrId, Table, Trace};
 
-use super::instances::{Instances, NONE};
+use super::instances::{Instances, NONE, filled};
 use super::names::{Names, UNKNOWN, starts_recompute};
 use super::{Arguments, CallTree, Figures, NOT_LAUNCHED, Node, NodeKind, queue};
 use crate::attribution::{Forest, IdIndex, Origin, module_class};
@@ -92,7 +92,7 @@ impl<'r, 'a> Builder<'r, 'a> {
             calls,
             placed: Vec::new(),
             launched: Vec::new(),
-            launching: Vec::new(),
+            launching: filled(false, trace.regions.len()),
             known: Map::default(),
             is_located: vec![(false, false)],
             work_names: vec![UNKNOWN; trace.strings.len()],
@@ -192,7 +192,6 @@ impl<'r, 'a> Builder<'r, 'a> {
         let (trace, work) = (run.trace, &run.work);
         let regions = &trace.regions;
         let mut ops: Option<IdIndex> = None;
-        self.launching = vec![false; regions.len()];
         for &row in &run.rows {
             let Some(place) = run.place(row) else { continue };
             let launch = work.launch_of(place);

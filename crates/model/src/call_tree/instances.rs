@@ -35,10 +35,10 @@ impl Instances {
         let count = parent.len();
         Self {
             parent,
-            node: vec![NOT_KNOWN; count],
-            is_node: vec![false; count],
-            gpu_ns: vec![0; count],
-            has_work: vec![false; count],
+            node: filled(NOT_KNOWN, count),
+            is_node: filled(false, count),
+            gpu_ns: filled(0, count),
+            has_work: filled(false, count),
             repeated: Map::default(),
             regions: count,
         }
@@ -112,4 +112,10 @@ impl Instances {
         let known = |call: u32| (call != NONE).then_some(call);
         std::iter::successors(known(call), move |&call| known(self.parent[call as usize]))
     }
+}
+
+/// A column with the same value in each row. All threads fill it: the system hands out a page when it is first written to, which
+/// takes longer than writing, and the tree is built on one thread.
+pub(super) fn filled<T: Copy + Send + Sync>(value: T, count: usize) -> Vec<T> {
+    (0..count).into_par_iter().with_min_len(ROWS_AT_ONCE).map(|_| value).collect()
 }

@@ -1,0 +1,192 @@
+//! Large blocks of memory, which are emptied before they are freed, on several threads where the caller has them.
+//!
+//! Unmapping is done for one block at a time, whatever thread asks for it, and takes as long as the block has pages. Emptying a
+//! block takes that time too, but the system empties blocks side by side, and an empty block is unmapped at once.
+
+use std::alloc::{GlobalAlloc, Layout};
+use std::cell::Cell;
+use std::ptr;
+
+use crate::memory::System;
+
+/// Blocks of at least so many bytes are large.
+const LARGE: usize = 4 << 20;
+
+/// Blocks of at least so many bytes are mapped each by itself, and unmapped when they are freed; smaller ones may be used again.
+/// It is the most that the system's allocator (glibc) takes for its limit.
+const MAPPED: usize = if cfg!(target_env = "gnu") { 32 << 20 } else { usize::MAX };
+
+/// Bytes that one thread empties at once.
+const PIECE: usize = 8 << 20;
+
+thread_local! {
+    /// The blocks that this thread freed, while it gathers them.
+    static GATHERED: Cell<Option<*mut Freed>> = const { Cell::new(None) };
+}
+
+/// Stands at the beginning of a block that was freed and is still there.
+struct Freed {
+    next: *mut Freed,
+    layout: Layout,
+}
+
+/// Frees a block.
+///
+/// # Safety
+/// As for [`GlobalAlloc::dealloc`] of [`System`].
+#[inline]
+pub(crate) unsafe fn free(block: *mut u8, layout: Layout) {
+    if layout.size() >= LARGE {
+        // SAFETY: as the caller promises.
+        unsafe { free_large(block, layout) }
+    } else {
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[cold]
+unsafe fn free_large(block: *mut u8, layout: Layout) {
+    let gathered = GATHERED.try_with(|first| {
+        let next = first.get()?;
+        let freed = block.cast::<Freed>();
+        // SAFETY: nobody uses the block any more, and it has room for this.
+        unsafe { freed.write_unaligned(Freed { next, layout }) };
+        first.set(Some(freed));
+        Some(())
+    });
+    if gathered.ok().flatten().is_some() {
+        return;
+    }
+    if layout.size() >= MAPPED {
+        empty(block as usize, layout.size());
+    }
+    // SAFETY: as the caller promises.
+    unsafe { System.dealloc(block, layout) }
+}
+
+/// Gives the whole pages of a stretch of memory that nobody needs back to the system.
+fn empty(address: usize, bytes: usize) {
+    // SAFETY: a plain system call.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as usize;
+    let from = address.next_multiple_of(page);
+    let until = (address + bytes) / page * page;
+    if from < until {
+        // SAFETY: what is in these pages is not needed; it is no harm if the system does not do it.
+        unsafe { libc::madvise(from as *mut libc::c_void, until - from, libc::MADV_DONTNEED) };
+    }
+}
+
+/// The large blocks of a value that was dropped. They are freed when this is dropped.
+pub struct LargeBlocks(Vec<(usize, Layout)>);
+
+impl LargeBlocks {
+    /// Drops a value, and keeps its large blocks.
+    pub fn of<T>(value: T) -> Self {
+        GATHERED.set(Some(ptr::null_mut()));
+        drop(value);
+        let mut next = GATHERED.take().unwrap_or(ptr::null_mut());
+        let mut blocks = Vec::new();
+        while !next.is_null() {
+            // SAFETY: only `free_large` makes this list, of blocks that belong to nobody else.
+            let freed = unsafe { next.read_unaligned() };
+            blocks.push((next as usize, freed.layout));
+            next = freed.next;
+        }
+        Self(blocks)
+    }
+
+    /// Parts that take about as long to empty.
+    pub fn pieces(&self) -> Vec<Piece<'_>> {
+        let cut = |&(block, layout): &(usize, Layout)| {
+            (0..layout.size()).step_by(PIECE).map(move |from| Piece {
+                address: block + from,
+                bytes: PIECE.min(layout.size() - from),
+                _of: &self.0,
+            })
+        };
+        self.0.iter().flat_map(cut).collect()
+    }
+}
+
+impl Drop for LargeBlocks {
+    fn drop(&mut self) {
+        for &(block, layout) in &self.0 {
+            // SAFETY: the block was freed with this layout, and it was kept until now.
+            unsafe { System.dealloc(block as *mut u8, layout) }
+        }
+    }
+}
+
+/// Gives memory that was freed, and that the allocator keeps for later, back to the system: for programs that are about to end.
+pub fn give_back_free() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: takes only what nobody uses.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+/// A part of a large block.
+pub struct Piece<'a> {
+    address: usize,
+    bytes: usize,
+    _of: &'a [(usize, Layout)],
+}
+
+impl Piece<'_> {
+    /// Gives its pages back to the system.
+    pub fn empty(&self) {
+        empty(self.address, self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Frees through this module, as the program's allocator does.
+    struct Block(*mut u8, Layout);
+
+    impl Block {
+        fn of(bytes: usize) -> Self {
+            let layout = Layout::from_size_align(bytes, 8).unwrap();
+            // SAFETY: the layout has a size; the block is written before it is read.
+            let block = unsafe { System.alloc(layout) };
+            unsafe { block.write_bytes(7, bytes) };
+            Self(block, layout)
+        }
+    }
+
+    impl Drop for Block {
+        fn drop(&mut self) {
+            // SAFETY: allocated with this layout.
+            unsafe { free(self.0, self.1) }
+        }
+    }
+
+    #[test]
+    fn the_large_blocks_of_a_value_are_kept_until_they_are_emptied_piece_by_piece() {
+        let value: Vec<Block> = [LARGE, 3 * PIECE + 5, LARGE - 1].map(Block::of).into();
+        let blocks = LargeBlocks::of(value);
+        let mut sizes: Vec<usize> = blocks.0.iter().map(|(_, layout)| layout.size()).collect();
+        sizes.sort_unstable();
+        assert_eq!(sizes, [LARGE, 3 * PIECE + 5]);
+        let pieces = blocks.pieces();
+        assert_eq!(pieces.iter().map(|piece| piece.bytes).sum::<usize>(), LARGE + 3 * PIECE + 5);
+        pieces.iter().for_each(Piece::empty);
+        let (block, layout) = *blocks.0.iter().max_by_key(|(_, layout)| layout.size()).unwrap();
+        // SAFETY: the block is still there.
+        let byte = |at: usize| unsafe { *(block as *const u8).add(at) };
+        assert_eq!((byte(PIECE), byte(layout.size() / 2)), (0, 0), "the system took the pages");
+    }
+
+    #[test]
+    fn blocks_freed_later_are_not_gathered() {
+        let blocks = LargeBlocks::of(Block::of(LARGE));
+        assert_eq!(blocks.0.len(), 1);
+        drop(blocks);
+        assert!(GATHERED.get().is_none());
+        drop(Block::of(LARGE));
+    }
+}
