@@ -5,7 +5,7 @@ use crate::common;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use common::{rocm_perf, signal, synth, worker_of};
 use serde_json::{Value, json};
@@ -65,76 +65,86 @@ fn hello() -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params })
 }
 
+/// A session on stdin and stdout.
+struct Lines {
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    child: Running,
+}
+
+impl Lines {
+    /// A session that was greeted.
+    fn greeted(root: &Path) -> Self {
+        let mut command = rocm_perf();
+        command.arg("mcp").arg("--root").arg(root);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = Running(command.spawn().expect("it starts"));
+        let input = child.0.stdin.take().expect("its input");
+        let output = BufReader::new(child.0.stdout.take().expect("its output"));
+        let mut session = Self { input, output, child };
+        session.tell(&hello());
+        assert_eq!(session.heard()["result"]["serverInfo"]["name"], "rocm-perf");
+        session.tell(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        session
+    }
+
+    fn tell(&mut self, message: &Value) {
+        writeln!(self.input, "{message}").expect("it reads");
+    }
+
+    fn open_trace(&mut self, id: usize) {
+        let call = json!({ "name": "open_trace", "arguments": { "path": "run" } });
+        self.tell(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call }));
+    }
+
+    fn heard(&mut self) -> Value {
+        let mut line = String::new();
+        self.output.read_line(&mut line).expect("a line");
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    }
+
+    /// Closes the input, which ends the program.
+    fn end(self) {
+        let Self { input, mut child, .. } = self;
+        drop(input);
+        assert!(child.0.wait().expect("it ends").success());
+    }
+}
+
 #[test]
 fn lines_on_stdin_are_answered_on_stdout_and_the_end_of_input_ends_it() {
     let folder = traces();
-    let mut command = rocm_perf();
-    command.arg("mcp").arg("--root").arg(folder.path());
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = Running(command.spawn().expect("it starts"));
-    let mut input = child.0.stdin.take().expect("its input");
-    let mut output = BufReader::new(child.0.stdout.take().expect("its output"));
-    let mut tell = |message: Value| writeln!(input, "{message}").expect("it reads");
-    let mut heard = || -> Value {
-        let mut line = String::new();
-        output.read_line(&mut line).expect("a line");
-        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
-    };
-    tell(hello());
-    assert_eq!(heard()["result"]["serverInfo"]["name"], "rocm-perf");
-    tell(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-    let call = json!({ "name": "open_trace", "arguments": { "path": "run" } });
-    tell(json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call }));
-    let opened = heard();
+    let mut session = Lines::greeted(folder.path());
+    session.open_trace(2);
+    let opened = session.heard();
     let text = opened["result"]["content"][0]["text"].as_str().expect("a text");
     assert!(text.len() <= 8_000);
     let opened: Value = serde_json::from_str(text).expect("JSON");
     assert_eq!(opened["verdict"]["bound_by"], "launch");
-    drop(input);
-    assert!(child.0.wait().expect("it ends").success());
+    session.end();
 }
 
 #[test]
 fn a_crash_fails_the_call_it_happens_in_and_the_session_goes_on() {
     let folder = traces();
-    let mut command = rocm_perf();
-    command.arg("mcp").arg("--root").arg(folder.path());
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = Running(command.spawn().expect("it starts"));
-    let mut input = child.0.stdin.take().expect("its input");
-    let mut output = BufReader::new(child.0.stdout.take().expect("its output"));
-    let mut tell = |message: Value| writeln!(input, "{message}").expect("it reads");
-    let mut heard = || -> Value {
-        let mut line = String::new();
-        output.read_line(&mut line).expect("a line");
-        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
-    };
-    let open = |id: usize| {
-        let call = json!({ "name": "open_trace", "arguments": { "path": "run" } });
-        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call })
-    };
-    tell(hello());
-    assert_eq!(heard()["id"], 1);
-    tell(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-    tell(open(2));
-    assert_eq!(heard()["result"]["isError"], false);
+    let mut session = Lines::greeted(folder.path());
+    session.open_trace(2);
+    assert_eq!(session.heard()["result"]["isError"], false);
     // A worker that is held up has no answer when it is killed.
-    let worker = worker_of(child.0.id());
+    let worker = worker_of(session.child.0.id());
     signal("STOP", worker);
-    tell(open(3));
-    tell(json!({ "jsonrpc": "2.0", "id": 4, "method": "tools/list" }));
+    session.open_trace(3);
+    session.tell(&json!({ "jsonrpc": "2.0", "id": 4, "method": "tools/list" }));
     std::thread::sleep(std::time::Duration::from_millis(100));
     signal("KILL", worker);
-    let (call, list) = (heard(), heard());
+    let (call, list) = (session.heard(), session.heard());
     assert_eq!((&call["id"], &call["result"]["isError"]), (&json!(3), &json!(true)));
     assert_eq!((&list["id"], &list["error"]["code"]), (&json!(4), &json!(-32603)));
     // The next worker was greeted, without a second answer to the client's greeting.
-    tell(open(5));
-    let opened = heard();
+    session.open_trace(5);
+    let opened = session.heard();
     assert_eq!((&opened["id"], &opened["result"]["isError"]), (&json!(5), &json!(false)));
-    drop(tell);
-    drop(input);
-    assert!(child.0.wait().expect("it ends").success());
+    session.end();
 }
 
 #[test]

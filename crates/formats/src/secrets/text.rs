@@ -98,7 +98,9 @@ fn redacted_once(text: &str) -> (Cow<'_, str>, usize) {
 
 /// Compiles the patterns, so that whoever redacts first need not wait for it.
 pub fn prepare() {
-    (LazyLock::force(&NAMED), LazyLock::force(&SCHEME), table());
+    LazyLock::force(&NAMED);
+    LazyLock::force(&SCHEME);
+    table();
 }
 
 /// A name and what separates it from its value: `name=`, `name: `, `"name": `, `--name `, `"--name", `, quotes of JSON in
