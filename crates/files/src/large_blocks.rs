@@ -5,6 +5,7 @@
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
+use std::ops::Range;
 use std::ptr;
 
 use crate::memory::System;
@@ -59,22 +60,23 @@ unsafe fn free_large(block: *mut u8, layout: Layout) {
         return;
     }
     if layout.size() >= MAPPED {
-        empty(block as usize, layout.size());
+        empty(pages_of(block as usize, layout));
     }
     // SAFETY: as the caller promises.
     unsafe { System.dealloc(block, layout) }
 }
 
-/// Gives the whole pages of a stretch of memory that nobody needs back to the system.
-fn empty(address: usize, bytes: usize) {
+/// Addresses of the pages that lie in a block as a whole.
+fn pages_of(block: usize, layout: Layout) -> Range<usize> {
     // SAFETY: a plain system call.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as usize;
-    let from = address.next_multiple_of(page);
-    let until = (address + bytes) / page * page;
-    if from < until {
-        // SAFETY: what is in these pages is not needed; it is no harm if the system does not do it.
-        unsafe { libc::madvise(from as *mut libc::c_void, until - from, libc::MADV_DONTNEED) };
-    }
+    block.next_multiple_of(page)..(block + layout.size()) / page * page
+}
+
+/// Gives pages that nobody needs back to the system.
+fn empty(pages: Range<usize>) {
+    // SAFETY: what is in these pages is not needed; it is no harm if the system does not do it.
+    unsafe { libc::madvise(pages.start as *mut libc::c_void, pages.len(), libc::MADV_DONTNEED) };
 }
 
 /// The large blocks of a value that was dropped. They are freed when this is dropped.
@@ -99,11 +101,9 @@ impl LargeBlocks {
     /// Parts that take about as long to empty.
     pub fn pieces(&self) -> Vec<Piece<'_>> {
         let cut = |&(block, layout): &(usize, Layout)| {
-            (0..layout.size()).step_by(PIECE).map(move |from| Piece {
-                address: block + from,
-                bytes: PIECE.min(layout.size() - from),
-                _of: &self.0,
-            })
+            let Range { start, end } = pages_of(block, layout);
+            let of = &self.0;
+            (start..end).step_by(PIECE).map(move |from| Piece { pages: from..end.min(from + PIECE), _of: of })
         };
         self.0.iter().flat_map(cut).collect()
     }
@@ -129,15 +129,14 @@ pub fn give_back_free() {
 
 /// A part of a large block.
 pub struct Piece<'a> {
-    address: usize,
-    bytes: usize,
+    pages: Range<usize>,
     _of: &'a [(usize, Layout)],
 }
 
 impl Piece<'_> {
     /// Gives its pages back to the system.
     pub fn empty(&self) {
-        empty(self.address, self.bytes);
+        empty(self.pages.clone());
     }
 }
 
@@ -173,12 +172,13 @@ mod tests {
         sizes.sort_unstable();
         assert_eq!(sizes, [LARGE, 3 * PIECE + 5]);
         let pieces = blocks.pieces();
-        assert_eq!(pieces.iter().map(|piece| piece.bytes).sum::<usize>(), LARGE + 3 * PIECE + 5);
+        let emptied: usize = pieces.iter().map(|piece| piece.pages.len()).sum();
+        assert!((LARGE + 3 * PIECE - (256 << 10)..=LARGE + 3 * PIECE + 5).contains(&emptied), "{emptied}");
         pieces.iter().for_each(Piece::empty);
         let (block, layout) = *blocks.0.iter().max_by_key(|(_, layout)| layout.size()).unwrap();
         // SAFETY: the block is still there.
-        let byte = |at: usize| unsafe { *(block as *const u8).add(at) };
-        assert_eq!((byte(PIECE), byte(layout.size() / 2)), (0, 0), "the system took the pages");
+        let left = unsafe { std::slice::from_raw_parts(block as *const u8, layout.size()) };
+        assert!(pages_of(block, layout).all(|at| left[at - block] == 0), "the system took all whole pages");
     }
 
     #[test]
