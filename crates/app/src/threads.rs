@@ -41,7 +41,7 @@ pub fn give_back<T>(value: T) {
     });
 }
 
-/// Waits for all that [`give_back`] frees.
+/// Waits for all that answers gave back; call it when the program ends.
 pub fn wait_until_given_back() {
     let (count, changed) = &GIVEN_BACK;
     let count = count.lock().unwrap_or_else(PoisonError::into_inner);
