@@ -92,7 +92,7 @@ pub use ::report::{NextStep, Remedy, Report};
 pub use analysis::filters::{Edge, Filters, kernel_pattern};
 pub use files::leftovers::take_leftovers;
 pub use files::memory::{Reporting, keep_for_next_question, keep_for_next_trace, limit as limit_memory};
-pub use files::report_crashes;
+pub use files::{end_after_answer, report_crashes};
 
 pub use ingest::Progress;
 pub use model::stages::{Stage, StagePatterns};

@@ -14,8 +14,8 @@ pub fn use_threads(threads: usize) {
     let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
 }
 
-/// Frees a value on a thread of its own time: the answer need not wait until a table of millions of cells is given back piece
-/// by piece, nor need the program when it ends.
+/// Frees a value beside the answer, which need not wait until a table of millions of cells is given back piece by piece. Nor
+/// does the program when it ends.
 pub fn free_beside<T: Send + 'static>(value: T) {
     rayon::spawn(move || drop(value));
 }

@@ -29,6 +29,7 @@ fn main() -> ExitCode {
             std::process::exit(130);
         }
     };
+    app::end_after_answer();
     // Without the handler an interrupt still ends the program; only partial files would stay.
     let _ = ctrlc::set_handler(interrupted);
     let arguments = match help::parse() {

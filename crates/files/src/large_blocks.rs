@@ -7,6 +7,7 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::ops::Range;
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::memory::System;
 
@@ -118,12 +119,25 @@ impl Drop for LargeBlocks {
     }
 }
 
-/// Gives memory that was freed, and that the allocator keeps for later, back to the system: for programs that are about to end.
+/// Whether this program ends after its answer.
+static ENDS: AtomicBool = AtomicBool::new(false);
+
+/// Says that this program ends after its answer, and needs no memory any more that it freed.
+pub fn end_after_answer() {
+    ENDS.store(true, Ordering::Relaxed);
+}
+
+/// Takes that back.
+pub(crate) fn stay_after_answer() {
+    ENDS.store(false, Ordering::Relaxed);
+}
+
+/// Gives memory that was freed, and that the allocator keeps for later, back to the system if this program is about to end.
 pub fn give_back_free() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: takes only what nobody uses.
-    unsafe {
-        libc::malloc_trim(0);
+    if ENDS.load(Ordering::Relaxed) {
+        // SAFETY: takes only what nobody uses.
+        unsafe { libc::malloc_trim(0) };
     }
 }
 

@@ -113,6 +113,7 @@ pub fn keep_for_next_question() {
 
 /// Keeps memory that was freed for the next trace: for programs that read many and drop them.
 pub fn keep_for_next_trace() {
+    large_blocks::stay_after_answer();
     #[cfg(target_env = "gnu")]
     // SAFETY: these calls change how the allocator grows and shrinks, nothing that was allocated.
     unsafe {
