@@ -56,7 +56,7 @@ impl Bench {
         for (name, arguments, input, threads, limit) in commands {
             let mut runs = Vec::new();
             for _ in 0..RUNS {
-                // Freeing what an earlier run wrote is no part of writing.
+                // Replacing the file of the last run would also pay for freeing it.
                 let _ = std::fs::remove_file(&out);
                 let mut command = Command::new("perf");
                 command.args(["record", "--quiet", "--all-cpus", "--count", "1", "--output"]).arg(&events);

@@ -76,7 +76,7 @@ fn pages_of(block: usize, layout: Layout) -> Range<usize> {
 
 /// Gives pages that nobody needs back to the system.
 fn empty(pages: Range<usize>) {
-    // SAFETY: what is in these pages is not needed; it is no harm if the system does not do it.
+    // SAFETY: nobody uses these pages any more. If the call fails, they go with their block.
     unsafe { libc::madvise(pages.start as *mut libc::c_void, pages.len(), libc::MADV_DONTNEED) };
 }
 

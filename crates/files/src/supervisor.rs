@@ -56,8 +56,8 @@ pub fn worker() -> Option<Worker> {
     Some(Worker { listener, ready })
 }
 
-/// The inherited descriptors; none if our parent is no supervisor. What a worker starts has the variable as well,
-/// but another parent.
+/// The inherited descriptors, if our parent is a supervisor. Programs that a worker starts have the variable too, but
+/// their parent is the worker.
 fn inherited() -> Option<Vec<RawFd>> {
     let value = std::env::var(VARIABLE).ok()?;
     let mut numbers = value.split(':').map(str::parse::<i32>);

@@ -52,7 +52,7 @@ pub fn run(options: &Options, ready: &dyn Fn(SocketAddr)) -> Result<(), ServeErr
     if let Some(worker) = supervisor::worker() {
         return work(options, worker);
     }
-    // Mistakes show up here, before anybody is told that the server runs.
+    // Fail on a wrong option or a broken store before saying that the server runs.
     drop(Dashboard::open(options)?);
     let refused = |error| ServeError::Listen { address: options.listen, error };
     let listener = TcpListener::bind(options.listen).map_err(refused)?;

@@ -57,6 +57,12 @@ pub trait Permute {
 /// Rows that one thread takes at least: fewer are done before another thread wakes up.
 pub(crate) const ROWS_AT_ONCE: usize = 1 << 14;
 
+/// A column that begins with one value. All threads fill it: the system hands out each page when it is first written to, and that
+/// takes longer than writing.
+pub fn filled<T: Send>(count: usize, value: impl Fn() -> T + Send + Sync) -> Vec<T> {
+    (0..count).into_par_iter().with_min_len(ROWS_AT_ONCE).map(|_| value()).collect()
+}
+
 impl<T: Copy + Send + Sync> Permute for Vec<T> {
     fn permute(&mut self, order: &[u32]) {
         let old = &self[..];

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rayon::prelude::*;
 
 use crate::Map;
-use crate::columns::ROWS_AT_ONCE;
+use crate::columns::{ROWS_AT_ONCE, filled};
 use crate::ids::{ProcessId, StrId};
 use crate::links::{Link, LinkKind, Links, RowRef, Table};
 use crate::trace::Trace;
@@ -149,12 +149,8 @@ fn empty_index(range: &Range) -> Option<CallsById> {
     }
     let width = i128::from(range.highest) - i128::from(range.lowest) + 1;
     Some(if width <= 4 * range.count as i128 + 1024 {
-        CallsById::Dense { lowest: range.lowest, rows: zeros(width as usize) }
+        CallsById::Dense { lowest: range.lowest, rows: filled(width as usize, AtomicU32::default) }
     } else {
         CallsById::Sparse(Map::with_capacity_and_hasher(range.count, Default::default()))
     })
-}
-
-fn zeros(count: usize) -> Vec<AtomicU32> {
-    (0..count).into_par_iter().with_min_len(ROWS_AT_ONCE).map(|_| AtomicU32::default()).collect()
 }

@@ -57,7 +57,7 @@ pub use allocator::{
 };
 pub use args::{Arg, Args};
 pub use code_facts::{AccessEffect, CodeFacts, CodeListing, SourceAccess};
-pub use columns::{Permute, Remap, Remapping};
+pub use columns::{Permute, Remap, Remapping, filled};
 pub use counter_columns::{CounterColumn, CounterColumns};
 pub use counters::{Aggregate, Counter, CounterKind, Counters};
 pub use graph_nodes::{GraphNode, GraphNodes};

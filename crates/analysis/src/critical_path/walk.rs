@@ -474,7 +474,9 @@ mod tests {
         let told = |at_once: usize| {
             let walked = Walked::in_chunks(&trace, &run, at_once);
             let segments: Vec<String> = walked.segments().map(|segment| format!("{segment:?}")).collect();
-            (segments, walked.by_dependency)
+            let path = walked.path(&trace, &run);
+            let named: Vec<String> = path.segments().map(|segment| format!("{segment:?}")).collect();
+            (segments, named, walked.by_dependency)
         };
         let whole = told(1 << 20);
         assert!(whole.0.len() > 40, "{} segments", whole.0.len());

@@ -1,7 +1,6 @@
 //! `rocpd_event`: category and correlation ids of every row, found by event id.
 
 use formats::rocpd::table;
-use rayon::prelude::*;
 use serde_json::Value as Json;
 use trace::{Map, OptI64, RowRef, StrId, Trace};
 
@@ -110,9 +109,7 @@ impl Events {
             events.index = Some(ById::new(&pairs));
         }
         if wanted.owners {
-            // All threads: the system hands out memory page by page as it is written to.
-            let none = (0..events.category.len()).into_par_iter().map(|_| RowRef::NONE);
-            events.owners = none.collect();
+            events.owners = trace::filled(events.category.len(), || RowRef::NONE);
         }
         events
     }

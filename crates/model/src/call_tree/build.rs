@@ -1,9 +1,9 @@
 //! From regions and GPU work to the tree.
 
 use rayon::prelude::*;
-use trace::{LinkKind, Map, RowRef, StrId, Table, Trace};
+use trace::{LinkKind, Map, RowRef, StrId, Table, Trace, filled};
 
-use super::instances::{Instances, NONE, filled};
+use super::instances::{Instances, NONE};
 use super::names::{Names, UNKNOWN, starts_recompute};
 use super::{Arguments, CallTree, Figures, NOT_LAUNCHED, Node, NodeKind, queue};
 use crate::attribution::{Forest, IdIndex, Origin, module_class};
@@ -92,7 +92,7 @@ impl<'r, 'a> Builder<'r, 'a> {
             calls,
             placed: Vec::new(),
             launched: Vec::new(),
-            launching: filled(false, trace.regions.len()),
+            launching: filled(trace.regions.len(), || false),
             known: Map::default(),
             is_located: vec![(false, false)],
             work_names: vec![UNKNOWN; trace.strings.len()],

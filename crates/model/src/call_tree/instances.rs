@@ -1,7 +1,7 @@
 //! Calls one by one while the tree is built: the regions of the trace, then the captured ones that replays repeat.
 
 use rayon::prelude::*;
-use trace::{Map, Regions};
+use trace::{Map, Regions, filled};
 
 use crate::ROWS_AT_ONCE;
 use crate::attribution::Forest;
@@ -35,10 +35,10 @@ impl Instances {
         let count = parent.len();
         Self {
             parent,
-            node: filled(NOT_KNOWN, count),
-            is_node: filled(false, count),
-            gpu_ns: filled(0, count),
-            has_work: filled(false, count),
+            node: filled(count, || NOT_KNOWN),
+            is_node: filled(count, || false),
+            gpu_ns: filled(count, || 0),
+            has_work: filled(count, || false),
             repeated: Map::default(),
             regions: count,
         }
@@ -112,10 +112,4 @@ impl Instances {
         let known = |call: u32| (call != NONE).then_some(call);
         std::iter::successors(known(call), move |&call| known(self.parent[call as usize]))
     }
-}
-
-/// A column with the same value in each row. All threads fill it: the system hands out a page when it is first written to, which
-/// takes longer than writing, and the tree is built on one thread.
-pub(super) fn filled<T: Copy + Send + Sync>(value: T, count: usize) -> Vec<T> {
-    (0..count).into_par_iter().with_min_len(ROWS_AT_ONCE).map(|_| value).collect()
 }
