@@ -1,5 +1,43 @@
 //! Symbols that a decoder writes: bytes, or bytes and marks for bytes that are not known yet.
 
+/// What a decoder writes to.
+pub(crate) trait Output {
+    type Cursor: Cursor;
+
+    /// The place to write at, for the inner loop.
+    fn cursor(&mut self) -> Self::Cursor;
+
+    /// Takes back what the inner loop wrote.
+    fn set(&mut self, cursor: &Self::Cursor);
+
+    /// Symbols that can still be written before the limit.
+    fn room(&self) -> usize;
+
+    /// Adds bytes; there is room for them.
+    fn extend(&mut self, bytes: &[u8]);
+}
+
+/// Writes symbols without a check for each: whoever uses it asks `fits` first.
+pub(crate) trait Cursor {
+    /// Whether three literals and a match can be written.
+    fn fits(&self) -> bool;
+
+    /// Symbols that a match may reach back.
+    fn reach(&self) -> usize;
+
+    /// Writes a literal.
+    ///
+    /// # Safety
+    /// `fits` held at most three symbols ago.
+    unsafe fn push(&mut self, byte: u8);
+
+    /// Repeats `length` symbols from `distance` back.
+    ///
+    /// # Safety
+    /// `fits` held at most three symbols ago, `1 <= distance <= reach()` and `3 <= length <= 258`.
+    unsafe fn repeat(&mut self, distance: usize, length: usize);
+}
+
 /// A decoded symbol.
 pub(crate) trait Symbol: Copy + Default + 'static {
     /// A byte as a symbol.
@@ -26,6 +64,9 @@ pub(crate) const MARK: u16 = 0x8000;
 
 /// Symbols beyond the limit that a step may write.
 pub(crate) const SLACK: usize = 258 + 64;
+
+/// Bytes that are copied at once.
+pub(crate) const STEP: usize = 32;
 
 /// Decoded symbols behind the window they may copy from.
 #[derive(Default)]
@@ -77,69 +118,83 @@ impl<T: Symbol> Out<T> {
         &self.symbols[..self.end]
     }
 
-    /// Symbols that can still be written before the limit.
-    pub fn room(&self) -> usize {
+    /// Moves the last symbols to the front, as the window of what comes next.
+    pub fn keep_last(&mut self, symbols: usize) {
+        self.symbols.copy_within(self.end - symbols..self.end, 0);
+        (self.begin, self.end) = (symbols, symbols);
+    }
+}
+
+impl<T: Symbol> Output for Out<T> {
+    type Cursor = SymbolCursor<T>;
+
+    fn cursor(&mut self) -> SymbolCursor<T> {
+        let base = self.symbols.as_mut_ptr();
+        SymbolCursor { base, at: self.end, limit: self.symbols.len() - SLACK }
+    }
+
+    fn set(&mut self, cursor: &SymbolCursor<T>) {
+        self.end = cursor.at;
+    }
+
+    fn room(&self) -> usize {
         (self.symbols.len() - SLACK).saturating_sub(self.end)
     }
 
-    /// Adds bytes; there is room for them.
-    pub fn extend(&mut self, bytes: &[u8]) {
+    fn extend(&mut self, bytes: &[u8]) {
         for (to, &byte) in self.symbols[self.end..].iter_mut().zip(bytes) {
             *to = T::of(byte);
         }
         self.end += bytes.len();
     }
-
-    /// The place to write at, for the inner loop.
-    pub fn cursor(&mut self) -> Cursor<T> {
-        let base = self.symbols.as_mut_ptr();
-        Cursor { base, at: self.end, limit: self.symbols.len() - SLACK }
-    }
-
-    /// Takes back what the inner loop wrote.
-    pub fn set(&mut self, cursor: &Cursor<T>) {
-        self.end = cursor.at;
-    }
 }
 
-/// Writes symbols without a check for each: whoever uses it asks `fits` first.
-pub(crate) struct Cursor<T> {
+/// Where symbols are written.
+pub(crate) struct SymbolCursor<T> {
     base: *mut T,
     at: usize,
     limit: usize,
 }
 
-impl<T: Symbol> Cursor<T> {
-    /// Whether three literals and a match can be written.
+impl<T: Symbol> SymbolCursor<T> {
+    /// Writes symbols, some at once.
+    ///
+    /// # Safety
+    /// Below the limit there is room for `count` symbols, and after the last of `from` there are [`STEP`] bytes to read.
     #[inline(always)]
-    pub fn fits(&self) -> bool {
+    pub unsafe fn write(&mut self, from: *const T, count: usize) {
+        let step = STEP / size_of::<T>();
+        let mut done = 0;
+        while done < count {
+            // SAFETY: as the caller promises; what is written beyond the symbols is within the slack.
+            unsafe { self.base.add(self.at + done).copy_from_nonoverlapping(from.add(done), step) };
+            done += step;
+        }
+        self.at += count;
+    }
+}
+
+impl<T: Symbol> Cursor for SymbolCursor<T> {
+    #[inline(always)]
+    fn fits(&self) -> bool {
         self.at < self.limit
     }
 
-    /// Symbols that a match may reach back.
     #[inline(always)]
-    pub fn reach(&self) -> usize {
+    fn reach(&self) -> usize {
         self.at
     }
 
-    /// Writes a literal.
-    ///
-    /// # Safety
-    /// `fits` held at most three symbols ago.
     #[inline(always)]
-    pub unsafe fn push(&mut self, byte: u8) {
+    unsafe fn push(&mut self, byte: u8) {
         // SAFETY: the slack behind the limit has room for it.
         unsafe { self.base.add(self.at).write(T::of(byte)) };
         self.at += 1;
     }
 
-    /// Repeats `length` symbols from `distance` back.
-    ///
-    /// # Safety
-    /// `fits` held at most three symbols ago, `1 <= distance <= reach()` and `length <= 258`.
     #[inline(always)]
-    pub unsafe fn repeat(&mut self, distance: usize, length: usize) {
-        let step = 32 / size_of::<T>();
+    unsafe fn repeat(&mut self, distance: usize, length: usize) {
+        let step = STEP / size_of::<T>();
         // SAFETY: reads begin at or after `base` and end before what is written; writes end less than a step
         // behind the match, which is within the slack. With a distance of a step or more, a step does not overlap.
         unsafe {

@@ -2,7 +2,7 @@
 
 use crate::Damage;
 use crate::bits::Bits;
-use crate::copy::{Cursor, Out, Symbol};
+use crate::copy::{Cursor, Output};
 use crate::huffman::{
     DISTANCE_BITS, END, FIXED, INVALID, LITERAL, LITERAL_BITS, LONGER, SPECIAL, Table, Use,
 };
@@ -50,7 +50,7 @@ impl Decoder {
     }
 
     /// Goes on until a block ends or there is no room. Damage keeps what was decoded before it.
-    pub fn step<T: Symbol>(&mut self, data: &[u8], out: &mut Out<T>) -> Result<Step, Damage> {
+    pub fn step(&mut self, data: &[u8], out: &mut impl Output) -> Result<Step, Damage> {
         if self.state == State::Boundary {
             self.open(data)?;
         }
@@ -105,7 +105,7 @@ impl Decoder {
         Ok(())
     }
 
-    fn stored<T: Symbol>(&mut self, data: &[u8], left: usize, out: &mut Out<T>) -> Result<bool, Damage> {
+    fn stored(&mut self, data: &[u8], left: usize, out: &mut impl Output) -> Result<bool, Damage> {
         let from = self.bit / 8;
         let there = left.min(data.len() - from);
         let count = there.min(out.room());
@@ -188,11 +188,11 @@ pub(crate) fn dynamic(
 }
 
 /// [`coded`] with what the processor offers.
-fn coded_here<T: Symbol>(
+fn coded_here(
     bits: &mut Bits<'_>,
     literals: &Table,
     distances: &Table,
-    to: &mut Cursor<T>,
+    to: &mut impl Cursor,
 ) -> Result<bool, Damage> {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
@@ -204,22 +204,22 @@ fn coded_here<T: Symbol>(
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi2")]
-fn coded_avx2<T: Symbol>(
+fn coded_avx2(
     bits: &mut Bits<'_>,
     literals: &Table,
     distances: &Table,
-    to: &mut Cursor<T>,
+    to: &mut impl Cursor,
 ) -> Result<bool, Damage> {
     coded(bits, literals, distances, to)
 }
 
 /// Decodes symbols until the block ends (true) or there is no room (false).
 #[inline(always)]
-fn coded<T: Symbol>(
+fn coded(
     bits: &mut Bits<'_>,
     literals: &Table,
     distances: &Table,
-    to: &mut Cursor<T>,
+    to: &mut impl Cursor,
 ) -> Result<bool, Damage> {
     const LITERAL_MASK: u64 = (1 << LITERAL_BITS) - 1;
     const DISTANCE_MASK: u64 = (1 << DISTANCE_BITS) - 1;
@@ -303,11 +303,11 @@ fn value(entry: u32, held: u64) -> usize {
 }
 
 /// Decodes one symbol where the data may end within it.
-fn careful<T: Symbol>(
+fn careful(
     bits: &mut Bits<'_>,
     literals: &[u32],
     distances: &[u32],
-    to: &mut Cursor<T>,
+    to: &mut impl Cursor,
 ) -> Result<Option<bool>, Damage> {
     let entry = lookup(bits, literals, LITERAL_BITS)?;
     if entry & LITERAL != 0 {

@@ -1,16 +1,17 @@
 //! Unpacks gzip and zstd, on many cores where that pays.
 //!
 //! ```text
-//!            ┌► find a block, decode it with marks for the unknown window ─┐
-//! file ─ranges┤                                                            ├► in order: known window ─► bytes, CRC ─► reader
-//!            └► …                                                          ┘
+//!             ┌► find a block, record its literals and copies ─┐
+//! file ─ranges┤                                                ├► in order: known window ─► bytes, CRC ─► reader
+//!             └► …                                             ┘
 //! ```
 //!
 //! A gzip member is one chain: every block may copy from the 32 KiB before it. A worker that starts in the
-//! middle guesses where a block begins and writes a mark for each byte it copies from before its start. The
-//! reader goes through the chunks in order: a chunk that begins exactly where the one before ended is right,
-//! and its marks become bytes; any other chunk is thrown away and its stretch is decoded in order. So a wrong
-//! guess costs time only, and damage shows at the same byte as with one thread.
+//! middle guesses where a block begins, records literals and copies, and marks in the last 32 KiB which bytes
+//! come from before its start. The reader goes through the chunks in order: a chunk that begins exactly where
+//! the one before ended is right, its marks give the window of the next one, and a worker writes its bytes; any
+//! other chunk is thrown away and its stretch is decoded in order. So a wrong guess costs time only, and damage
+//! shows at the same byte as with one thread.
 
 mod bits;
 mod chunk;
@@ -21,8 +22,9 @@ mod frames;
 mod header;
 mod huffman;
 mod parallel;
-mod resolve;
+mod recorded;
 mod sequential;
+mod window;
 mod worker;
 
 pub use frames::{Frames, has_many_frames};

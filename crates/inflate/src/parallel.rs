@@ -11,10 +11,10 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use flate2::Crc;
 
 use crate::chunk::{Chunk, End, TARGET};
-use crate::copy::Out;
+use crate::copy::{Out, Output};
 use crate::decode::{Decoder, Step};
-use crate::resolve::{Window, window_behind};
-use crate::worker::{Bytes, Done, Marked, Pool, Range, Start, Worker};
+use crate::window::{Window, window_behind};
+use crate::worker::{Bytes, Done, Placed, Pool, Range, Start, Worker};
 use crate::{Damage, Input, WINDOW, find, header};
 
 /// Compressed bytes of a range, at least and at most.
@@ -30,7 +30,7 @@ const MOST_MISSES: usize = 16;
 pub struct Parallel {
     input: Input,
     ranges: Option<Sender<Range>>,
-    marked: Option<Sender<Marked>>,
+    placed: Option<Sender<Placed>>,
     done: Receiver<Done>,
     workers: Vec<JoinHandle<()>>,
     pool: Arc<Pool>,
@@ -78,7 +78,7 @@ enum Place {
 }
 
 enum Item {
-    /// A chunk that a worker resolves.
+    /// A chunk that a worker turns into bytes.
     Pending {
         length: usize,
     },
@@ -100,7 +100,7 @@ impl Parallel {
     /// Starts workers that look through so many compressed bytes each. This changes the speed, never the result.
     pub fn with_ranges(input: Input, threads: usize, sizes: RangeInclusive<usize>) -> Self {
         let (ranges, to_find) = unbounded();
-        let (marked, to_resolve) = unbounded();
+        let (placed, to_play) = unbounded();
         let (to_reader, done) = unbounded();
         let pool = Arc::new(Pool::default());
         let stop = Arc::new(AtomicBool::new(false));
@@ -109,7 +109,7 @@ impl Parallel {
                 let worker = Worker {
                     input: input.clone(),
                     ranges: to_find.clone(),
-                    marked: to_resolve.clone(),
+                    placed: to_play.clone(),
                     done: to_reader.clone(),
                     pool: pool.clone(),
                     stop: stop.clone(),
@@ -120,7 +120,7 @@ impl Parallel {
         Self {
             input,
             ranges: Some(ranges),
-            marked: Some(marked),
+            placed: Some(placed),
             done,
             workers,
             pool,
@@ -185,7 +185,7 @@ impl Parallel {
                     None => chunks.into_iter().for_each(|chunk| self.pool.give_chunk(chunk)),
                 }
             }
-            Done::Resolved { number, bytes } => {
+            Done::Played { number, bytes } => {
                 // After damage the queue is empty.
                 let item = number.checked_sub(self.first).and_then(|at| self.queue.get_mut(at));
                 if let Some(item) = item
@@ -212,7 +212,7 @@ impl Parallel {
                     Some(ahead) => {
                         let whole = self.window.len() == WINDOW;
                         let found = ahead.found.get_or_insert_default();
-                        let right = |chunk: &Chunk| chunk.start == bit && (whole || !chunk.is_marked());
+                        let right = |chunk: &Chunk| chunk.start == bit && (whole || !chunk.is_recorded());
                         match found.iter().position(right) {
                             Some(at) => {
                                 ahead.hit = true;
@@ -266,9 +266,9 @@ impl Parallel {
         let number = self.first + self.queue.len();
         self.queue.push_back(Item::Pending { length });
         self.queued += length;
-        if let Some(marked) = &self.marked {
+        if let Some(placed) = &self.placed {
             // A worker ends only after this.
-            let _ = marked.send(Marked { number, chunk, before });
+            let _ = placed.send(Placed { number, chunk, before });
         }
         match end {
             End::Block(bit) => {
@@ -314,16 +314,18 @@ impl Parallel {
         };
         let history = self.gap.history();
         self.window = history[history.len().saturating_sub(WINDOW)..].to_vec();
-        let (mut resolved, mut plain) = self.pool.bytes();
+        let (mut played, mut plain) = self.pool.bytes();
+        let decoded = self.gap.decoded();
+        let length = decoded.len();
+        played.start(&[]);
+        played.reserve(length);
+        played.extend(decoded);
         plain.start(&[]);
-        resolved.clear();
-        resolved.extend_from_slice(self.gap.decoded());
         let mut sum = Crc::new();
-        sum.update(&resolved);
-        let length = resolved.len();
+        sum.update(decoded);
         self.queued += length;
         self.passed = (self.decoder.bit / 8, self.passed.1 + length);
-        self.queue.push_back(Item::Ready { bytes: Bytes { resolved, plain, sum }, length });
+        self.queue.push_back(Item::Ready { bytes: Bytes { played, plain, sum }, length });
         match step {
             Ok(Step::Boundary) => self.place = Place::Block(self.decoder.bit),
             Ok(Step::Last) => self.trailer(self.decoder.bit.div_ceil(8)),
@@ -379,7 +381,7 @@ impl Parallel {
         self.ahead.clear();
         self.stop.store(true, Ordering::Relaxed);
         self.ranges = None;
-        self.marked = None;
+        self.placed = None;
     }
 }
 
@@ -390,10 +392,10 @@ impl Read for Parallel {
         }
         loop {
             if let Some((bytes, at)) = &mut self.current {
-                let resolved = bytes.resolved.get(*at..).unwrap_or_default();
-                let from = match resolved.is_empty() {
-                    false => resolved,
-                    true => &bytes.plain.decoded()[*at - bytes.resolved.len()..],
+                let played = bytes.played.decoded();
+                let from = match played.get(*at..) {
+                    Some(rest) if !rest.is_empty() => rest,
+                    _ => &bytes.plain.decoded()[*at - played.len()..],
                 };
                 if !from.is_empty() {
                     let count = from.len().min(into.len());

@@ -1,4 +1,4 @@
-//! What worker threads do: find and decode chunks, and turn their marks into bytes.
+//! What worker threads do: find and decode chunks, and turn them into bytes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use crossbeam_channel::{Receiver, Sender, select};
 use flate2::Crc;
 
-use crate::chunk::{Before, Chunk, End, Room, decode};
+use crate::chunk::{Before, Chunk, Chunks, End, Room};
 use crate::copy::Out;
-use crate::decode::Decoder;
 use crate::huffman::Table;
-use crate::resolve::{Window, resolve};
+use crate::recorded::Recorded;
+use crate::window::Window;
 use crate::{Input, find, header};
 
 /// Bytes of the file that one worker looks through.
@@ -34,7 +34,7 @@ pub(crate) enum Start {
 }
 
 /// A chunk whose window is known.
-pub(crate) struct Marked {
+pub(crate) struct Placed {
     pub number: usize,
     pub chunk: Chunk,
     pub before: Window,
@@ -42,7 +42,7 @@ pub(crate) struct Marked {
 
 /// Bytes in the order of the file, and their checksum.
 pub(crate) struct Bytes {
-    pub resolved: Vec<u8>,
+    pub played: Out<u8>,
     pub plain: Out<u8>,
     pub sum: Crc,
 }
@@ -50,7 +50,7 @@ pub(crate) struct Bytes {
 /// What a worker has done.
 pub(crate) enum Done {
     Found { number: usize, chunks: Vec<Chunk> },
-    Resolved { number: usize, bytes: Bytes },
+    Played { number: usize, bytes: Bytes },
 }
 
 /// Buffers of a kind that are kept for later.
@@ -59,9 +59,10 @@ const MOST_FREE: usize = 64;
 /// Buffers that go round between workers and the reader.
 #[derive(Default)]
 pub(crate) struct Pool {
-    marked: Mutex<Vec<Out<u16>>>,
+    recorded: Mutex<Vec<Recorded>>,
+    /// Apart, as most chunks need only one of them.
+    played: Mutex<Vec<Out<u8>>>,
     plain: Mutex<Vec<Out<u8>>>,
-    bytes: Mutex<Vec<Vec<u8>>>,
 }
 
 fn pop<T: Default>(from: &Mutex<Vec<T>>) -> T {
@@ -78,27 +79,27 @@ fn push<T>(to: &Mutex<Vec<T>>, buffer: T) {
 
 impl Pool {
     fn room(&self) -> Room {
-        Room { marked: pop(&self.marked), plain: pop(&self.plain) }
+        Room { recorded: pop(&self.recorded), plain: pop(&self.plain) }
     }
 
     fn give_room(&self, room: Room) {
-        push(&self.marked, room.marked);
+        push(&self.recorded, room.recorded);
         push(&self.plain, room.plain);
     }
 
     /// Buffers for bytes that need no worker.
-    pub fn bytes(&self) -> (Vec<u8>, Out<u8>) {
-        (pop(&self.bytes), pop(&self.plain))
+    pub fn bytes(&self) -> (Out<u8>, Out<u8>) {
+        (pop(&self.played), pop(&self.plain))
     }
 
     /// Takes back the buffers of a chunk that was wrong.
     pub fn give_chunk(&self, chunk: Chunk) {
-        self.give_room(Room { marked: chunk.marked, plain: chunk.plain });
+        self.give_room(Room { recorded: chunk.recorded, plain: chunk.plain });
     }
 
     /// Takes back the buffers of bytes that were read.
     pub fn give_bytes(&self, bytes: Bytes) {
-        push(&self.bytes, bytes.resolved);
+        push(&self.played, bytes.played);
         push(&self.plain, bytes.plain);
     }
 }
@@ -107,7 +108,7 @@ impl Pool {
 pub(crate) struct Worker {
     pub input: Input,
     pub ranges: Receiver<Range>,
-    pub marked: Receiver<Marked>,
+    pub placed: Receiver<Placed>,
     pub done: Sender<Done>,
     pub pool: Arc<Pool>,
     pub stop: Arc<AtomicBool>,
@@ -116,17 +117,16 @@ pub(crate) struct Worker {
 impl Worker {
     /// Works until the reader goes away.
     pub fn run(self) {
-        let mut decoder = Decoder::new();
+        let mut decoder = Chunks::new();
         let mut tables = <(Table, Table)>::default();
-        let mut symbols = Vec::new();
         loop {
             // What the reader waits for comes first.
-            let done = if let Ok(marked) = self.marked.try_recv() {
-                self.resolve(marked, &mut symbols)
+            let done = if let Ok(placed) = self.placed.try_recv() {
+                self.play(placed)
             } else {
                 select! {
-                    recv(self.marked) -> marked => match marked {
-                        Ok(marked) => self.resolve(marked, &mut symbols),
+                    recv(self.placed) -> placed => match placed {
+                        Ok(placed) => self.play(placed),
                         Err(_) => return,
                     },
                     recv(self.ranges) -> range => match range {
@@ -141,27 +141,27 @@ impl Worker {
         }
     }
 
-    fn resolve(&self, marked: Marked, symbols: &mut Vec<u8>) -> Done {
-        let Marked { number, chunk, before } = marked;
-        let mut resolved = pop(&self.pool.bytes);
-        if chunk.is_marked() {
-            resolve(chunk.marked.decoded(), &before, symbols, &mut resolved);
-        } else {
-            resolved.clear();
+    fn play(&self, placed: Placed) -> Done {
+        let Placed { number, chunk, before } = placed;
+        let mut played = pop(&self.pool.played);
+        match chunk.is_recorded() {
+            true => chunk.recorded.play(&before, &mut played),
+            false => played.start(&[]),
         }
-        push(&self.pool.marked, chunk.marked);
+        push(&self.pool.recorded, chunk.recorded);
         let mut sum = Crc::new();
-        sum.update(&resolved);
+        sum.update(played.decoded());
         sum.update(chunk.plain.decoded());
-        Done::Resolved { number, bytes: Bytes { resolved, plain: chunk.plain, sum } }
+        Done::Played { number, bytes: Bytes { played, plain: chunk.plain, sum } }
     }
 
-    fn find(&self, range: Range, decoder: &mut Decoder, tables: &mut (Table, Table)) -> Done {
+    fn find(&self, range: Range, decoder: &mut Chunks, tables: &mut (Table, Table)) -> Done {
         let data = self.input.as_ref().as_ref();
         let until = range.until * 8;
         let mut chunks = Vec::new();
-        let decode_at = |start, before, decoder: &mut Decoder| {
-            decode(data, start, before, until, decoder, self.pool.room())
+        let decode_at = |start, before, decoder: &mut Chunks| {
+            decoder
+                .decode(data, start, before, until, self.pool.room())
                 .map_err(|room| self.pool.give_room(room))
         };
         match range.start {
