@@ -287,9 +287,9 @@ fn killed_at_random_moments_it_leaves_the_source_whole() {
             std::fs::write(folder.path().join("k.cu"), SOURCE).expect("as before");
         }
     }
-    let last = command().output().expect("it runs");
-    let errors = String::from_utf8_lossy(&last.stderr);
-    assert!(ended(&last), "no lock of a killed one is in its way: {errors}");
+    let last = command().stderr(Stdio::piped()).output().expect("it runs");
+    let errors = text(&last.stderr);
+    assert!(ended(&last), "no lock of a killed one is in its way: {}: {errors}", last.status);
     let expected = if last.status.success() { new.as_str() } else { SOURCE };
     assert_eq!(std::fs::read_to_string(folder.path().join("k.cu")).expect("the source"), expected);
 }

@@ -29,15 +29,28 @@ pub fn is_work_folder(path: &Path) -> bool {
 }
 
 /// Removes a folder made by [`claim_work_folder`] with all that is in it, if it is there. Any other folder stays, and is
-/// an error unless it is empty.
+/// an error unless it is empty. After a kill in the middle it can be removed again: the mark goes last.
 pub fn remove_work_folder(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
-        Ok(_) if is_work_folder(path) => fs::remove_dir_all(path),
+        Ok(_) if is_work_folder(path) => remove_with_mark_last(path),
         Ok(facts) if facts.is_dir() && fs::read_dir(path)?.next().is_none() => Ok(()),
         Ok(_) => Err(foreign(path)),
     }
+}
+
+fn remove_with_mark_last(path: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else if entry.file_name() != MARKER {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    fs::remove_file(path.join(MARKER))?;
+    fs::remove_dir(path)
 }
 
 fn foreign(path: &Path) -> io::Error {
@@ -70,6 +83,22 @@ mod tests {
                 for claim in claims {
                     claim.join().unwrap().unwrap();
                 }
+            });
+        }
+    }
+
+    #[test]
+    fn at_each_moment_of_a_removal_the_folder_can_be_removed_again() {
+        let place = tempfile::tempdir().unwrap();
+        let ours = place.path().join("work");
+        for _ in 0..20 {
+            claim_work_folder(&ours).unwrap();
+            let names: Vec<_> = (0..200).map(|id| ours.join(format!("{id}.o"))).collect();
+            names.iter().for_each(|name| fs::write(name, "x").unwrap());
+            std::thread::scope(|scope| {
+                scope.spawn(|| remove_work_folder(&ours).unwrap());
+                while is_work_folder(&ours) {}
+                assert!(!names.iter().any(|name| name.exists()), "files are there, and the mark is not");
             });
         }
     }
