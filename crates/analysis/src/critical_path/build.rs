@@ -82,25 +82,16 @@ pub(super) fn build(trace: &Trace, classes: &Classes, infer: bool) -> Option<Run
     let ((works, meetings, separate_clocks, clocks), (calls, profiler, operations)) =
         rayon::join(of_works, of_calls);
 
-    let mut draft = Draft::new(limits.clock_tolerance_ns);
-    let points = works.len() as u32;
-    draft.reserve(3 * works.len() + works.len() / 8, 4 * works.len() + works.len() / 4);
-    for work in 0..works.len() {
-        draft.point(works.start[work]);
-        draft.point(works.end[work]);
-    }
-    let (mut host, span) = rayon::join(
-        || Host::of(trace, &profiler, &clocks, &counted, 2 * points),
-        || span(trace, &profiler, &clocks, &counted),
-    );
+    let first_of_host = 2 * works.len() as u32;
+    let of_work = || {
+        let met = meet_members(trace, &works, &meetings.all);
+        let draft = draft_of_work(&works, &met, limits.clock_tolerance_ns);
+        (met, draft, span(trace, &profiler, &clocks, &counted))
+    };
+    let (mut host, (met, mut draft, span)) =
+        rayon::join(|| Host::of(trace, &profiler, &clocks, &counted, first_of_host), of_work);
     let span = span?;
 
-    let met = meet_members(trace, &works, &meetings.all);
-    for work in 0..points {
-        if met.of_work.get(work as usize).is_none_or(|&meeting| meeting == NONE) {
-            draft.add(start_of(work), end_of(work), works.duration(work as usize), Dependency::Work);
-        }
-    }
     let replayed = replay(trace, &works, &operations, &clocks, &mut host, &mut draft);
     let least = learn(trace, &works, &clocks, &replayed, &mut draft);
     stream_order(&mut draft, &works, &least, limits.clock_tolerance_ns);
@@ -133,6 +124,22 @@ pub(super) fn build(trace: &Trace, classes: &Classes, infer: bool) -> Option<Run
     };
     run.not_recorded = NotRecorded::of(trace, &run);
     Some(run)
+}
+
+/// A draft with the work alone: what takes its time whatever others do.
+fn draft_of_work(works: &GpuWork, met: &Met, tolerance: i64) -> Draft {
+    let mut draft = Draft::new(tolerance);
+    draft.reserve(3 * works.len() + works.len() / 8, 4 * works.len() + works.len() / 4);
+    for work in 0..works.len() {
+        draft.point(works.start[work]);
+        draft.point(works.end[work]);
+    }
+    for work in 0..works.len() as u32 {
+        if met.of_work.get(work as usize).is_none_or(|&meeting| meeting == NONE) {
+            draft.add(start_of(work), end_of(work), works.duration(work as usize), Dependency::Work);
+        }
+    }
+    draft
 }
 
 /// Learns what launches and waits take at least, and tells the dependencies.

@@ -192,94 +192,86 @@ impl Draft {
 
     /// Orders the points, breaking cycles, and lets the last arrival bind each.
     pub fn finish(self) -> Graph {
-        let points = self.time.len();
-        // Where the dependencies of each point begin, one place further: each place counts up to where the next begins.
-        let mut first = vec![0u32; points + 2];
-        for &to in &self.to {
-            first[to as usize + 2] += 1;
+        let Draft { time, from, to, least, kind, contradicted, .. } = self;
+        let mut first = vec![0u32; time.len() + 1];
+        for &to in &to {
+            first[to as usize + 1] += 1;
         }
-        for i in 0..points {
-            first[i + 2] += first[i + 1];
+        for point in 0..time.len() {
+            first[point + 1] += first[point];
         }
-        let edges = self.from.len();
-        let (mut from, mut weight) = (vec![0u32; edges], vec![0i64; edges]);
-        let mut kind = vec![Dependency::Work; edges];
-        for edge in 0..edges {
-            let place = &mut first[self.to[edge] as usize + 1];
-            from[*place as usize] = self.from[edge];
-            weight[*place as usize] = self.least[edge];
-            kind[*place as usize] = self.kind[edge];
-            *place += 1;
-        }
-        let Draft { time, contradicted, from: old, to, least, kind: old_kind, .. } = self;
-        drop((old, to, least, old_kind));
-        first.truncate(points + 1);
-        let mut graph = Graph {
-            time,
-            first,
-            from,
-            weight,
-            kind,
-            order: Vec::new(),
-            binding: Vec::new(),
-            broken: Vec::new(),
-            contradicted,
+        // The order asks only where dependencies come from.
+        let of_order = || {
+            let from = by_point(&first, &to, from, 0);
+            let order = order_without_cycles(&first, &from);
+            (from, order)
         };
-        graph.sort();
+        let of_times = || (by_point(&first, &to, least, 0), by_point(&first, &to, kind, Dependency::Work));
+        let ((from, order), (weight, kind)) = rayon::join(of_order, of_times);
+        drop(to);
+        let (binding, broken) = (Vec::new(), Vec::new());
+        let mut graph =
+            Graph { time, first, from, weight, kind, order: Vec::new(), binding, broken, contradicted };
+        match order {
+            Some(order) => graph.order = order,
+            None => graph.sort_and_cut(),
+        }
         graph.bind();
         graph
     }
 }
 
-/// By how much a point moves, in nanoseconds: negative where it comes earlier.
-///
-/// Four bytes hold it unless changes save seconds, and memory is what a pass over the graph takes.
-pub(super) trait Moved: Copy + Ord + Send {
-    const ZERO: Self;
-    /// Earlier than any point may come.
-    const MOST_EARLIER: Self;
-    /// A time; one that is longer than all that may be saved as any such.
-    fn clamped(ns: i64) -> Self;
-    /// That much earlier.
-    fn less(self, time: Self) -> Self;
-    fn ns(self) -> i64;
+/// What is known of each dependency, those of each point together.
+fn by_point<T: Copy>(first: &[u32], to: &[u32], of_dependency: Vec<T>, empty: T) -> Vec<T> {
+    let mut next = first.to_vec();
+    let mut placed = vec![empty; to.len()];
+    for (&to, known) in to.iter().zip(of_dependency) {
+        let place = &mut next[to as usize];
+        placed[*place as usize] = known;
+        *place += 1;
+    }
+    placed
 }
 
-/// The most that changes may save where `i32` holds what they move.
-pub(super) const MOST_SAVED_IN_32_BITS: i64 = 1 << 28;
-
-impl Moved for i32 {
-    const ZERO: Self = 0;
-    const MOST_EARLIER: Self = i32::MIN;
-
-    fn clamped(ns: i64) -> Self {
-        ns.min(1 << 30) as i32
+/// Each point right after what it depends on; nothing where a point depends on itself.
+fn order_without_cycles(first: &[u32], from: &[u32]) -> Option<Vec<u32>> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum State {
+        Open,
+        Waiting,
+        Done,
     }
-
-    fn less(self, time: Self) -> Self {
-        self.saturating_sub(time)
+    let points = first.len() - 1;
+    let mut order: Vec<u32> = Vec::with_capacity(points);
+    let mut state = vec![State::Open; points];
+    // Points that wait for one behind them, and the dependency of each that is next.
+    let mut waiting: Vec<(u32, u32)> = Vec::new();
+    for root in 0..points {
+        if state[root] == State::Open {
+            state[root] = State::Waiting;
+            waiting.push((root as u32, first[root]));
+        }
+        while let Some((point, next)) = waiting.last_mut() {
+            let point = *point as usize;
+            if *next == first[point + 1] {
+                state[point] = State::Done;
+                order.push(point as u32);
+                waiting.pop();
+                continue;
+            }
+            let before = from[*next as usize] as usize;
+            *next += 1;
+            match state[before] {
+                State::Done => {}
+                State::Waiting => return None,
+                State::Open => {
+                    state[before] = State::Waiting;
+                    waiting.push((before as u32, first[before]));
+                }
+            }
+        }
     }
-
-    fn ns(self) -> i64 {
-        i64::from(self)
-    }
-}
-
-impl Moved for i64 {
-    const ZERO: Self = 0;
-    const MOST_EARLIER: Self = i64::MIN;
-
-    fn clamped(ns: i64) -> Self {
-        ns
-    }
-
-    fn less(self, time: Self) -> Self {
-        self.saturating_sub(time)
-    }
-
-    fn ns(self) -> i64 {
-        self
-    }
+    Some(order)
 }
 
 /// The finished graph.
@@ -293,7 +285,7 @@ pub(super) struct Graph {
     pub weight: Vec<i64>,
     pub kind: Vec<Dependency>,
     /// Points so that every one comes after all it depends on.
-    order: Vec<u32>,
+    pub order: Vec<u32>,
     /// The dependency that binds each point; `NONE` where a point has none.
     pub binding: Vec<u32>,
     /// Dependencies that were cut to break cycles.
@@ -309,55 +301,6 @@ impl Graph {
 
     pub fn dependencies(&self, point: usize) -> std::ops::Range<usize> {
         self.first[point] as usize..self.first[point + 1] as usize
-    }
-
-    /// Orders the points so that each comes after all it depends on; a cycle is cut at its least trusted place.
-    fn sort(&mut self) {
-        match self.order_without_cycles() {
-            Some(order) => self.order = order,
-            None => self.sort_and_cut(),
-        }
-    }
-
-    /// Each point right after what it depends on; nothing where a point depends on itself.
-    fn order_without_cycles(&self) -> Option<Vec<u32>> {
-        #[derive(Clone, Copy, PartialEq)]
-        enum State {
-            Open,
-            Waiting,
-            Done,
-        }
-        let points = self.len();
-        let mut order: Vec<u32> = Vec::with_capacity(points);
-        let mut state = vec![State::Open; points];
-        // Points that wait for one behind them, and the dependency of each that is next.
-        let mut waiting: Vec<(u32, u32)> = Vec::new();
-        for root in 0..points {
-            if state[root] == State::Open {
-                state[root] = State::Waiting;
-                waiting.push((root as u32, self.first[root]));
-            }
-            while let Some((point, next)) = waiting.last_mut() {
-                let point = *point as usize;
-                if *next == self.first[point + 1] {
-                    state[point] = State::Done;
-                    order.push(point as u32);
-                    waiting.pop();
-                    continue;
-                }
-                let from = self.from[*next as usize] as usize;
-                *next += 1;
-                match state[from] {
-                    State::Done => {}
-                    State::Waiting => return None,
-                    State::Open => {
-                        state[from] = State::Waiting;
-                        waiting.push((from as u32, self.first[from]));
-                    }
-                }
-            }
-        }
-        Some(order)
     }
 
     /// Orders points that run in circles, and cuts each circle.
@@ -507,50 +450,6 @@ impl Graph {
         }
     }
 
-    /// How much sooner the run would end under several changes at once, each in a lane of its own, in one pass over the graph:
-    /// `changed(edge, point)` is the only lane in which a dependency takes another time, and that time. `moved` is memory that
-    /// passes share: it holds by how much each point moves in each lane.
-    pub fn saved_in_lanes<T: Moved, const LANES: usize>(
-        &self,
-        moved: &mut Vec<[T; LANES]>,
-        changed: impl Fn(usize, usize) -> Option<(usize, i64)>,
-    ) -> [i64; LANES] {
-        // Each point is written before it is read, so that what an earlier pass left need not be cleared.
-        if moved.len() != self.len() {
-            *moved = vec![[T::ZERO; LANES]; self.len()];
-        }
-        for &point in &self.order {
-            let point = point as usize;
-            let edges = self.dependencies(point);
-            if edges.is_empty() {
-                moved[point] = [T::ZERO; LANES];
-                continue;
-            }
-            let mut last = [T::MOST_EARLIER; LANES];
-            for edge in edges {
-                let from = self.from[edge] as usize;
-                // What was to spare: zero for the dependency that binds.
-                let spare = T::clamped(self.time[point] - self.time[from] - self.weight[edge]);
-                let mut arrives = moved[from].map(|moved| moved.less(spare));
-                if let Some((lane, weight)) = changed(edge, point) {
-                    arrives[lane] = arrives[lane].less(T::clamped(self.weight[edge] - weight));
-                }
-                for lane in 0..LANES {
-                    last[lane] = last[lane].max(arrives[lane]);
-                }
-            }
-            moved[point] = last;
-        }
-        let end = self.time.iter().copied().max().unwrap_or(0);
-        let mut ends = [i64::MIN; LANES];
-        for (&time, moved) in self.time.iter().zip(&*moved) {
-            for lane in 0..LANES {
-                ends[lane] = ends[lane].max(time + moved[lane].ns());
-            }
-        }
-        ends.map(|lane| end - lane)
-    }
-
     /// How late each point may be without the run ending later than at `end`.
     pub fn latest(&self, end: i64) -> Vec<i64> {
         let mut latest = vec![end; self.len()];
@@ -635,34 +534,5 @@ mod tests {
         let graph = draft.finish();
         assert_eq!(graph.contradicted[Dependency::Launch as usize], 1);
         assert_eq!(propagated(&graph), [10_000, 5_000, 9_000]);
-    }
-
-    #[test]
-    fn lanes_end_where_each_change_alone_would_end() {
-        let mut draft = points(&(0..60).map(|i| i * 10).collect::<Vec<_>>());
-        let mut random = stats::random::Random::new(7);
-        for to in 1..60u32 {
-            for _ in 0..3 {
-                let from = random.below(to as usize) as u32;
-                draft.add(from, to, random.below(20) as i64, Dependency::Work);
-            }
-        }
-        let graph = draft.finish();
-        // A third of the dependencies belong to no lane.
-        let lane_of = |edge: usize| (!edge.is_multiple_of(3)).then_some(edge % 4);
-        let half = |edge: usize| graph.weight[edge] / 2;
-        let changed = |edge: usize, _: usize| lane_of(edge).map(|lane| (lane, half(edge)));
-        // Memory of a pass before has no influence.
-        let saved = graph.saved_in_lanes::<i32, 4>(&mut vec![[7; 4]; 90], changed);
-        assert_eq!(graph.saved_in_lanes::<i64, 4>(&mut Vec::new(), changed), saved);
-        for (lane, saved) in saved.into_iter().enumerate() {
-            let mut times = Vec::new();
-            graph.propagate_into(&mut times, |edge, _| match lane_of(edge) {
-                Some(changed) if changed == lane => half(edge),
-                _ => graph.weight[edge],
-            });
-            let end = graph.time.iter().max().unwrap() - saved;
-            assert_eq!(Some(end), times.into_iter().max(), "lane {lane}");
-        }
     }
 }

@@ -26,6 +26,7 @@ mod rank;
 mod replay;
 mod result;
 mod rules;
+mod savings;
 mod scenario;
 mod track;
 mod unexplained;

@@ -1,25 +1,21 @@
 //! What each kernel has to do with the span: its time on the path, its slack, and what a little less of it would save.
 
 use std::cmp::Reverse;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use trace::{Map, StrId};
 
 use super::NONE;
 use super::build::{Run, start_of};
-use super::graph::{Dependency, MOST_SAVED_IN_32_BITS, Moved};
+use super::graph::Dependency;
 use super::result::WorkSlack;
 use super::rules::Rules;
+use super::savings::{MOST_SAVED_IN_32_BITS, Moved, Savings};
 use super::walk::Segment;
 use super::what_if::scaled;
 use stats::percent;
 
 /// What "a little faster" is.
 const FASTER: f64 = 0.99;
-
-/// How many names are asked about in one pass over the graph: more need more memory, and gain little.
-const LANES: usize = 5;
 
 /// By piece of work: how much later it may come.
 struct Slack {
@@ -151,44 +147,19 @@ fn free(run: &Run, end: i64) -> Vec<i64> {
 /// What the run would save if the work of one of these names took a little less, for each of them. `of_work` is the number of
 /// each piece's name, of `names`.
 fn savings<T: Moved>(run: &Run, of_work: &[u32], names: usize, numbers: &[u32]) -> Vec<i64> {
-    let passes: Vec<&[u32]> = numbers.chunks(LANES).collect();
-    let (next, saved) = (AtomicUsize::new(0), Mutex::new(vec![[0; LANES]; passes.len()]));
-    // Takes passes as long as there are any: a thread that comes late takes what is left.
-    let work = || {
-        let mut moved = Vec::new();
-        loop {
-            let pass = next.fetch_add(1, Ordering::Relaxed);
-            let Some(numbers) = passes.get(pass) else { break };
-            let of_pass = savings_in_lanes::<T>(run, of_work, names, numbers, &mut moved);
-            saved.lock().unwrap_or_else(PoisonError::into_inner)[pass] = of_pass;
-        }
-    };
-    // Two passes at a time, no more: each needs memory for all points of the graph.
-    rayon::join(work, work);
-    let saved = saved.into_inner().unwrap_or_else(PoisonError::into_inner);
-    passes.iter().zip(saved).flat_map(|(numbers, saved)| saved.into_iter().take(numbers.len())).collect()
-}
-
-/// The same of as many names as there are lanes.
-fn savings_in_lanes<T: Moved>(
-    run: &Run,
-    of_work: &[u32],
-    names: usize,
-    numbers: &[u32],
-    moved: &mut Vec<[T; LANES]>,
-) -> [i64; LANES] {
     let graph = &run.graph;
-    let mut lanes = vec![None; names];
-    numbers.iter().enumerate().for_each(|(lane, &number)| lanes[number as usize] = Some(lane));
-    let lane_of = |point: usize| lanes[*of_work.get(point / 2)? as usize];
-    graph.saved_in_lanes(moved, |edge, to| {
-        let lane = match graph.kind[edge] {
-            Dependency::Work | Dependency::Transfer => lane_of(to)?,
-            Dependency::Beside | Dependency::Along => lane_of(graph.from[edge] as usize)?,
+    let mut changes = vec![None; names];
+    numbers.iter().enumerate().for_each(|(change, &number)| changes[number as usize] = Some(change));
+    let change_of = |point: usize| changes[*of_work.get(point / 2)? as usize];
+    let shorter = |edge: usize, to: usize| {
+        let change = match graph.kind[edge] {
+            Dependency::Work | Dependency::Transfer => change_of(to)?,
+            Dependency::Beside | Dependency::Along => change_of(graph.from[edge] as usize)?,
             _ => return None,
         };
         // What waits for something that was not recorded waits as long whatever else is faster.
-        let beyond = run.not_recorded.of_edge(edge);
-        Some((lane, scaled(graph.weight[edge] - beyond, FASTER) + beyond))
-    })
+        let own = graph.weight[edge] - run.not_recorded.of_edge(edge);
+        Some((change, own - scaled(own, FASTER)))
+    };
+    Savings { graph, shorter }.of_each::<T>(numbers.len())
 }

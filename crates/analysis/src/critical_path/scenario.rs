@@ -73,9 +73,8 @@ pub struct Engine<'a> {
     pub(super) run: Run,
     /// Savings need no path: it is walked when it is asked for.
     pub(super) path: OnceLock<Path>,
-    /// The piece of work of every kernel, and of every copy.
-    of_kernel: Vec<u32>,
-    of_copy: Vec<u32>,
+    /// The piece of work of every kernel, and of every copy; only scenarios name rows.
+    of_rows: OnceLock<(Vec<u32>, Vec<u32>)>,
     end: Ns,
     /// Memory of questions that were answered, for the next ones.
     buffers: Mutex<Vec<Vec<Ns>>>,
@@ -90,13 +89,7 @@ impl<'a> Engine<'a> {
     /// A run whose graph is there already.
     pub(super) fn with(trace: &'a Trace, run: Run, path: OnceLock<Path>) -> Self {
         let end = run.graph.time.iter().copied().max().unwrap_or(0);
-        let mut of_kernel = vec![NONE; trace.kernels.len()];
-        let mut of_copy = vec![NONE; trace.memory_copies.len()];
-        for work in 0..run.works.len() {
-            let of_row = if run.works.is_copy_row[work] { &mut of_copy } else { &mut of_kernel };
-            of_row[run.works.row[work] as usize] = work as u32;
-        }
-        Self { trace, run, path, of_kernel, of_copy, end, buffers: Mutex::default() }
+        Self { trace, run, path, of_rows: OnceLock::new(), end, buffers: Mutex::default() }
     }
 
     /// The path of the run.
@@ -141,9 +134,19 @@ impl<'a> Engine<'a> {
     }
 
     fn work_of(&self, row: RowRef) -> Option<usize> {
+        let (of_kernel, of_copy) = self.of_rows.get_or_init(|| {
+            let works = &self.run.works;
+            let mut of_kernel = vec![NONE; self.trace.kernels.len()];
+            let mut of_copy = vec![NONE; self.trace.memory_copies.len()];
+            for work in 0..works.len() {
+                let of_row = if works.is_copy_row[work] { &mut of_copy } else { &mut of_kernel };
+                of_row[works.row[work] as usize] = work as u32;
+            }
+            (of_kernel, of_copy)
+        });
         let work = match row.get()? {
-            (Table::Kernels, row) => self.of_kernel[row],
-            (Table::MemoryCopies, row) => self.of_copy[row],
+            (Table::Kernels, row) => of_kernel[row],
+            (Table::MemoryCopies, row) => of_copy[row],
             _ => return None,
         };
         (work != NONE).then_some(work as usize)
