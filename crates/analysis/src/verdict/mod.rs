@@ -76,8 +76,8 @@ pub fn compute(
 
 /// The verdict on a trace of which only the tables were read: what bounds it is told only where GPUs are busy.
 pub fn of_tables(trace: &Trace, classes: &Classes, options: &VerdictOptions) -> Verdict {
-    let accounts = crate::idle::without_causes(lanes(trace, classes));
-    let mut verdict = facts(trace, options);
+    let of_lanes = || crate::idle::without_causes(lanes(trace, classes));
+    let (accounts, mut verdict) = rayon::join(of_lanes, || facts(trace, options));
     let total = accounts.gpus.iter().map(GpuAccount::total).sum();
     let (parts, cost) =
         rayon::join(|| Parts::of(&accounts), || largest_cost(trace, classes, &accounts, total));
