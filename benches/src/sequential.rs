@@ -23,7 +23,9 @@ use crate::{Bench, packed};
 /// Runs of each command, of which the median counts.
 const RUNS: usize = 5;
 
-const EVENTS: [&str; 3] = ["sched:sched_switch", "sched:sched_waking", "sched:sched_wakeup_new"];
+const SWITCH: &str = "sched:sched_switch";
+const CREATED: &str = "sched:sched_wakeup_new";
+const EVENTS: [&str; 3] = [SWITCH, "sched:sched_waking", CREATED];
 
 impl Bench {
     /// The shares of commands that have a limit, with `--threads 2`.
@@ -109,10 +111,7 @@ fn share_of(recorded: &mut Command, events: &Path) -> Result<Share, String> {
     let mut script = Command::new("perf");
     script.args(["script", "--fields", "comm,pid,tid,cpu,time,event,trace", "--input"]).arg(events);
     let output = script.output().map_err(|error| format!("perf script: {error}"))?;
-    let mut threads = Threads::default();
-    let text = String::from_utf8_lossy(&output.stdout);
-    text.lines().filter_map(Event::of).for_each(|event| threads.see(&event));
-    Ok(threads.share)
+    Ok(Threads::share(&String::from_utf8_lossy(&output.stdout)))
 }
 
 /// A line of `perf script`: `rocm-perf 17095/17099 [001] 1965.153055: sched:sched_waking: comm=rocm-perf pid=17098 prio=120`.
@@ -121,8 +120,21 @@ struct Event<'a> {
     process: i32,
     core: &'a str,
     time: f64,
-    name: &'a str,
-    facts: &'a str,
+    what: What,
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    /// A thread leaves the core, and may still be able to run; another one takes it.
+    Switch {
+        from: i32,
+        can_run: bool,
+        to: i32,
+    },
+    Woken(i32),
+    Created(i32),
+    /// A thread has the core; the switch to it was not recorded.
+    Runs(i32),
 }
 
 impl<'a> Event<'a> {
@@ -133,16 +145,46 @@ impl<'a> Event<'a> {
         let (time, rest) = rest.trim_start().split_once(':')?;
         let (name, facts) = rest.trim_start().split_once(": ")?;
         let process = ids.split_once('/')?.0.parse().ok()?;
-        Some(Self { program: program.trim(), process, core, time: time.parse().ok()?, name, facts })
+        let fact =
+            |name: &str| facts.split([' ', '>']).find_map(|fact| fact.strip_prefix(name)?.strip_prefix('='));
+        let thread = |name: &str| fact(name)?.parse::<i32>().ok();
+        let what = match name {
+            SWITCH => What::Switch {
+                from: thread("prev_pid")?,
+                // It still could run, or waits for a disk.
+                can_run: fact("prev_state")?.starts_with(['R', 'D']),
+                to: thread("next_pid")?,
+            },
+            CREATED => What::Created(thread("pid")?),
+            _ => What::Woken(thread("pid")?),
+        };
+        Some(Self { program: program.trim(), process, core, time: time.parse().ok()?, what })
     }
+}
 
-    fn fact(&self, name: &str) -> Option<&'a str> {
-        self.facts.split([' ', '>']).find_map(|fact| fact.strip_prefix(name)?.strip_prefix('='))
+/// Adds the switches that were not recorded, as happens where a core was idle: a thread that leaves a core took it after the
+/// core's last switch, and after it was woken.
+fn with_lost_switches(events: Vec<Event<'_>>) -> Vec<Event<'_>> {
+    let (mut last, mut woken) = (HashMap::<&str, (i32, f64)>::new(), HashMap::<i32, f64>::new());
+    let mut all = Vec::with_capacity(events.len());
+    for event in events {
+        match event.what {
+            What::Switch { from, to, .. } => {
+                if let Some(&(thread, switched)) = last.get(event.core)
+                    && thread != from
+                {
+                    let time = woken.get(&from).map_or(switched, |woken| woken.max(switched));
+                    all.push(Event { time, what: What::Runs(from), ..event });
+                }
+                last.insert(event.core, (to, event.time));
+            }
+            What::Woken(thread) | What::Created(thread) => _ = woken.insert(thread, event.time),
+            What::Runs(_) => {}
+        }
+        all.push(event);
     }
-
-    fn thread(&self, name: &str) -> Option<i32> {
-        self.fact(name)?.parse().ok()
-    }
+    all.sort_by(|a, b| a.time.total_cmp(&b.time));
+    all
 }
 
 /// The threads of the command, as far as events were seen.
@@ -160,15 +202,21 @@ struct Threads {
 }
 
 impl Threads {
+    fn share(text: &str) -> Share {
+        let mut threads = Self::default();
+        let events = with_lost_switches(text.lines().filter_map(Event::of).collect());
+        events.iter().for_each(|event| threads.see(event));
+        threads.share
+    }
+
     fn see(&mut self, event: &Event<'_>) {
         if self.process.is_none() {
-            if event.program != "rocm-perf" {
+            if event.program != "rocm-perf" || matches!(event.what, What::Runs(_)) {
                 return;
             }
             self.process = Some(event.process);
             self.all.insert(event.process);
-            self.runnable.insert(event.process);
-            self.running.insert(event.core.to_string(), event.process);
+            self.runs(event.core, event.process);
             (self.began, self.before) = (event.time, event.time);
         }
         let cpu = (event.time - self.before) * self.running.len() as f64;
@@ -178,29 +226,35 @@ impl Threads {
             self.share.wall = event.time - self.began;
         }
         let ours = self.process == Some(event.process);
-        if event.name == EVENTS[0] {
-            let (Some(from), Some(to)) = (event.thread("prev_pid"), event.thread("next_pid")) else { return };
-            if ours {
-                self.all.insert(from);
+        match event.what {
+            What::Switch { from, can_run, to } => {
+                if ours {
+                    self.all.insert(from);
+                }
+                if self.running.get(event.core) == Some(&from) {
+                    self.running.remove(event.core);
+                }
+                if !can_run {
+                    self.runnable.remove(&from);
+                }
+                self.runs(event.core, to);
             }
-            if self.running.get(event.core) == Some(&from) {
-                self.running.remove(event.core);
+            What::Runs(thread) => self.runs(event.core, thread),
+            What::Woken(thread) | What::Created(thread) => {
+                if ours && matches!(event.what, What::Created(_)) {
+                    self.all.insert(thread);
+                }
+                if self.all.contains(&thread) {
+                    self.runnable.insert(thread);
+                }
             }
-            // It still could run, or waits for a disk.
-            if !event.fact("prev_state").is_some_and(|state| state.starts_with(['R', 'D'])) {
-                self.runnable.remove(&from);
-            }
-            if self.all.contains(&to) {
-                self.runnable.insert(to);
-                self.running.insert(event.core.to_string(), to);
-            }
-        } else if let Some(thread) = event.thread("pid") {
-            if ours && event.name == EVENTS[2] {
-                self.all.insert(thread);
-            }
-            if self.all.contains(&thread) {
-                self.runnable.insert(thread);
-            }
+        }
+    }
+
+    fn runs(&mut self, core: &str, thread: i32) {
+        if self.all.contains(&thread) {
+            self.runnable.insert(thread);
+            self.running.insert(core.to_string(), thread);
         }
     }
 }
@@ -219,12 +273,18 @@ mod tests {
  rocm-perf 7/7 [000] 3.750000: sched:sched_switch: prev_comm=rocm-perf prev_pid=7 prev_prio=120 prev_state=D ==> next_comm=a b next_pid=9 next_prio=120
  a b 9/9 [000] 4.000000: sched:sched_switch: prev_comm=a b prev_pid=9 prev_prio=120 prev_state=S ==> next_comm=rocm-perf next_pid=7 next_prio=120
  rocm-perf 7/7 [000] 5.000000: sched:sched_switch: prev_comm=rocm-perf prev_pid=7 prev_prio=120 prev_state=Z ==> next_comm=swapper/0 next_pid=0 next_prio=120";
-        let mut threads = Threads::default();
-        script.lines().for_each(|line| threads.see(&Event::of(line).expect("an event")));
         // One of two that could run, then both, then the first one alone, but for a quarter of a second in which it waits for a
         // disk.
-        assert_eq!(threads.share.other, 0.5 + 2.0);
-        assert_eq!(threads.share.sequential, 0.25 + 1.0);
-        assert_eq!(threads.share.wall, 3.0);
+        let expected = [0.25 + 1.0, 0.5 + 2.0, 3.0];
+        let share = Threads::share(script);
+        assert_eq!([share.sequential, share.other, share.wall], expected);
+
+        // A core that leaves idleness without saying so: the thread could run from when it was created, so that it ran half a
+        // second earlier.
+        let lost: Vec<&str> = script.lines().filter(|line| !line.contains("prev_comm=swapper/1")).collect();
+        assert_eq!(lost.len(), 6);
+        let before = " kworker 3/3 [001] 1.500000: sched:sched_switch: prev_comm=kworker pid=3 prev_pid=3 prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120\n";
+        let share = Threads::share(&format!("{before}{}", lost.join("\n")));
+        assert_eq!([share.sequential, share.other, share.wall], [0.25 + 1.0, 0.5 + 2.5, 3.0]);
     }
 }
