@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use stats::random::Random;
-use tune::search::model::Kind;
+use tune::search::model::Regressor;
 use tune::search::{Choice, Features, Model, Samples};
 use tune::space::Space;
 use tune::tuner::{Tuner, TunerOptions};
@@ -48,7 +48,7 @@ fn prediction() -> Result<f64, String> {
     let values =
         chosen.iter().map(|&c| features.plain(c).iter().sum::<f64>() + 0.1 * random.normal()).collect();
     let samples = Samples { weights: vec![1.0; 80], candidates: chosen, values };
-    let kinds = [Kind::Ridge, Kind::Forest, Kind::Smooth, Kind::Steep];
+    let kinds = [Regressor::Ridge, Regressor::Forest, Regressor::Smooth, Regressor::Steep];
     let model = Model::fit(&features, &samples, &kinds, &[], &mut random).ok_or("no model")?;
     let began = Instant::now();
     let predicted = model.predict_all(&features);

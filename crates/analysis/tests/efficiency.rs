@@ -3,7 +3,7 @@
 use model::Run;
 use model::classify::Classifier;
 use rocm_perf_analysis::RooflineOptions;
-use rocm_perf_analysis::efficiency::{Efficiency, Part, Parts, compute, efficiency_needs, present};
+use rocm_perf_analysis::efficiency::{Efficiency, Parts, WaterfallStep, compute, efficiency_needs, present};
 use synth::{Options, Scenario, Simulation, simulate};
 use trace::Trace;
 
@@ -29,8 +29,8 @@ fn assert_exact(found: &Efficiency, name: &str) {
     assert_eq!(sum(&mut found.stages.iter().map(|stage| &stage.parts)), all, "{name}: stages");
     assert_eq!(sum(&mut found.kernels.iter().map(|kernel| &kernel.parts)), all, "{name}: kernels");
     let unmeasured: i64 = found.unmeasured.iter().map(|row| row.total_ns).sum();
-    assert_eq!(unmeasured, all.get(Part::NotMeasured), "{name}: what is not measured");
-    for part in Part::ALL {
+    assert_eq!(unmeasured, all.get(WaterfallStep::NotMeasured), "{name}: what is not measured");
+    for part in WaterfallStep::ALL {
         assert!(all.get(part) >= 0, "{name}: {} is negative", part.name());
     }
 }
@@ -55,10 +55,10 @@ fn an_injected_clock_drop_quantisation_and_exposed_copies_are_found() {
         let found = efficiency(&simulation.runs[0].trace);
         assert_exact(&found, "below-peak");
         let all = found.total();
-        assert_near(all.get(Part::Clock), lost.clock_ns, "clock");
-        assert_near(all.get(Part::Quantisation), lost.quantisation_ns, "quantisation");
-        assert_near(all.get(Part::Copies), truth.exposed_memcpy_ns, "copies");
-        assert_eq!(all.get(Part::NotMeasured), 0, "all work is known by its shapes");
+        assert_near(all.get(WaterfallStep::Clock), lost.clock_ns, "clock");
+        assert_near(all.get(WaterfallStep::Quantisation), lost.quantisation_ns, "quantisation");
+        assert_near(all.get(WaterfallStep::Copies), truth.exposed_memcpy_ns, "copies");
+        assert_eq!(all.get(WaterfallStep::NotMeasured), 0, "all work is known by its shapes");
         let mean = found.clock.mean_mhz.expect("a clock");
         assert!((mean - clock_mhz).abs() < 1.0, "{mean}");
     }
@@ -69,9 +69,9 @@ fn without_samples_the_clock_is_not_known_and_not_zero() {
     let simulation = simulated(|scenario| scenario.machine.clock_mhz = 0.0, 1);
     let found = efficiency(&simulation.runs[0].trace);
     assert_exact(&found, "below-peak at its peak clock");
-    assert_eq!(found.not_known(Part::Clock), Some("the clock was not recorded"));
+    assert_eq!(found.not_known(WaterfallStep::Clock), Some("the clock was not recorded"));
     assert_near(
-        found.total().get(Part::Quantisation),
+        found.total().get(WaterfallStep::Quantisation),
         simulation.truth.ranks[0].efficiency.expect("a truth").quantisation_ns,
         "quantisation",
     );
@@ -88,7 +88,7 @@ fn an_impossible_clock_is_flagged_and_not_used() {
     let found = efficiency(&trace);
     assert_exact(&found, "an impossible clock");
     assert_eq!((found.clock.impossible, found.clock.samples), (rows.len(), 0));
-    assert!(found.not_known(Part::Clock).is_some());
+    assert!(found.not_known(WaterfallStep::Clock).is_some());
     let report = present(&trace, &found);
     assert!(report.health.iter().any(|check| check.id == "impossible_clock"), "{:?}", report.health);
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ingest::Progress;
 use rocm_perf_analysis::memory::{
-    DeviceFigures, Memory, Part, compare, compute, compute_part, needs, present,
+    DeviceFigures, Memory, MemoryWindow, compare, compute, compute_part, needs, present,
 };
 use synth::{GenerateOptions, MemoryTruth, Options, OutputFormat, Scenario, generate};
 use trace::Trace;
@@ -139,7 +139,7 @@ fn a_part_of_the_record_starts_and_ends_with_what_the_whole_holds_then() {
     };
     let (first, last) = (events.start[events.len() / 3], events.start[events.len() / 2]);
     let at = |at: i64| Some(trace::Moment::At(at));
-    let memory = compute_part(&trace, Part { start: at(first + 1), end: at(last) });
+    let memory = compute_part(&trace, MemoryWindow { start: at(first + 1), end: at(last) });
     let part = gpu(&memory);
     assert_eq!((part.at_start, part.at_end), (held_at(first), held_at(last)));
     let inside = events.start.iter().filter(|start| (first..=last).contains(*start));

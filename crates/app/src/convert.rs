@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use convert::rocpd::part::Part;
+use convert::rocpd::part::ExcludedRows;
 use convert::{merge, otf2, parquet, pftrace, rocpd, rocprofv3::csv, torch};
 use formats::rocpd::versions::Version;
 use model::recordings::Recordings;
@@ -90,7 +90,7 @@ pub fn convert(request: &ConvertRequest, observer: &dyn Observer) -> Result<Repo
     rayon::spawn(formats::secrets::prepare);
     let (mut trace, part) = match &databases {
         Some(_) => request.input.read_part(observer)?,
-        None => (request.input.read(&Needs::everything(), observer)?, Part::default()),
+        None => (request.input.read(&Needs::everything(), observer)?, ExcludedRows::default()),
     };
     if request.kernel_rename {
         rename_kernels(Arc::make_mut(&mut trace));
@@ -269,7 +269,7 @@ impl Job {
     fn copy(
         &self,
         databases: &[PathBuf],
-        part: &Part,
+        part: &ExcludedRows,
         notes: &mut Vec<Note>,
     ) -> Result<Option<Written>, Failure> {
         let inputs: Vec<merge::Input> = databases

@@ -7,7 +7,7 @@ use std::time::Instant;
 use analysis::filters::Filters;
 use analysis::triage::{OneRun, OneRunError};
 use convert::merge::{files_of_package, is_package};
-use convert::rocpd::part::{Part, TimedRows};
+use convert::rocpd::part::{ExcludedRows, TimedRows};
 use model::classify::Classifier;
 use model::completeness::Completeness;
 use model::recordings::{Recording, Recordings};
@@ -84,14 +84,14 @@ impl Input {
     }
 
     /// Reads the part of all inputs that is asked for, and which rows of the databases it leaves out.
-    pub(crate) fn read_part(&self, observer: &dyn Observer) -> Result<(Arc<Trace>, Part), Failure> {
+    pub(crate) fn read_part(&self, observer: &dyn Observer) -> Result<(Arc<Trace>, ExcludedRows), Failure> {
         let mut trace = self.read_all(&Needs::everything(), observer)?;
         if self.filters.is_empty() {
-            return Ok((trace, Part::default()));
+            return Ok((trace, ExcludedRows::default()));
         }
         let all = TimedRows::of(&trace);
         self.restrict(&mut trace, &Classifier::builtin)?;
-        let part = Part::between(&all, &TimedRows::of(&trace));
+        let part = ExcludedRows::between(&all, &TimedRows::of(&trace));
         Ok((trace, part))
     }
 

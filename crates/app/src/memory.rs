@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::input::Input;
 use crate::observer::Observer;
 
-pub use analysis::memory::Part;
+pub use analysis::memory::MemoryWindow;
 
 /// Whose memory to look at.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +19,7 @@ pub struct MemoryRequest {
     /// Memory snapshots, or traces with allocations.
     pub input: Input,
     /// The part of the record to look at.
-    pub part: Part,
+    pub part: MemoryWindow,
     /// Another run to compare with.
     pub compare: Option<PathBuf>,
 }
@@ -32,7 +32,7 @@ pub fn memory(request: &MemoryRequest, observer: &dyn Observer) -> Result<Report
     Ok(present_change([&trace, &other], &compare(&memory, &candidate)))
 }
 
-fn read(input: &Input, part: Part, observer: &dyn Observer) -> Result<(Arc<Trace>, Memory), Failure> {
+fn read(input: &Input, part: MemoryWindow, observer: &dyn Observer) -> Result<(Arc<Trace>, Memory), Failure> {
     let trace = input.read(&needs(), observer)?;
     let memory = compute_part(&trace, part);
     if memory.devices.is_empty() {

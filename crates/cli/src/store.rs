@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use app::experiment::{Place, Target};
+use app::experiment::{StoreLocation, Target};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -25,9 +25,9 @@ pub struct StoreArgs {
 
 impl StoreArgs {
     /// The store that is meant.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> StoreLocation {
         let named = std::env::var(DATABASE_VARIABLE).ok().filter(|name| !name.is_empty());
-        Place { database: self.db.clone().or(named), artifacts: self.artifacts.clone() }
+        StoreLocation { database: self.db.clone().or(named), artifacts: self.artifacts.clone() }
     }
 }
 

@@ -205,7 +205,7 @@ fn files_that_commands_name_decide_results_wherever_parameters_stand() {
             "./run{N}.sh {N} run{N}.sh.txt",
         ],
         &["--shell", "--cmd-template", "sh run.sh {N} data.txt"],
-        // The program hangs on a parameter, and what follows it is no program.
+        // The program is named by a parameter, so the words after it are arguments.
         &["--build-template", "cp run.sh run{N}.sh", "--cmd-template", "./run{N}.sh {N} data.txt"],
     ];
     for options in cases {

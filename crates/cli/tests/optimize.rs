@@ -13,7 +13,7 @@ use common::rocm_perf;
 use optimize_lab::{SOURCE, optimize, prepared, session, text};
 use serde_json::Value;
 
-/// What became of a patch that replaces `from` by `to`.
+/// The outcome of a patch that replaces `from` by `to`.
 fn patched(from: &str, to: &str, more: &[&str]) -> (Option<i32>, String, String) {
     let folder = prepared();
     assert!(SOURCE.contains(from));

@@ -37,7 +37,7 @@ fn prepared() -> tempfile::TempDir {
     folder
 }
 
-/// What became of a kernel that says `x[i] * TWICE` and has a word in a comment, with these options.
+/// The outcome for a kernel that says `x[i] * TWICE` and has a word in a comment, with these options.
 fn tried(word: &str, options: &[&str]) -> (Value, Option<Value>) {
     let folder = prepared();
     let new = SOURCE.replacen("x[i] + x[i];", &format!("x[i] * TWICE; // {word}"), 1);

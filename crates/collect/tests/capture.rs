@@ -10,7 +10,7 @@ use rocm_perf_collect::capture::{
     Captured, Error, Events, Framework, Lengths, Options, Role, Site, Stage, Workload, capture,
 };
 use serde_json::{Value, json};
-use stand_in_serving::{Config, Faults, Framework as Kind, StandIn};
+use stand_in_serving::{Config, Faults, Framework as ServerKind, StandIn};
 
 #[derive(Default)]
 struct Log(Mutex<Vec<String>>);
@@ -44,7 +44,7 @@ fn options(url: &str, folder: &Path) -> Options {
     }
 }
 
-fn config(kind: Kind, folder: &Path) -> Config {
+fn config(kind: ServerKind, folder: &Path) -> Config {
     Config { framework: kind, trace_dir: folder.into(), ..Config::default() }
 }
 
@@ -53,7 +53,7 @@ fn run(options: &Options) -> Result<Captured, Error> {
 }
 
 /// Starts a stand-in with faults and captures from it.
-fn faulty(kind: Kind, faults: Faults) -> Error {
+fn faulty(kind: ServerKind, faults: Faults) -> Error {
     let folder = tempfile::tempdir().unwrap();
     let server = StandIn::start(Config { faults, ..config(kind, folder.path()) }).unwrap();
     run(&options(&server.url(), folder.path())).unwrap_err()
@@ -70,7 +70,7 @@ fn annotations(path: &Path) -> Vec<String> {
 #[test]
 fn sglang_gives_prefill_and_decode_of_every_rank() {
     let folder = tempfile::tempdir().unwrap();
-    let server = StandIn::start(Config { tp_size: 2, ..config(Kind::Sglang, folder.path()) }).unwrap();
+    let server = StandIn::start(Config { tp_size: 2, ..config(ServerKind::Sglang, folder.path()) }).unwrap();
     let captured = run(&options(&server.url(), folder.path())).unwrap();
     let found: Vec<_> = captured.traces.iter().map(|t| (t.role, t.stage, t.rank)).collect();
     let expected = [(Stage::Prefill, 0), (Stage::Prefill, 1), (Stage::Decode, 0), (Stage::Decode, 1)];
@@ -94,7 +94,7 @@ fn sglang_gives_prefill_and_decode_of_every_rank() {
 #[test]
 fn sglang_is_asked_as_its_own_client_asks() {
     let folder = tempfile::tempdir().unwrap();
-    let server = StandIn::start(config(Kind::Sglang, folder.path())).unwrap();
+    let server = StandIn::start(config(ServerKind::Sglang, folder.path())).unwrap();
     let options =
         Options { merge_profiles: true, start_step: Some(1), ..options(&server.url(), folder.path()) };
     run(&options).unwrap();
@@ -126,7 +126,7 @@ fn sglang_is_asked_as_its_own_client_asks() {
 #[test]
 fn the_legacy_workload_is_one_profile_by_stage() {
     let folder = tempfile::tempdir().unwrap();
-    let server = StandIn::start(config(Kind::Sglang, folder.path())).unwrap();
+    let server = StandIn::start(config(ServerKind::Sglang, folder.path())).unwrap();
     let legacy = Options { workload: Workload::Legacy, ..options(&server.url(), folder.path()) };
     let captured = run(&legacy).unwrap();
     let stages: Vec<_> = captured.traces.iter().map(|trace| trace.stage).collect();
@@ -143,7 +143,8 @@ fn the_legacy_workload_is_one_profile_by_stage() {
 #[test]
 fn vllm_gives_worker_traces_and_not_the_frontends() {
     let (folder, server_folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let server = StandIn::start(Config { tp_size: 2, ..config(Kind::Vllm, server_folder.path()) }).unwrap();
+    let server =
+        StandIn::start(Config { tp_size: 2, ..config(ServerKind::Vllm, server_folder.path()) }).unwrap();
     let mut options = options(&server.url(), folder.path());
     options.formal.trace_dir = Some(server_folder.path().into());
     options.decode.output = None;
@@ -166,7 +167,7 @@ fn vllm_gives_worker_traces_and_not_the_frontends() {
 fn models_without_a_chat_template_get_completions() {
     let folder = tempfile::tempdir().unwrap();
     let faults = Faults { no_chat: true, ..Faults::default() };
-    let server = StandIn::start(Config { faults, ..config(Kind::Vllm, folder.path()) }).unwrap();
+    let server = StandIn::start(Config { faults, ..config(ServerKind::Vllm, folder.path()) }).unwrap();
     let captured = run(&options(&server.url(), folder.path())).unwrap();
     assert_eq!(captured.traces.len(), 2);
     assert_eq!(server.bodies("/v1/chat/completions").len(), 1, "asked once, remembered");
@@ -177,8 +178,8 @@ fn models_without_a_chat_template_get_completions() {
 fn a_pair_of_servers_gives_both_roles() {
     let folder = tempfile::tempdir().unwrap();
     let (formal, mapping) = (folder.path().join("out"), folder.path().join("out/mapping"));
-    let first = StandIn::start(config(Kind::Sglang, &formal)).unwrap();
-    let second = StandIn::start(config(Kind::Sglang, &mapping)).unwrap();
+    let first = StandIn::start(config(ServerKind::Sglang, &formal)).unwrap();
+    let second = StandIn::start(config(ServerKind::Sglang, &mapping)).unwrap();
     let site = Site {
         role: Role::Mapping,
         url: second.url(),
@@ -200,7 +201,7 @@ fn keys_are_sent_and_never_kept() {
     let folder = tempfile::tempdir().unwrap();
     let key = Some("s3cret".to_string());
     let server =
-        StandIn::start(Config { api_key: key.clone(), ..config(Kind::Sglang, folder.path()) }).unwrap();
+        StandIn::start(Config { api_key: key.clone(), ..config(ServerKind::Sglang, folder.path()) }).unwrap();
     let without = options(&server.url(), folder.path());
     let error = run(&without).unwrap_err();
     assert!(matches!(error, Error::Forbidden { status: 401, key_sent: false, .. }), "{error}");
@@ -216,7 +217,7 @@ fn keys_are_sent_and_never_kept() {
 fn a_busy_server_is_asked_again() {
     let folder = tempfile::tempdir().unwrap();
     let faults = Faults { busy_for: 3, ..Faults::default() };
-    let server = StandIn::start(Config { faults, ..config(Kind::Sglang, folder.path()) }).unwrap();
+    let server = StandIn::start(Config { faults, ..config(ServerKind::Sglang, folder.path()) }).unwrap();
     let options = Options { retries: 5, ..options(&server.url(), folder.path()) };
     assert_eq!(run(&options).unwrap().traces.len(), 2);
 }
@@ -224,7 +225,7 @@ fn a_busy_server_is_asked_again() {
 #[test]
 fn nobody_there_is_said_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    let server = StandIn::start(config(Kind::Sglang, folder.path())).unwrap();
+    let server = StandIn::start(config(ServerKind::Sglang, folder.path())).unwrap();
     let url = server.url();
     drop(server);
     let began = Instant::now();
@@ -242,7 +243,8 @@ fn profiling_that_is_off_names_the_flag_of_the_release() {
     ];
     for (version, named, not_named) in cases {
         let folder = tempfile::tempdir().unwrap();
-        let off = Config { profiling: false, version: version.into(), ..config(Kind::Vllm, folder.path()) };
+        let off =
+            Config { profiling: false, version: version.into(), ..config(ServerKind::Vllm, folder.path()) };
         let server = StandIn::start(off).unwrap();
         let error = run(&options(&server.url(), folder.path())).unwrap_err();
         assert!(matches!(error, Error::ProfilingOff { .. }), "{error}");
@@ -253,13 +255,14 @@ fn profiling_that_is_off_names_the_flag_of_the_release() {
 
 #[test]
 fn failures_of_start_are_told_apart() {
-    let error = faulty(Kind::Sglang, Faults { start_fails: true, ..Faults::default() });
+    let error = faulty(ServerKind::Sglang, Faults { start_fails: true, ..Faults::default() });
     assert!(matches!(error, Error::Failed { status: 500, .. }), "{error}");
     let running = Faults { already_profiling: true, ..Faults::default() };
-    let error = faulty(Kind::Sglang, running.clone());
+    let error = faulty(ServerKind::Sglang, running.clone());
     assert!(matches!(error, Error::AlreadyRunning { .. }), "{error}");
     let folder = tempfile::tempdir().unwrap();
-    let server = StandIn::start(Config { faults: running, ..config(Kind::Sglang, folder.path()) }).unwrap();
+    let server =
+        StandIn::start(Config { faults: running, ..config(ServerKind::Sglang, folder.path()) }).unwrap();
     let options = Options { stop_first: true, ..options(&server.url(), folder.path()) };
     assert_eq!(run(&options).unwrap().traces.len(), 2);
 }
@@ -268,7 +271,7 @@ fn failures_of_start_are_told_apart() {
 fn a_stop_that_hangs_ends_with_the_timeout() {
     let began = Instant::now();
     let hangs = Some(Duration::from_secs(30));
-    let error = faulty(Kind::Vllm, Faults { stop_hangs: hangs, ..Faults::default() });
+    let error = faulty(ServerKind::Vllm, Faults { stop_hangs: hangs, ..Faults::default() });
     assert!(matches!(&error, Error::Timeout { path, .. } if path == "/stop_profile"), "{error}");
     assert_eq!(error.help(), Some(Remedy::TimeoutOrFewerSteps));
     assert!(began.elapsed() < Duration::from_secs(10));
@@ -276,11 +279,11 @@ fn a_stop_that_hangs_ends_with_the_timeout() {
 
 #[test]
 fn no_file_and_a_wrong_folder_are_told_apart() {
-    let error = faulty(Kind::Sglang, Faults { no_file: true, ..Faults::default() });
+    let error = faulty(ServerKind::Sglang, Faults { no_file: true, ..Faults::default() });
     assert!(matches!(error, Error::NoFiles { .. }), "{error}");
     let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let faults = Faults { wrong_dir: Some(elsewhere.path().into()), ..Faults::default() };
-    let server = StandIn::start(Config { faults, ..config(Kind::Sglang, folder.path()) }).unwrap();
+    let server = StandIn::start(Config { faults, ..config(ServerKind::Sglang, folder.path()) }).unwrap();
     let mut options = options(&server.url(), folder.path());
     options.formal.trace_dir = Some(folder.path().into());
     options.formal.server_dir = Some(elsewhere.path().display().to_string());
@@ -293,7 +296,7 @@ fn no_file_and_a_wrong_folder_are_told_apart() {
 fn a_container_writes_to_a_folder_of_another_name() {
     let (folder, mounted) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let faults = Faults { wrong_dir: Some(mounted.path().into()), ..Faults::default() };
-    let server = StandIn::start(Config { faults, ..config(Kind::Sglang, folder.path()) }).unwrap();
+    let server = StandIn::start(Config { faults, ..config(ServerKind::Sglang, folder.path()) }).unwrap();
     let mut options = options(&server.url(), folder.path());
     options.formal.trace_dir = Some(mounted.path().into());
     options.formal.server_dir = Some("/inside/traces".into());
@@ -307,7 +310,7 @@ fn a_rank_that_writes_nothing_is_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let faults = Faults { only_rank: Some(1), ..Faults::default() };
     let server =
-        StandIn::start(Config { tp_size: 2, faults, ..config(Kind::Sglang, folder.path()) }).unwrap();
+        StandIn::start(Config { tp_size: 2, faults, ..config(ServerKind::Sglang, folder.path()) }).unwrap();
     let captured = run(&options(&server.url(), folder.path())).unwrap();
     assert_eq!(captured.traces.iter().map(|trace| trace.rank).collect::<Vec<_>>(), [Some(1); 2]);
     assert_eq!(captured.warnings[0], "prefill: 1 of 2 ranks wrote a trace");
@@ -315,7 +318,7 @@ fn a_rank_that_writes_nothing_is_a_warning() {
 
 #[test]
 fn a_file_that_stays_half_written_is_named() {
-    for kind in [Kind::Sglang, Kind::Vllm] {
+    for kind in [ServerKind::Sglang, ServerKind::Vllm] {
         let error = faulty(kind, Faults { truncated: true, ..Faults::default() });
         assert!(matches!(error, Error::Truncated { .. }), "{error}");
         assert!(error.to_string().contains("the compressed data is cut off"), "{error}");
@@ -326,10 +329,10 @@ fn a_file_that_stays_half_written_is_named() {
 fn a_server_that_dies_is_noticed_whenever_it_does() {
     // In the warm-up, in the profile, and while it writes.
     for at in [2, 6] {
-        let error = faulty(Kind::Sglang, Faults { dies_at_request: Some(at), ..Faults::default() });
+        let error = faulty(ServerKind::Sglang, Faults { dies_at_request: Some(at), ..Faults::default() });
         assert!(matches!(&error, Error::Died { path, .. } if path == "/generate"), "{error}");
     }
-    for kind in [Kind::Sglang, Kind::Vllm] {
+    for kind in [ServerKind::Sglang, ServerKind::Vllm] {
         let error = faulty(kind, Faults { dies_in_export: true, ..Faults::default() });
         assert!(matches!(error, Error::Died { .. }), "{error}");
     }
@@ -339,7 +342,7 @@ fn a_server_that_dies_is_noticed_whenever_it_does() {
 fn a_refused_request_is_told_in_the_servers_words_and_the_profile_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let faults = Faults { longest_prompt: Some(3), ..Faults::default() };
-    let server = StandIn::start(Config { faults, ..config(Kind::Sglang, folder.path()) }).unwrap();
+    let server = StandIn::start(Config { faults, ..config(ServerKind::Sglang, folder.path()) }).unwrap();
     let options = Options { warmup_steps: 0, ..options(&server.url(), folder.path()) };
     let error = run(&options).unwrap_err();
     assert!(error.to_string().contains("context length"), "{error}");
@@ -350,7 +353,7 @@ fn a_refused_request_is_told_in_the_servers_words_and_the_profile_stopped() {
 #[test]
 fn what_cannot_be_meant_is_bad_usage() {
     let folder = tempfile::tempdir().unwrap();
-    let server = StandIn::start(config(Kind::Vllm, folder.path())).unwrap();
+    let server = StandIn::start(config(ServerKind::Vllm, folder.path())).unwrap();
     let fine = options(&server.url(), folder.path());
     let with_url = |url: &str| options(url, folder.path());
     let mut nowhere = fine.clone();

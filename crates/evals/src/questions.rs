@@ -9,12 +9,12 @@ use crate::Error;
 /// All questions.
 #[derive(Debug, Deserialize)]
 pub struct Questions {
-    kind: BTreeMap<String, Kind>,
+    kind: BTreeMap<String, QuestionKind>,
     question: Vec<Question>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Kind {
+struct QuestionKind {
     text: String,
     expect: Vec<Field>,
 }

@@ -1,6 +1,6 @@
 //! Gates: `idle>+10%`, `kernel:gemm>+5%`: what is looked at, and by how many percent it may grow.
 
-use crate::parse::{Kind, tokens};
+use crate::parse::{TokenKind, tokens};
 
 /// A gate as it is written; what its words mean is the caller's business.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,12 +37,12 @@ pub fn parse(text: &str) -> Result<Gate<'_>, GateSyntaxError> {
     let no_number = || wrong(limit_at, "no number before `%`");
     let tokens = tokens(number).map_err(|_| no_number())?;
     let (negative, rest) = match tokens.split_first() {
-        Some((sign, rest)) if sign.kind == Kind::Symbol && sign.text == "-" => (true, rest),
-        Some((sign, rest)) if sign.kind == Kind::Symbol && sign.text == "+" => (false, rest),
+        Some((sign, rest)) if sign.kind == TokenKind::Symbol && sign.text == "-" => (true, rest),
+        Some((sign, rest)) if sign.kind == TokenKind::Symbol && sign.text == "+" => (false, rest),
         _ => (false, tokens.as_slice()),
     };
     let [token] = rest else { return Err(no_number()) };
-    let Kind::Number(limit) = token.kind else { return Err(no_number()) };
+    let TokenKind::Number(limit) = token.kind else { return Err(no_number()) };
     let limit_pct = if negative { -limit } else { limit };
     let what_at = what.len() - what.trim_start().len();
     let what = what.trim();

@@ -15,13 +15,13 @@ pub fn parse(text: &str) -> Result<Expression, SyntaxError> {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Token {
-    pub kind: Kind,
+    pub kind: TokenKind,
     pub text: String,
     column: usize,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     Number(f64),
     Word,
     Quoted,
@@ -59,21 +59,21 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, SyntaxError> {
             if !value.is_finite() {
                 return Err(SyntaxError::Number { column });
             }
-            tokens.push(Token { kind: Kind::Number(value), text, column });
+            tokens.push(Token { kind: TokenKind::Number(value), text, column });
             at = end;
         } else if c.is_alphabetic() || c == '_' {
             let word = |c: &char| c.is_alphanumeric() || *c == '_';
             let end = at + characters[at..].iter().take_while(|c| word(c)).count();
-            tokens.push(Token { kind: Kind::Word, text: characters[at..end].iter().collect(), column });
+            tokens.push(Token { kind: TokenKind::Word, text: characters[at..end].iter().collect(), column });
             at = end;
         } else if c == '\'' || c == '"' {
             let length = characters[at + 1..].iter().position(|&end| end == c);
             let length = length.ok_or(SyntaxError::Quote { column })?;
             let text = characters[at + 1..at + 1 + length].iter().collect();
-            tokens.push(Token { kind: Kind::Quoted, text, column });
+            tokens.push(Token { kind: TokenKind::Quoted, text, column });
             at += length + 2;
         } else if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
-            tokens.push(Token { kind: Kind::Symbol, text: symbol.to_string(), column });
+            tokens.push(Token { kind: TokenKind::Symbol, text: symbol.to_string(), column });
             at += symbol.len();
         } else {
             return Err(SyntaxError::Character { character: c, column });
@@ -120,7 +120,7 @@ impl Parser {
 
     /// Takes the next token when it is this symbol or word (never a quoted one).
     fn take(&mut self, text: &str) -> bool {
-        let found = self.peek().is_some_and(|token| token.text == text && token.kind != Kind::Quoted);
+        let found = self.peek().is_some_and(|token| token.text == text && token.kind != TokenKind::Quoted);
         self.at += usize::from(found);
         found
     }
@@ -241,15 +241,15 @@ impl Parser {
         let token = self.peek().cloned().ok_or(SyntaxError::Ends { expected: "a value" })?;
         self.at += 1;
         match token.kind {
-            Kind::Number(n) => Ok(Expression::Number(n)),
-            Kind::Quoted => Ok(Expression::Text(token.text)),
-            Kind::Word => self.word(token.text),
-            Kind::Symbol if token.text == "(" => {
+            TokenKind::Number(n) => Ok(Expression::Number(n)),
+            TokenKind::Quoted => Ok(Expression::Text(token.text)),
+            TokenKind::Word => self.word(token.text),
+            TokenKind::Symbol if token.text == "(" => {
                 let inner = self.choice()?;
                 self.expect(")")?;
                 Ok(inner)
             }
-            Kind::Symbol => Err(token.unexpected("a value")),
+            TokenKind::Symbol => Err(token.unexpected("a value")),
         }
     }
 
@@ -300,7 +300,7 @@ impl Parser {
         const EXPECTED: &str = "a whole number";
         let token = self.peek().cloned().ok_or(SyntaxError::Ends { expected: EXPECTED })?;
         match token.kind {
-            Kind::Number(n) if n.fract() == 0.0 && n <= f64::from(u32::MAX) => {
+            TokenKind::Number(n) if n.fract() == 0.0 && n <= f64::from(u32::MAX) => {
                 self.at += 1;
                 Ok(n as u32)
             }

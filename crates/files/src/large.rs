@@ -57,7 +57,7 @@ impl Replaced {
     /// The file at `target`, if it is there and large.
     pub fn at(target: &Path) -> Self {
         let is_large = target.symlink_metadata().is_ok_and(|facts| facts.is_file() && facts.len() > PART);
-        // A name alone keeps the file, whoever may read it.
+        // A name alone keeps the file, whatever its permissions.
         let open = || OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(target).ok();
         Self(is_large.then(open).flatten())
     }

@@ -1,6 +1,6 @@
 //! The counter tables against the profiler's own definitions, where those are at hand.
 
-use rocm_perf_hw::counters::{self, Kind, RawNeed};
+use rocm_perf_hw::counters::{self, CounterKind, RawNeed};
 use std::collections::BTreeSet;
 
 fn shared(name: &str) -> Option<String> {
@@ -22,10 +22,10 @@ fn the_catalogue_has_every_counter_of_the_definitions_and_no_other() {
         let counter = counters::find(arch, name).unwrap_or_else(|| panic!("{arch} {name} is missing"));
         assert_eq!(counter.meaning, cells[8], "{arch} {name}");
         match &counter.kind {
-            Kind::Raw { block: ours, event: number } => {
+            CounterKind::Raw { block: ours, event: number } => {
                 assert_eq!((ours.as_str(), number.to_string().as_str()), (block, event), "{arch} {name}");
             }
-            Kind::Derived { formula, extra } => {
+            CounterKind::Derived { formula, extra } => {
                 assert!(!extra && cells[4] == "1", "{arch} {name}");
                 assert_eq!(formula.replace(' ', ""), cells[5].replace(' ', ""), "{arch} {name}");
                 let theirs: BTreeSet<String> = cells[6]
@@ -47,7 +47,7 @@ fn the_catalogue_has_every_counter_of_the_definitions_and_no_other() {
     assert_eq!(listed.len(), 1986);
     for arch in ["gfx908", "gfx90a", "gfx942", "gfx950", "gfx1100"] {
         for counter in counters::catalogue(arch).unwrap().iter() {
-            let ours_alone = matches!(counter.kind, Kind::Derived { extra: true, .. });
+            let ours_alone = matches!(counter.kind, CounterKind::Derived { extra: true, .. });
             assert!(ours_alone || listed.contains(&(arch, counter.name.as_str())), "{arch} {}", counter.name);
         }
     }

@@ -17,7 +17,7 @@ pub(crate) trait Output {
     fn extend(&mut self, bytes: &[u8]);
 }
 
-/// Writes symbols without a check for each: whoever uses it asks `fits` first.
+/// Writes symbols without a check for each: callers must ask `fits` first.
 pub(crate) trait Cursor {
     /// Whether three literals and a match can be written.
     fn fits(&self) -> bool;

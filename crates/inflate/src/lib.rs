@@ -38,7 +38,7 @@ use std::sync::Arc;
 pub type Input = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 /// Threads from which on several inflate one file: with marks for unknown bytes, inflating takes twice the CPU time, and
-/// whoever reads the bytes needs threads as well.
+/// the parser of the bytes needs threads as well.
 const LEAST_THREADS: usize = 4;
 
 /// Bytes of a gzip file that several threads inflate.

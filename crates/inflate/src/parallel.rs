@@ -42,7 +42,7 @@ pub struct Parallel {
     next_from: usize,
     bgzf: bool,
     misses: usize,
-    place: Place,
+    place: ReadPosition,
     window: Window,
     decoder: Decoder,
     gap: Out<u8>,
@@ -66,7 +66,7 @@ struct Ahead {
 
 /// Where reading in order stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Place {
+enum ReadPosition {
     /// At the head of a member, at this byte.
     Head(usize),
     /// Before a block, at this bit.
@@ -131,7 +131,7 @@ impl Parallel {
             next_from: 0,
             bgzf: false,
             misses: 0,
-            place: Place::Head(0),
+            place: ReadPosition::Head(0),
             window: Window::new(),
             decoder: Decoder::new(),
             gap: Out::default(),
@@ -155,10 +155,10 @@ impl Parallel {
         while self.ahead.len() < 2 * self.workers.len()
             && self.next_from < length
             && self.misses < MOST_MISSES
-            && self.place != Place::End
+            && self.place != ReadPosition::End
         {
             let start = match (self.next_range, self.place) {
-                (0, Place::Block(bit)) => Start::Known(bit),
+                (0, ReadPosition::Block(bit)) => Start::Known(bit),
                 _ if self.bgzf => Start::Bgzf,
                 _ => Start::Block,
             };
@@ -203,8 +203,8 @@ impl Parallel {
             return false;
         }
         match self.place {
-            Place::Head(byte) => self.head(byte),
-            Place::Block(bit) => {
+            ReadPosition::Head(byte) => self.head(byte),
+            ReadPosition::Block(bit) => {
                 self.pass_ranges(bit);
                 self.send_ranges();
                 match self.ahead.front_mut() {
@@ -225,8 +225,8 @@ impl Parallel {
                     None => self.start_gap(bit),
                 }
             }
-            Place::Gap => self.fill_gap(),
-            Place::End => return false,
+            ReadPosition::Gap => self.fill_gap(),
+            ReadPosition::End => return false,
         }
         true
     }
@@ -236,7 +236,7 @@ impl Parallel {
             Ok((body, bgzf)) => {
                 self.bgzf = bgzf;
                 self.window.clear();
-                self.place = Place::Block(body * 8);
+                self.place = ReadPosition::Block(body * 8);
             }
             Err(error) => self.fail(error),
         }
@@ -244,7 +244,7 @@ impl Parallel {
 
     fn fail(&mut self, error: io::Error) {
         self.queue.push_back(Item::Damaged(error));
-        self.place = Place::End;
+        self.place = ReadPosition::End;
     }
 
     /// Forgets ranges that end before this bit.
@@ -273,7 +273,7 @@ impl Parallel {
         match end {
             End::Block(bit) => {
                 self.passed = (bit / 8, self.passed.1 + length);
-                self.place = Place::Block(bit);
+                self.place = ReadPosition::Block(bit);
             }
             End::Member(byte) => {
                 self.passed = (byte, self.passed.1 + length);
@@ -288,7 +288,7 @@ impl Parallel {
         match data.get(byte..end).and_then(|stored| stored.try_into().ok()) {
             Some(stored) => {
                 self.passed.0 = end;
-                self.place = if end == data.len() { Place::End } else { Place::Head(end) };
+                self.place = if end == data.len() { ReadPosition::End } else { ReadPosition::Head(end) };
                 self.queue.push_back(Item::Trailer(stored));
             }
             None => self.fail(Damage::Cut.into()),
@@ -297,7 +297,7 @@ impl Parallel {
 
     fn start_gap(&mut self, bit: usize) {
         self.decoder.start(bit);
-        self.place = Place::Gap;
+        self.place = ReadPosition::Gap;
     }
 
     /// Decodes in order up to where a worker may have begun, or a piece.
@@ -327,7 +327,7 @@ impl Parallel {
         self.passed = (self.decoder.bit / 8, self.passed.1 + length);
         self.queue.push_back(Item::Ready { bytes: Bytes { played, plain, sum }, length });
         match step {
-            Ok(Step::Boundary) => self.place = Place::Block(self.decoder.bit),
+            Ok(Step::Boundary) => self.place = ReadPosition::Block(self.decoder.bit),
             Ok(Step::Last) => self.trailer(self.decoder.bit.div_ceil(8)),
             Ok(Step::Full) => {}
             Err(damage) => self.fail(damage.into()),
@@ -377,7 +377,7 @@ impl Parallel {
     /// Nothing more is read.
     fn end(&mut self) {
         self.queue.clear();
-        self.place = Place::End;
+        self.place = ReadPosition::End;
         self.ahead.clear();
         self.stop.store(true, Ordering::Relaxed);
         self.ranges = None;
@@ -410,15 +410,15 @@ impl Read for Parallel {
             while let Ok(done) = self.done.try_recv() {
                 self.take(done);
             }
-            if self.place == Place::Head(0) {
+            if self.place == ReadPosition::Head(0) {
                 self.go_on();
             }
             // What waits goes to the workers before anything is handed on; gaps are filled only when needed.
-            while self.place != Place::Gap && self.go_on() {}
+            while self.place != ReadPosition::Gap && self.go_on() {}
             match self.next() {
                 Some(next) => next?,
-                None if self.place == Place::Gap && self.go_on() => {}
-                None if self.place == Place::End && self.queue.is_empty() => return Ok(0),
+                None if self.place == ReadPosition::Gap && self.go_on() => {}
+                None if self.place == ReadPosition::End && self.queue.is_empty() => return Ok(0),
                 None => match self.done.recv() {
                     Ok(done) => self.take(done),
                     Err(_) => return Err(io::Error::other("a thread that inflates has ended")),

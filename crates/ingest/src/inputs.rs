@@ -11,7 +11,7 @@ use trace::Map;
 
 use crate::compute::{repeats_workload, workload_of};
 use crate::detect::{detect_stdin, reason};
-use crate::rocprofv3::csv::header::{self, Kind};
+use crate::rocprofv3::csv::header::{self, CsvTable};
 use crate::{Error, Format, detect, run_folder};
 
 /// One thing to read: a file, the files of one rocprofv3 CSV set, or a workload folder of ROCm Compute Profiler.
@@ -116,7 +116,7 @@ fn folder(root: &Path, unusable: &mut Vec<Error>) -> Result<Vec<Found>, Error> {
 /// Whether an input is more than totals and devices, which rocprofv3 can be asked to write by themselves.
 fn has_rows(input: &Input) -> bool {
     let of_rows = |path: &PathBuf| {
-        header::of_file(path).is_some_and(|kind| !matches!(kind, Kind::Agents | Kind::Totals))
+        header::of_file(path).is_some_and(|kind| !matches!(kind, CsvTable::Agents | CsvTable::Totals))
     };
     input.format != Format::Rocprofv3Csv || input.files.iter().any(of_rows)
 }

@@ -8,7 +8,7 @@ use crate::Format;
 
 /// Where a process sits in a parallel job, as far as a name tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Place {
+pub(crate) struct JobPosition {
     /// Pipeline stage.
     pub pipeline: Option<u32>,
     /// Data-parallel replica.
@@ -31,8 +31,8 @@ pub fn rank_of_path(path: &Path) -> Option<u32> {
 }
 
 /// The position a path names, when it is more than a rank: `-TP-0-DP-1-PP-2`.
-pub(crate) fn place_of_path(path: &Path) -> Option<Place> {
-    names(path).find_map(|name| Some(place_of_name(&name)).filter(|place| *place != Place::default()))
+pub(crate) fn place_of_path(path: &Path) -> Option<JobPosition> {
+    names(path).find_map(|name| Some(place_of_name(&name)).filter(|place| *place != JobPosition::default()))
 }
 
 /// What a torch trace is when it is no rank of the job: `capture`, `mapping`, `merged` or `helper`.
@@ -79,8 +79,8 @@ fn of_name(name: &str) -> Option<u32> {
         .or_else(|| short_rank(name))
 }
 
-fn place_of_name(name: &str) -> Place {
-    Place {
+fn place_of_name(name: &str) -> JobPosition {
+    JobPosition {
         pipeline: number_after(name, "pp"),
         data: number_after(name, "dp"),
         tensor: number_after(name, "tp"),
@@ -155,11 +155,11 @@ fn ranks_of_processes(trace: &Trace) -> Vec<Option<u32>> {
 /// Replicas and pipeline stages count their tensor ranks from zero: where names tell different places but
 /// one rank, the places in order are the ranks.
 fn part_equal_ranks(trace: &mut Trace) {
-    let placed: Vec<(usize, Place)> = (0..trace.sources.len())
+    let placed: Vec<(usize, JobPosition)> = (0..trace.sources.len())
         .filter(|&id| trace.sources[id].rank.is_some())
         .filter_map(|id| Some((id, place_of_path(Path::new(&trace.sources[id].path))?)))
         .collect();
-    let mut place_of_rank: Map<u32, Place> = Map::default();
+    let mut place_of_rank: Map<u32, JobPosition> = Map::default();
     let ambiguous = placed.iter().any(|(id, place)| {
         let rank = trace.sources[*id].rank.unwrap_or_default();
         place_of_rank.insert(rank, *place).is_some_and(|other| other != *place)
@@ -167,7 +167,7 @@ fn part_equal_ranks(trace: &mut Trace) {
     if !ambiguous {
         return;
     }
-    let mut places: Vec<Place> = placed.iter().map(|(_, place)| *place).collect();
+    let mut places: Vec<JobPosition> = placed.iter().map(|(_, place)| *place).collect();
     places.sort_unstable();
     places.dedup();
     let mut renumbered = vec![false; trace.sources.len()];
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn places_keep_all_dimensions() {
         let place = place_of_path(Path::new("p-TP-1-DP-0-PP-2-EXTEND.trace.json.gz"));
-        let expected = Place { pipeline: Some(2), data: Some(0), tensor: Some(1), expert: None };
+        let expected = JobPosition { pipeline: Some(2), data: Some(0), tensor: Some(1), expert: None };
         assert_eq!(place, Some(expected));
         assert_eq!(place_of_path(Path::new("rank0.json")), None);
     }

@@ -7,7 +7,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaDataReader;
 
 use crate::manifest::{Manifest, TableFile};
-use crate::{Address, Error, Lake, Part};
+use crate::{Address, Error, Lake, Partition};
 
 /// Bytes at the end of a file that mostly hold all of its description.
 const TAIL: u64 = 64 << 10;
@@ -37,7 +37,7 @@ pub struct Checked {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The rank, if it is about one.
-    pub part: Option<Part>,
+    pub part: Option<Partition>,
     /// The file, if it is about one.
     pub file: Option<String>,
     /// What is wrong.
@@ -91,7 +91,7 @@ impl FaultKind {
 }
 
 /// The ranks of a lake and those that are half-written.
-pub fn contents(address: &Address) -> Result<(Vec<Manifest>, BTreeSet<Part>), Error> {
+pub fn contents(address: &Address) -> Result<(Vec<Manifest>, BTreeSet<Partition>), Error> {
     block_on(address, async {
         let lake = Lake::open(address).await?;
         Ok((lake.manifests().await?, lake.unfinished().await?))
@@ -109,9 +109,10 @@ pub fn check(address: &Address, every_byte: bool) -> Result<Checked, Error> {
         let lake = Lake::open(address).await?;
         let (ranks, unfinished) = (lake.manifests().await?, lake.unfinished().await?);
         let sizes: BTreeMap<String, u64> = lake.table_files().await?.into_iter().collect();
-        let half = |part: &Part| Fault { part: Some(part.clone()), file: None, what: FaultKind::HalfWritten };
+        let half =
+            |part: &Partition| Fault { part: Some(part.clone()), file: None, what: FaultKind::HalfWritten };
         let mut faults: Vec<Fault> = unfinished.iter().map(half).collect();
-        let files: Vec<(&Part, String, &TableFile)> = ranks
+        let files: Vec<(&Partition, String, &TableFile)> = ranks
             .iter()
             .flat_map(|rank| rank.tables.iter().map(move |(table, file)| (rank, table, file)))
             .map(|(rank, table, file)| (&rank.part, Lake::table_file(table, &rank.part), file))
@@ -124,7 +125,7 @@ pub fn check(address: &Address, every_byte: bool) -> Result<Checked, Error> {
             }
         }
         let (lake, sizes) = (&lake, &sizes);
-        let look = |(part, name, file): (&Part, String, &TableFile)| {
+        let look = |(part, name, file): (&Partition, String, &TableFile)| {
             let (part, file) = (part.clone(), file.clone());
             async move {
                 let what = fault_of(lake, &name, sizes.get(&name).copied(), &file, every_byte).await?;
@@ -186,7 +187,7 @@ async fn fault_of(
 
 /// Ranks that are missing between others, and ranks that are there twice.
 fn gaps(ranks: &[Manifest]) -> Vec<Fault> {
-    let mut runs: BTreeMap<&str, BTreeMap<i64, &Part>> = BTreeMap::new();
+    let mut runs: BTreeMap<&str, BTreeMap<i64, &Partition>> = BTreeMap::new();
     let mut faults = Vec::new();
     for rank in ranks {
         let part = &rank.part;

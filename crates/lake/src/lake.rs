@@ -34,7 +34,7 @@ const AT_ONCE: usize = 32;
 
 /// One rank of one run on one node: what files are divided by.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
-pub struct Part {
+pub struct Partition {
     /// The run.
     pub run: String,
     /// The node.
@@ -43,13 +43,13 @@ pub struct Part {
     pub rank: i64,
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for Partition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rank {} of run {} on node {}", self.rank, self.run, self.node)
     }
 }
 
-impl Part {
+impl Partition {
     /// A part; what cannot be in the name of a folder is replaced.
     pub fn new(run: &str, node: &str, rank: i64) -> Self {
         let clean = |text: &str| {
@@ -145,7 +145,7 @@ impl Lake {
     }
 
     /// The file of a table and rank, below the lake.
-    pub(crate) fn table_file(table: &str, part: &Part) -> String {
+    pub(crate) fn table_file(table: &str, part: &Partition) -> String {
         format!("{TABLES}/{table}/{}/part.parquet", part.folder())
     }
 
@@ -168,22 +168,22 @@ impl Lake {
     }
 
     /// The manifest of a rank, if it is there.
-    pub async fn manifest(&self, part: &Part) -> Result<Option<Manifest>, Error> {
+    pub async fn manifest(&self, part: &Partition) -> Result<Option<Manifest>, Error> {
         let name = Self::manifest_file(part);
         let Some(bytes) = self.get(&name).await? else { return Ok(None) };
         self.parse(&name, &bytes).map(Some)
     }
 
     /// Which ranks are there, whole.
-    pub async fn whole(&self) -> Result<BTreeSet<Part>, Error> {
+    pub async fn whole(&self) -> Result<BTreeSet<Partition>, Error> {
         let names = self.list(MANIFESTS).await?;
-        Ok(names.iter().filter_map(|(name, _)| Part::of_path(name)).collect())
+        Ok(names.iter().filter_map(|(name, _)| Partition::of_path(name)).collect())
     }
 
     /// Ranks that somebody began to write and did not finish, or is writing now.
-    pub async fn unfinished(&self) -> Result<BTreeSet<Part>, Error> {
-        let announced: BTreeSet<Part> =
-            self.list(PENDING).await?.iter().filter_map(|(name, _)| Part::of_path(name)).collect();
+    pub async fn unfinished(&self) -> Result<BTreeSet<Partition>, Error> {
+        let announced: BTreeSet<Partition> =
+            self.list(PENDING).await?.iter().filter_map(|(name, _)| Partition::of_path(name)).collect();
         if announced.is_empty() {
             return Ok(announced);
         }
@@ -193,7 +193,7 @@ impl Lake {
     }
 
     /// Announces that a rank is about to be written; whatever was there of it does not count any more.
-    pub(crate) async fn begin(&self, part: &Part) -> Result<(), Error> {
+    pub(crate) async fn begin(&self, part: &Partition) -> Result<(), Error> {
         let (announcement, manifest) = (Self::pending_file(part), Self::manifest_file(part));
         let is_new = self.get(&announcement).await?.is_none() && self.get(&manifest).await?.is_none();
         let text = serde_json::json!({ "version": VERSION }).to_string();
@@ -210,7 +210,7 @@ impl Lake {
     }
 
     /// A file of a rank that is being written.
-    pub(crate) fn upload(&self, table: &str, part: &Part, handle: &Handle) -> Upload {
+    pub(crate) fn upload(&self, table: &str, part: &Partition, handle: &Handle) -> Upload {
         Upload::new(&self.store, self.path(&Self::table_file(table, part)), handle)
     }
 
@@ -222,7 +222,12 @@ impl Lake {
     }
 
     /// Puts a digest beside a rank: that of one of its GPUs.
-    pub(crate) async fn put_digest(&self, part: &Part, place: usize, bytes: Vec<u8>) -> Result<(), Error> {
+    pub(crate) async fn put_digest(
+        &self,
+        part: &Partition,
+        place: usize,
+        bytes: Vec<u8>,
+    ) -> Result<(), Error> {
         self.put(&Self::digest_file(part, place as u64), bytes).await
     }
 
@@ -260,15 +265,15 @@ impl Lake {
         }
     }
 
-    fn digest_file(part: &Part, place: u64) -> String {
+    fn digest_file(part: &Partition, place: u64) -> String {
         format!("{DIGESTS}/{}.{place}.digest", part.folder())
     }
 
-    fn pending_file(part: &Part) -> String {
+    fn pending_file(part: &Partition) -> String {
         format!("{PENDING}/{}.json", part.folder())
     }
 
-    fn manifest_file(part: &Part) -> String {
+    fn manifest_file(part: &Partition) -> String {
         format!("{MANIFESTS}/{}.json", part.folder())
     }
 
@@ -324,10 +329,10 @@ mod tests {
 
     #[test]
     fn parts_are_told_by_their_paths() {
-        let part = Part::new("job 4711/a", "n=1", 12);
+        let part = Partition::new("job 4711/a", "n=1", 12);
         assert_eq!((part.run.as_str(), part.node.as_str()), ("job-4711-a", "n-1"));
-        assert_eq!(Part::of_path(&Lake::manifest_file(&part)), Some(part.clone()));
-        assert_eq!(Part::of_path(&Lake::table_file("kernels", &part)), Some(part));
-        assert_eq!(Part::new("..", "", 0).node, "unknown");
+        assert_eq!(Partition::of_path(&Lake::manifest_file(&part)), Some(part.clone()));
+        assert_eq!(Partition::of_path(&Lake::table_file("kernels", &part)), Some(part));
+        assert_eq!(Partition::new("..", "", 0).node, "unknown");
     }
 }

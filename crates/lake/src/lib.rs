@@ -44,7 +44,7 @@ pub use error::Error;
 pub use wire::{end as last_line, write as write_lines};
 
 #[cfg(feature = "engine")]
-pub use lake::{Lake, Part};
+pub use lake::{Lake, Partition};
 #[cfg(feature = "engine")]
 pub use manifest::{Manifest, SourceFile, TableFile, Warning};
 #[cfg(feature = "engine")]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trace::{Status, Trace};
 
-use crate::lake::Part;
+use crate::lake::Partition;
 
 /// A rank that is in the lake, whole.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -14,7 +14,7 @@ pub struct Manifest {
     pub version: u32,
     /// Which rank.
     #[serde(flatten)]
-    pub part: Part,
+    pub part: Partition,
     /// The file it came from, and those beside it that were read with it.
     pub sources: Vec<SourceFile>,
     /// All ranks of that file.
@@ -68,7 +68,12 @@ pub struct Warning {
 
 impl Manifest {
     /// Of a trace that is being written; its files come later.
-    pub(crate) fn of(trace: &Trace, part: Part, sources: Vec<SourceFile>, ranks_of_source: Vec<i64>) -> Self {
+    pub(crate) fn of(
+        trace: &Trace,
+        part: Partition,
+        sources: Vec<SourceFile>,
+        ranks_of_source: Vec<i64>,
+    ) -> Self {
         let kernels = &trace.kernels;
         let ended = kernels.end.iter().chain(&trace.memory_copies.end).max();
         let started = kernels.start.iter().chain(&trace.memory_copies.start).min();

@@ -6,7 +6,7 @@ use report::{Column, HealthCheck, HealthStatus, Note, Report, Table, Unit, Value
 
 use crate::build::Built;
 use crate::check::Checked;
-use crate::{Address, Manifest, Part};
+use crate::{Address, Manifest, Partition};
 
 const COMMAND: &str = "lake";
 
@@ -32,8 +32,8 @@ pub fn built(built: &Built) -> Report {
     let mut problems = Table::new("problems", "Not in the lake", vec![Column::text("problem")]);
     problems.rows.extend(built.problems.iter().map(|problem| vec![Value::Text(problem.to_string())]));
     report.tables.extend((!problems.rows.is_empty()).then_some(problems));
-    let done: BTreeSet<&Part> = built.ranks.iter().map(|rank| &rank.manifest.part).collect();
-    let (finished, open): (Vec<&Part>, Vec<&Part>) =
+    let done: BTreeSet<&Partition> = built.ranks.iter().map(|rank| &rank.manifest.part).collect();
+    let (finished, open): (Vec<&Partition>, Vec<&Partition>) =
         built.unfinished.iter().partition(|part| done.contains(part));
     if !finished.is_empty() {
         report.notes.push(note(format!("{} ranks were half-written and are whole now", finished.len())));
@@ -53,7 +53,7 @@ pub fn built(built: &Built) -> Report {
 }
 
 /// What is in a lake.
-pub fn contents(address: &Address, ranks: &[Manifest], unfinished: &BTreeSet<Part>) -> Report {
+pub fn contents(address: &Address, ranks: &[Manifest], unfinished: &BTreeSet<Partition>) -> Report {
     let mut report = report();
     report.health.extend(half_written(&unfinished.iter().collect::<Vec<_>>()));
     let mut runs: BTreeMap<&str, Run> = BTreeMap::new();
@@ -132,7 +132,7 @@ pub fn checked(checked: &Checked) -> Report {
     );
     for fault in &checked.faults {
         let of_rank =
-            |of: fn(&Part) -> Value| fault.part.as_ref().map_or_else(|| Value::absent("of no rank"), of);
+            |of: fn(&Partition) -> Value| fault.part.as_ref().map_or_else(|| Value::absent("of no rank"), of);
         faults.push(vec![
             of_rank(|part| Value::from(part.run.as_str())),
             of_rank(|part| Value::from(part.node.as_str())),
@@ -148,7 +148,7 @@ pub fn checked(checked: &Checked) -> Report {
     report
 }
 
-fn half_written(parts: &[&Part]) -> Option<HealthCheck> {
+fn half_written(parts: &[&Partition]) -> Option<HealthCheck> {
     let first = parts.first()?;
     let message = match parts.len() {
         1 => format!("{first} is half-written and left out"),
@@ -159,7 +159,7 @@ fn half_written(parts: &[&Part]) -> Option<HealthCheck> {
 }
 
 /// The same for queries, which do not see such ranks.
-pub fn half_written_check(unfinished: &BTreeSet<Part>) -> Option<HealthCheck> {
+pub fn half_written_check(unfinished: &BTreeSet<Partition>) -> Option<HealthCheck> {
     half_written(&unfinished.iter().collect::<Vec<_>>())
 }
 

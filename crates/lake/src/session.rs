@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 
 use crate::rows::{Cell, Piece, Take};
 use crate::store::Stores;
-use crate::{Address, Engine, Error, Lake, Part, tables};
+use crate::{Address, Engine, Error, Lake, Partition, tables};
 
 /// Memory for a query where nothing tells how much there is.
 const SOME_MEMORY: usize = 4 << 30;
@@ -27,7 +27,7 @@ const SOME_MEMORY: usize = 4 << 30;
 pub struct Session {
     runtime: Runtime,
     context: SessionContext,
-    unfinished: BTreeSet<Part>,
+    unfinished: BTreeSet<Partition>,
 }
 
 impl Session {
@@ -58,7 +58,7 @@ impl Session {
     }
 
     /// Ranks that are half-written, which queries do not see.
-    pub fn unfinished(&self) -> &BTreeSet<Part> {
+    pub fn unfinished(&self) -> &BTreeSet<Partition> {
         &self.unfinished
     }
 }

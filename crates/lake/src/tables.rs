@@ -13,7 +13,7 @@ use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTable
 use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
 
-use crate::{Lake, Part};
+use crate::{Lake, Partition};
 
 /// Columns that the folders tell.
 pub(crate) const WITHOUT: &[&str] = &["rank"];
@@ -59,7 +59,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Makes a lake known to a context: the ranks of it that are whole.
-pub async fn register(context: &SessionContext, lake: &Lake, whole: &BTreeSet<Part>) -> Result<()> {
+pub async fn register(context: &SessionContext, lake: &Lake, whole: &BTreeSet<Partition>) -> Result<()> {
     let catalog = context
         .catalog("datafusion")
         .ok_or_else(|| DataFusionError::Plan("the context has no catalog of its own".into()))?;
@@ -117,12 +117,12 @@ fn files_of(table: &str, url: &str) -> Result<Arc<ListingTable>> {
 
 /// Keeps the ranks that are whole; the folders of others are skipped, not read. Somebody may write while we read, so that
 /// what is whole is said rank by rank, not what is not.
-fn only_whole(whole: &BTreeSet<Part>) -> String {
+fn only_whole(whole: &BTreeSet<Partition>) -> String {
     if whole.is_empty() {
         return " WHERE 1 = 0".into();
     }
     // Parts are sorted, so that consecutive ranks of a node are one condition.
-    let mut ranges: Vec<(&Part, i64)> = Vec::new();
+    let mut ranges: Vec<(&Partition, i64)> = Vec::new();
     for part in whole {
         match ranges.last_mut() {
             Some((first, last))
@@ -134,7 +134,7 @@ fn only_whole(whole: &BTreeSet<Part>) -> String {
         }
     }
     // Names of parts have no quotes in them.
-    let one = |(first, last): &(&Part, i64)| {
+    let one = |(first, last): &(&Partition, i64)| {
         let (run, node, rank) = (&first.run, &first.node, first.rank);
         format!("(run = '{run}' AND node = '{node}' AND rank BETWEEN {rank} AND {last})")
     };
@@ -148,10 +148,10 @@ mod tests {
 
     #[test]
     fn consecutive_ranks_are_one_condition() {
-        let ranks = |node: &str, ranks: &[i64]| -> Vec<Part> {
-            ranks.iter().map(|&rank| Part::new("job", node, rank)).collect()
+        let ranks = |node: &str, ranks: &[i64]| -> Vec<Partition> {
+            ranks.iter().map(|&rank| Partition::new("job", node, rank)).collect()
         };
-        let whole: BTreeSet<Part> =
+        let whole: BTreeSet<Partition> =
             ranks("a", &[0, 1, 2, 9, 10]).into_iter().chain(ranks("b", &[11])).collect();
         assert_eq!(
             only_whole(&whole),

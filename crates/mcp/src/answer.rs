@@ -82,7 +82,7 @@ fn sized(report: &Report, view: &View, rows: usize, longest: usize) -> Json {
     if !view.without_tables {
         let mut tables = Map::new();
         for table in report.tables.iter().filter(|table| view.table.is_none_or(|name| table.name == name)) {
-            // Tables of details are named; their rows are there for whoever asks.
+            // Tables of details are named; their rows can be asked for.
             let rows = if table.is_detail && view.table.is_none() { 0 } else { rows };
             tables.insert(table.name.clone(), table_json(table, 0, rows, longest));
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use app::experiment::Place;
+use app::experiment::StoreLocation;
 use app::{Kept, Observer};
 use report::Report;
 
@@ -95,7 +95,7 @@ pub struct Desk {
     /// What may be read.
     pub roots: Roots,
     /// The store of experiments.
-    pub place: Place,
+    pub place: StoreLocation,
     traces: Mutex<Vec<Arc<Opened>>>,
     answers: Mutex<Vec<Arc<Answer>>>,
     opened: AtomicUsize,
@@ -111,7 +111,7 @@ pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Desk {
     /// An empty desk.
-    pub fn new(roots: Roots, place: Place) -> Self {
+    pub fn new(roots: Roots, place: StoreLocation) -> Self {
         Self {
             roots,
             place,

@@ -29,7 +29,7 @@ mod words;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use app::experiment::Place;
+use app::experiment::StoreLocation;
 use files::supervisor;
 use rmcp::ServiceExt;
 
@@ -43,7 +43,7 @@ pub struct Options {
     /// Folders that clients may read; the current one where none is named.
     pub roots: Vec<PathBuf>,
     /// The store of experiments.
-    pub place: Place,
+    pub place: StoreLocation,
 }
 
 impl Options {

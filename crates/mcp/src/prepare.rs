@@ -76,7 +76,7 @@ mod tests {
             )
         };
         app::synth(&made).unwrap();
-        let place = app::experiment::Place {
+        let place = app::experiment::StoreLocation {
             database: Some(folder.path().join("store.db").display().to_string()),
             artifacts: None,
         };

@@ -82,7 +82,7 @@ pub fn run(
 
 /// Opens a trace for statements before someone asks.
 pub fn prepare(kept: &Mutex<Option<Sql>>, path: PathBuf, observer: &dyn Observer) {
-    // What is wrong with it is said to whoever asks.
+    // The error is returned to the client that asks.
     let _ = opened(&mut locked(kept), &Input::of(vec![path]), observer);
 }
 

@@ -25,13 +25,13 @@ struct Table {
 #[derive(Clone, Deserialize)]
 struct Argument {
     #[serde(rename = "type")]
-    kind: Kind,
+    kind: ArgumentKind,
     about: String,
 }
 
 #[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+enum ArgumentKind {
     Text,
     Texts,
     Number,
@@ -39,37 +39,37 @@ enum Kind {
     Flag,
 }
 
-impl Kind {
+impl ArgumentKind {
     fn schema(self) -> Json {
         match self {
-            Kind::Text => json!({ "type": "string" }),
-            Kind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
-            Kind::Number => json!({ "type": "number" }),
-            Kind::Whole => json!({ "type": "integer", "minimum": 0 }),
-            Kind::Flag => json!({ "type": "boolean" }),
+            ArgumentKind::Text => json!({ "type": "string" }),
+            ArgumentKind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+            ArgumentKind::Number => json!({ "type": "number" }),
+            ArgumentKind::Whole => json!({ "type": "integer", "minimum": 0 }),
+            ArgumentKind::Flag => json!({ "type": "boolean" }),
         }
     }
 
     fn fits(self, value: &Json) -> bool {
         match self {
-            Kind::Text => value.is_string(),
+            ArgumentKind::Text => value.is_string(),
             // One text is a list of one: models often leave the brackets out.
-            Kind::Texts => {
+            ArgumentKind::Texts => {
                 value.is_string() || value.as_array().is_some_and(|list| list.iter().all(Json::is_string))
             }
-            Kind::Number => value.is_number(),
-            Kind::Whole => value.is_u64(),
-            Kind::Flag => value.is_boolean(),
+            ArgumentKind::Number => value.is_number(),
+            ArgumentKind::Whole => value.is_u64(),
+            ArgumentKind::Flag => value.is_boolean(),
         }
     }
 
     fn expected(self) -> &'static str {
         match self {
-            Kind::Text => "a text",
-            Kind::Texts => "a list of texts",
-            Kind::Number => "a number",
-            Kind::Whole => "a whole number from 0 on",
-            Kind::Flag => "true or false",
+            ArgumentKind::Text => "a text",
+            ArgumentKind::Texts => "a list of texts",
+            ArgumentKind::Number => "a number",
+            ArgumentKind::Whole => "a whole number from 0 on",
+            ArgumentKind::Flag => "true or false",
         }
     }
 }

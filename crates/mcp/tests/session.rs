@@ -20,7 +20,7 @@ impl Talk {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("traces")).unwrap();
-        let place = app::experiment::Place {
+        let place = app::experiment::StoreLocation {
             database: Some(folder.path().join("store.db").display().to_string()),
             artifacts: None,
         };
@@ -164,9 +164,9 @@ fn every_tool_answers_with_keys_and_within_its_budget() {
     assert_eq!(offered, used, "the session uses every tool");
 }
 
-fn place(talk: &Talk) -> app::experiment::Place {
+fn place(talk: &Talk) -> app::experiment::StoreLocation {
     let database = talk.folder.path().join("store.db").display().to_string();
-    app::experiment::Place { database: Some(database), artifacts: None }
+    app::experiment::StoreLocation { database: Some(database), artifacts: None }
 }
 
 #[test]

@@ -52,7 +52,7 @@ struct Operation {
     kernel: u32,
 }
 
-/// What tells the groups apart: its name, or the how manieth stream of its GPU that communicates.
+/// What tells the groups apart: its name, or which of its GPU's communicating streams it is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Group {
     Named(StrId),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use app::convert::{ConvertRequest, Target};
 use app::input::{expand, only_rank, only_stage, without_rank_and_stage};
-use app::memory::{MemoryRequest, Part};
+use app::memory::{MemoryRequest, MemoryWindow};
 use app::panels::{Choice, NormalUnit, PanelsOptions, Rule};
 use app::report::{Look, ReportRequest, Theme};
 use app::roofline::{Peaks, RooflineRequest};
@@ -341,7 +341,7 @@ impl Handle {
                 }
                 None => Ok(None),
             };
-            let part = Part { start: moment(edges.0)?, end: moment(edges.1)? };
+            let part = MemoryWindow { start: moment(edges.0)?, end: moment(edges.1)? };
             app::memory(&MemoryRequest { input, part, compare }, observer)
         })
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use app::experiment::{self, AttachRequest, GateRequest, Place};
+use app::experiment::{self, AttachRequest, GateRequest, StoreLocation};
 use app::{Failure, Observer, Report};
 use pyo3::prelude::*;
 
@@ -12,14 +12,14 @@ use crate::work::work;
 
 /// A store of experiments; it is opened for each call.
 #[pyclass(frozen, module = "rocm_perf._rocm_perf")]
-pub struct NativeStore(Place);
+pub struct NativeStore(StoreLocation);
 
 #[pymethods]
 impl NativeStore {
     #[new]
     #[pyo3(signature = (database = None, artifacts = None))]
     fn new(database: Option<String>, artifacts: Option<PathBuf>) -> Self {
-        Self(Place { database, artifacts })
+        Self(StoreLocation { database, artifacts })
     }
 
     #[pyo3(signature = (removed = false, tag = None))]
@@ -128,7 +128,7 @@ impl NativeStore {
     fn ask(
         &self,
         py: Python<'_>,
-        request: impl FnOnce(Place, &dyn Observer) -> Result<Report, Failure> + Send + 'static,
+        request: impl FnOnce(StoreLocation, &dyn Observer) -> Result<Report, Failure> + Send + 'static,
     ) -> Result<NativeReport, Failed> {
         let place = self.0.clone();
         Ok(NativeReport::of(work(py, None, move |observer| request(place, observer))?))

@@ -1,4 +1,4 @@
-//! Tables as Arrow, handed over through the PyCapsule interface: whoever takes one gets the same memory.
+//! Tables as Arrow, handed over through the PyCapsule interface: a consumer shares our memory, nothing is copied.
 
 use std::ffi::CStr;
 use std::sync::Arc;

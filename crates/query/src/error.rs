@@ -46,7 +46,7 @@ pub struct SqlError {
     /// SQLite's message.
     pub message: String,
     /// Where, when it is known.
-    pub place: Option<Place>,
+    pub place: Option<TextPosition>,
     /// One line of help.
     pub hint: Option<String>,
 }
@@ -65,7 +65,7 @@ impl fmt::Display for SqlError {
 
 /// A place in the text of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct TextPosition {
     /// Line, from 1.
     pub line: usize,
     /// Column in characters, from 1.
@@ -76,7 +76,7 @@ pub struct Place {
     pub text: String,
 }
 
-impl Place {
+impl TextPosition {
     /// The place of byte `offset` of `sql`.
     pub(crate) fn at(sql: &str, offset: usize) -> Self {
         let mut offset = offset.min(sql.len());
@@ -85,7 +85,7 @@ impl Place {
         }
         let start = sql[..offset].rfind('\n').map_or(0, |i| i + 1);
         let end = sql[offset..].find('\n').map_or(sql.len(), |i| offset + i);
-        Place {
+        TextPosition {
             line: sql[..offset].matches('\n').count() + 1,
             column: sql[start..offset].chars().count() + 1,
             token: token(&sql[offset..]).to_string(),
@@ -122,11 +122,11 @@ mod tests {
     #[test]
     fn a_place_is_drawn_under_its_line() {
         let sql = "SELECT name\n  FORM kernels\n";
-        let place = Place::at(sql, sql.find("FORM").unwrap());
+        let place = TextPosition::at(sql, sql.find("FORM").unwrap());
         assert_eq!((place.line, place.column, place.token.as_str()), (2, 3, "FORM"));
         assert_eq!(place.picture(), "  FORM kernels\n  ^^^^");
-        let end = Place::at("SELECT", 6);
+        let end = TextPosition::at("SELECT", 6);
         assert_eq!(end.picture(), "SELECT\n      ^");
-        assert_eq!(Place::at("SELECT 'é', x", 13).column, 13);
+        assert_eq!(TextPosition::at("SELECT 'é', x", 13).column, 13);
     }
 }

@@ -35,7 +35,7 @@ mod tables;
 mod totals;
 
 pub use catalogue::{Relation, RelationColumn};
-pub use error::{Error, Place, SqlError};
+pub use error::{Error, SqlError, TextPosition};
 pub use result::{Column, ResultSet, Row, Rows, Script};
 pub use rusqlite::InterruptHandle;
 pub use rusqlite::types::{Value, ValueRef};

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use convert::rocpd::part::Part;
+use convert::rocpd::part::ExcludedRows;
 use ingest::{Format, Progress};
 use rusqlite::types::Value;
 use rusqlite::{Connection, InterruptHandle};
 use trace::{Health, Trace};
 
 use crate::catalogue::{self, Relation};
-use crate::error::{Error, Place, SqlError};
+use crate::error::{Error, SqlError, TextPosition};
 use crate::guard::{self, Refused};
 use crate::result::{ResultSet, Script};
 use crate::{databases, functions, hint, needs, script, tables};
@@ -48,17 +48,17 @@ impl Session {
             let paths = paths.clone();
             move || ingest::read(&paths, &needs::made(), &Progress::default()).map_err(|e| e.to_string())
         };
-        Self::of_files(paths, &Part::default(), read)
+        Self::of_files(paths, &ExcludedRows::default(), read)
     }
 
     /// Opens rocpd databases as they are, without the rows that a window or a filter leaves out; `trace` has what is left.
-    pub fn of_part(paths: Vec<PathBuf>, part: &Part, trace: Arc<Trace>) -> Result<Session, Error> {
+    pub fn of_part(paths: Vec<PathBuf>, part: &ExcludedRows, trace: Arc<Trace>) -> Result<Session, Error> {
         Self::of_files(paths, part, move || Ok(Trace::clone(&trace)))
     }
 
     fn of_files(
         paths: Vec<PathBuf>,
-        part: &Part,
+        part: &ExcludedRows,
         read: impl Fn() -> Result<Trace, String> + Send + Sync + 'static,
     ) -> Result<Session, Error> {
         let mut connection = empty_connection().map_err(internal)?;
@@ -166,7 +166,7 @@ impl Session {
     pub(crate) fn explain(&self, error: rusqlite::Error, sql: &str, offset: usize) -> Error {
         let (message, place) = match error {
             rusqlite::Error::SqlInputError { msg, offset: inside, .. } => {
-                let place = usize::try_from(inside).ok().map(|inside| Place::at(sql, offset + inside));
+                let place = usize::try_from(inside).ok().map(|inside| TextPosition::at(sql, offset + inside));
                 (msg, place)
             }
             rusqlite::Error::SqliteFailure(_, Some(message)) => (message, None),
@@ -178,12 +178,12 @@ impl Session {
             let hint = Some(
                 "`CREATE TEMP TABLE` and `CREATE TEMP VIEW` are allowed; they last for the session".into(),
             );
-            return SqlError { message, place: Some(Place::at(sql, start)), hint }.into();
+            return SqlError { message, place: Some(TextPosition::at(sql, start)), hint }.into();
         }
         let place = match message.as_str() {
-            "incomplete input" => Some(Place::at(sql, sql.trim_end().len())),
+            "incomplete input" => Some(TextPosition::at(sql, sql.trim_end().len())),
             // Without a place of its own, an error is about the statement.
-            _ => place.or_else(|| Some(Place::at(sql, start))),
+            _ => place.or_else(|| Some(TextPosition::at(sql, start))),
         };
         let hint = hint::hint(&message, sql, &self.relations());
         SqlError { message, place, hint }.into()

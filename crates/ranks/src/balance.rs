@@ -8,7 +8,7 @@ use crate::digest::NONE;
 use crate::figures::AllFigures;
 use crate::fleet::{Fleet, Member, NameShare, NameTotals};
 use crate::matching::Meetings;
-use crate::names::Kind;
+use crate::names::GroupKind;
 
 /// The time of one name over the ranks that run it.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,7 +107,7 @@ pub struct ExpertLoad {
 
 /// What the experts of each rank do; empty where there are none.
 pub fn experts(fleet: &Fleet) -> Vec<ExpertLoad> {
-    let has_experts = fleet.groups.iter().any(|group| group.kind == Kind::Expert);
+    let has_experts = fleet.groups.iter().any(|group| group.kind == GroupKind::Expert);
     let is_moe = |kernel: &NameTotals| {
         let letters = kernel.name.chars().filter(char::is_ascii_alphanumeric);
         let name: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();

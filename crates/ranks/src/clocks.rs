@@ -16,7 +16,7 @@ use trace::Ns;
 
 use crate::digest::NONE;
 use crate::fleet::Fleet;
-use crate::matching::{Meeting, Meetings, Part};
+use crate::matching::{Meeting, Meetings, MemberRow};
 use joint::{Point, System};
 use line::FEWEST_FOR_DRIFT;
 pub use line::Line;
@@ -96,7 +96,7 @@ struct Aligner<'a> {
 
 impl<'a> Aligner<'a> {
     fn new(fleet: &'a Fleet, meetings: &'a Meetings) -> Self {
-        let row = |part: &Part| &fleet.members[part.member as usize].collectives[part.row as usize];
+        let row = |part: &MemberRow| &fleet.members[part.member as usize].collectives[part.row as usize];
         let is_message = |meeting: &Meeting| {
             meetings
                 .parts_of(meeting)

@@ -10,7 +10,7 @@ use trace::{Map, Ns};
 use crate::clocks::Clocks;
 use crate::digest::{Collective, NONE};
 use crate::fleet::Fleet;
-use crate::matching::{Meeting, Meetings, Part};
+use crate::matching::{Meeting, Meetings, MemberRow};
 use crate::operation::Operation;
 
 /// Clocks are good enough where their errors are below this part of a collective.
@@ -218,8 +218,9 @@ fn figures(
     waits: &mut Vec<f32>,
 ) -> Figures {
     let parts = meetings.parts_of(meeting);
-    let row =
-        |part: &Part| -> &Collective { &fleet.members[part.member as usize].collectives[part.row as usize] };
+    let row = |part: &MemberRow| -> &Collective {
+        &fleet.members[part.member as usize].collectives[part.row as usize]
+    };
     let rows = || parts.iter().map(row);
     let operation = rows().map(|row| row.operation).min().unwrap_or_default();
     let mut figures = Figures {

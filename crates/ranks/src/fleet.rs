@@ -8,9 +8,11 @@ mod window;
 
 use trace::{Map, Ns};
 
-use crate::digest::{Account, Clock, Collective, Digest, Group, Identity, NameStats, Place, Sketch, Step};
-use crate::matching::Part;
-use crate::names::Kind;
+use crate::digest::{
+    Account, Clock, Collective, Digest, Group, Identity, JobPosition, NameStats, Sketch, Step,
+};
+use crate::matching::MemberRow;
+use crate::names::GroupKind;
 
 pub use jobs::Left;
 pub(crate) use labels::ranges;
@@ -91,7 +93,7 @@ pub struct Member {
     /// `gfx942`
     pub architecture: String,
     /// Position in the job, as far as names and groups tell.
-    pub place: Place,
+    pub place: JobPosition,
     /// First and last GPU work on its own clock.
     pub span: Option<(Ns, Ns)>,
     /// Its steps.
@@ -155,7 +157,7 @@ pub struct FleetGroup {
     /// Its name.
     pub name: String,
     /// What it is for.
-    pub kind: Kind,
+    pub kind: GroupKind,
     /// How people call it: `tensor 0-7`.
     pub label: String,
     /// Ranks that it has.
@@ -168,7 +170,7 @@ pub struct FleetGroup {
 
 impl FleetGroup {
     /// Its members without those that have a part; parts are by member.
-    pub(crate) fn without(&self, parts: &[Part]) -> Vec<u32> {
+    pub(crate) fn without(&self, parts: &[MemberRow]) -> Vec<u32> {
         let has_part = |member: &u32| parts.binary_search_by_key(member, |part| part.member).is_ok();
         self.members.iter().copied().filter(|member| !has_part(member)).collect()
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::figures::{Bound, Method};
 use crate::matching::MatchedBy;
-use crate::names::Kind;
+use crate::names::GroupKind;
 use crate::operation::Operation;
 use crate::stragglers::is_one_node;
 use crate::{Fleet, Ranks};
@@ -69,7 +69,7 @@ pub fn kinds(ranks: &Ranks) -> Vec<CollectiveKind> {
     for (meeting, one) in ranks.meetings.all.iter().zip(&ranks.figures.meetings) {
         let group = &fleet.groups[one.group as usize];
         let name = match group.kind {
-            Kind::Other => group.name.as_str(),
+            GroupKind::Other => group.name.as_str(),
             kind => kind.name(),
         };
         let key = (name, one.operation, one.bytes(), one.ranks(fleet), one_node[one.group as usize]);

@@ -24,7 +24,7 @@ pub mod stragglers;
 
 pub use digest::{Digest, digest_needs};
 pub use fleet::{Fleet, FleetBuilder};
-pub use names::Kind;
+pub use names::GroupKind;
 pub use operation::Operation;
 pub use present::present;
 

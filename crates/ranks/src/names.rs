@@ -2,29 +2,29 @@
 
 use std::path::Path;
 
-use crate::digest::Place;
+use crate::digest::JobPosition;
 
 /// How the kinds of groups are called, in lower case; the first that is found tells.
-const KINDS: &[(&str, Kind)] = &[
-    ("tensor", Kind::Tensor),
-    ("expert", Kind::Expert),
-    ("pipeline", Kind::Pipeline),
-    ("pipe", Kind::Pipeline),
-    ("data", Kind::Data),
-    ("fsdp", Kind::Data),
-    ("shard", Kind::Data),
-    ("replica", Kind::Data),
-    ("tp", Kind::Tensor),
-    ("ep", Kind::Expert),
-    ("pp", Kind::Pipeline),
-    ("dp", Kind::Data),
-    ("default_pg", Kind::World),
-    ("world", Kind::World),
+const KINDS: &[(&str, GroupKind)] = &[
+    ("tensor", GroupKind::Tensor),
+    ("expert", GroupKind::Expert),
+    ("pipeline", GroupKind::Pipeline),
+    ("pipe", GroupKind::Pipeline),
+    ("data", GroupKind::Data),
+    ("fsdp", GroupKind::Data),
+    ("shard", GroupKind::Data),
+    ("replica", GroupKind::Data),
+    ("tp", GroupKind::Tensor),
+    ("ep", GroupKind::Expert),
+    ("pp", GroupKind::Pipeline),
+    ("dp", GroupKind::Data),
+    ("default_pg", GroupKind::World),
+    ("world", GroupKind::World),
 ];
 
 /// What a process group is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum GroupKind {
     /// All ranks.
     World,
     /// Ranks that share a layer.
@@ -39,33 +39,33 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
+impl GroupKind {
     /// The kind that a group's description or name tells.
     pub fn of_name(text: &str) -> Self {
         let text = text.to_ascii_lowercase();
         let is_word = |short: &str| text.split(|c: char| !c.is_ascii_alphabetic()).any(|word| word == short);
         let found =
             KINDS.iter().find(|(name, _)| if name.len() == 2 { is_word(name) } else { text.contains(name) });
-        found.map_or(Kind::Other, |entry| entry.1)
+        found.map_or(GroupKind::Other, |entry| entry.1)
     }
 
     /// Its word in tables.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::World => "world",
-            Kind::Tensor => "tensor",
-            Kind::Pipeline => "pipeline",
-            Kind::Data => "data",
-            Kind::Expert => "expert",
-            Kind::Other => "",
+            GroupKind::World => "world",
+            GroupKind::Tensor => "tensor",
+            GroupKind::Pipeline => "pipeline",
+            GroupKind::Data => "data",
+            GroupKind::Expert => "expert",
+            GroupKind::Other => "",
         }
     }
 }
 
 /// The position that a path names: `-TP-0-DP-1-PP-2`.
-pub fn place_of_path(path: &Path) -> Place {
+pub fn place_of_path(path: &Path) -> JobPosition {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    Place {
+    JobPosition {
         pipeline: number_after(&name, "pp"),
         data: number_after(&name, "dp"),
         tensor: number_after(&name, "tp"),
@@ -116,23 +116,23 @@ mod tests {
     #[test]
     fn names_of_groups_tell_what_they_are_for() {
         for (name, kind) in [
-            ("TENSOR_MODEL_PARALLEL_GROUP", Kind::Tensor),
-            ("tp:0", Kind::Tensor),
-            ("DATA_PARALLEL_GROUP_WITH_CP", Kind::Data),
-            ("mesh_pp", Kind::Pipeline),
-            ("EXPERT_MODEL_PARALLEL_GROUP", Kind::Expert),
-            ("default_pg", Kind::World),
-            ("http", Kind::Other),
-            ("17", Kind::Other),
+            ("TENSOR_MODEL_PARALLEL_GROUP", GroupKind::Tensor),
+            ("tp:0", GroupKind::Tensor),
+            ("DATA_PARALLEL_GROUP_WITH_CP", GroupKind::Data),
+            ("mesh_pp", GroupKind::Pipeline),
+            ("EXPERT_MODEL_PARALLEL_GROUP", GroupKind::Expert),
+            ("default_pg", GroupKind::World),
+            ("http", GroupKind::Other),
+            ("17", GroupKind::Other),
         ] {
-            assert_eq!(Kind::of_name(name), kind, "{name}");
+            assert_eq!(GroupKind::of_name(name), kind, "{name}");
         }
     }
 
     #[test]
     fn places_are_found_in_names_of_files() {
         let place = place_of_path(Path::new("runs/1700.5-TP-1-DP-0-PP-2-EXTEND.trace.json.gz"));
-        assert_eq!(place, Place { pipeline: Some(2), data: Some(0), tensor: Some(1), expert: None });
+        assert_eq!(place, JobPosition { pipeline: Some(2), data: Some(0), tensor: Some(1), expert: None });
         assert!(place_of_path(Path::new("rank0.json")).is_unknown());
     }
 

@@ -32,10 +32,10 @@ struct Typical {
     place: u32,
 }
 
-/// An event on any member: step, operation, and the how manieth it is there.
-type Place = (u32, Operation, u32);
+/// An event on any member: step, operation, and its position among the same operations of that step.
+type EventKey = (u32, Operation, u32);
 
-/// What makes work alike on several ranks: pipeline stage, step, operation, and the how manieth it is there.
+/// Work that corresponds on several ranks: pipeline stage, step, operation, and its position among the same operations.
 type Turn = (Option<u32>, u32, Operation, u32);
 
 /// Meetings that one thread takes at a time.
@@ -141,7 +141,7 @@ impl Peers {
                 continue;
             }
             let events = graph.tracks[member].events.iter().enumerate();
-            let places: Map<Place, u32> = events
+            let places: Map<EventKey, u32> = events
                 .map(|(place, event)| ((event.step, event.operation, event.turn), place as u32))
                 .collect();
             for number in 0..graph.tracks[member].events.len() {

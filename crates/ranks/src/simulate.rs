@@ -42,7 +42,7 @@ pub(crate) struct Event {
     pub operation: Operation,
     /// Its step, or that of the event before it.
     pub step: u32,
-    /// The how manieth of its operation in its step.
+    /// Position among the same operations of its step.
     pub turn: u32,
 }
 

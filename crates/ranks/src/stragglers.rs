@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use crate::figures::{AllFigures, Method};
 use crate::fleet::{Fleet, Member};
-use crate::matching::{Meetings, Part};
+use crate::matching::{Meetings, MemberRow};
 use crate::peers::{Excess, Peers};
 use crate::simulate::{Change, StepGraph};
 pub use cause::{Cause, Evidence};
@@ -289,7 +289,7 @@ fn origin(
 }
 
 /// The place of a member among parts, which are by member; those of a message are two.
-fn place_of(parts: &[Part], member: u32) -> Option<usize> {
+fn place_of(parts: &[MemberRow], member: u32) -> Option<usize> {
     if parts.len() <= 2 {
         return parts.iter().position(|part| part.member == member);
     }

@@ -41,12 +41,12 @@ pub struct Section {
     /// What is seen there.
     pub text: String,
     /// In this order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<SectionItem>,
 }
 
 /// A part of a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum SectionItem {
     /// The chart of that name.
     Chart(String),
     /// The table of that name.
@@ -76,47 +76,48 @@ pub enum Found<'a> {
 
 impl Section {
     /// A section with these parts.
-    pub fn new(id: &str, title: &str, text: &str, parts: Vec<Part>) -> Self {
+    pub fn new(id: &str, title: &str, text: &str, parts: Vec<SectionItem>) -> Self {
         Self { id: id.into(), title: title.into(), text: text.into(), parts }
     }
 }
 
-impl Part {
+impl SectionItem {
     /// The chart of that name.
     pub fn chart(name: &str) -> Self {
-        Part::Chart(name.into())
+        SectionItem::Chart(name.into())
     }
 
     /// The table of that name.
     pub fn table(name: &str) -> Self {
-        Part::Table(name.into())
+        SectionItem::Table(name.into())
     }
 }
 
 impl Document {
     /// A report as a document of one section: charts, findings, tables.
     pub fn of(title: &str, version: &str, report: Report) -> Self {
-        let mut parts: Vec<Part> = report.charts.iter().map(|chart| Part::chart(&chart.name)).collect();
-        parts.push(Part::Findings);
-        parts.extend(report.tables.iter().map(|table| Part::table(&table.name)));
-        parts.extend([Part::Notes, Part::Health]);
+        let mut parts: Vec<SectionItem> =
+            report.charts.iter().map(|chart| SectionItem::chart(&chart.name)).collect();
+        parts.push(SectionItem::Findings);
+        parts.extend(report.tables.iter().map(|table| SectionItem::table(&table.name)));
+        parts.extend([SectionItem::Notes, SectionItem::Health]);
         let sections = vec![Section::new("results", "Results", "", parts)];
         Self { title: title.into(), version: version.into(), report, sections, ..Self::default() }
     }
 
     /// Sections with the parts that are there, without those that would be empty.
     pub fn outline(&self) -> Vec<(&Section, Vec<Found<'_>>)> {
-        let found = |part: &Part| match part {
-            Part::Chart(name) => {
+        let found = |part: &SectionItem| match part {
+            SectionItem::Chart(name) => {
                 let chart = self.report.charts.iter().find(|chart| chart.name == *name);
                 chart.filter(|chart| !chart.is_empty()).map(Found::Chart)
             }
-            Part::Table(name) => {
+            SectionItem::Table(name) => {
                 self.report.table(name).filter(|table| !table.rows.is_empty()).map(Found::Table)
             }
-            Part::Findings => (!self.report.findings.is_empty()).then_some(Found::Findings),
-            Part::Health => Some(Found::Health),
-            Part::Notes => (!self.report.notes.is_empty()).then_some(Found::Notes),
+            SectionItem::Findings => (!self.report.findings.is_empty()).then_some(Found::Findings),
+            SectionItem::Health => Some(Found::Health),
+            SectionItem::Notes => (!self.report.notes.is_empty()).then_some(Found::Notes),
         };
         let sections = self.sections.iter().map(|section| {
             let parts: Vec<Found> = section.parts.iter().filter_map(found).collect();
@@ -139,8 +140,11 @@ mod tests {
             Report { tables: vec![table, Table::new("empty", "Empty", vec![])], ..Report::default() };
         let section = |id: &str, parts| Section::new(id, id, "", parts);
         let sections = vec![
-            section("a", vec![Part::Findings, Part::table("kernels"), Part::chart("none")]),
-            section("b", vec![Part::table("empty"), Part::Notes]),
+            section(
+                "a",
+                vec![SectionItem::Findings, SectionItem::table("kernels"), SectionItem::chart("none")],
+            ),
+            section("b", vec![SectionItem::table("empty"), SectionItem::Notes]),
         ];
         let document = Document { report, sections, ..Document::default() };
         let outline = document.outline();

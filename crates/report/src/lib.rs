@@ -31,7 +31,7 @@ mod verdict;
 mod visible;
 
 pub use chart::Chart;
-pub use document::{Document, Figure, Found, Part, Section};
+pub use document::{Document, Figure, Found, Section, SectionItem};
 pub use finding::{Finding, NextStep, Severity};
 pub use fonts::{MEDIUM as MEDIUM_FONT, REGULAR as REGULAR_FONT};
 pub use note::{Note, Remedy};

@@ -8,8 +8,8 @@ use calamine::{Data, Reader, Xlsx};
 use gallery::gallery;
 use rocm_perf_report::chart::{SvgOptions, Theme};
 use rocm_perf_report::{
-    Column, Document, Figure, Finding, HealthCheck, HealthStatus, InputFact, Part, Report, Section, Severity,
-    Table, Unit, Value, Verdict, render,
+    Column, Document, Figure, Finding, HealthCheck, HealthStatus, InputFact, Report, Section, SectionItem,
+    Severity, Table, Unit, Value, Verdict, render,
 };
 
 const NAME: &str = "gemm<a & b> \"日本\"";
@@ -69,11 +69,16 @@ fn document() -> Document {
         notes: vec!["a note".into()],
         ..Report::default()
     };
-    let charts = report.charts.iter().map(|chart| Part::chart(&chart.name)).collect();
+    let charts = report.charts.iter().map(|chart| SectionItem::chart(&chart.name)).collect();
     let sections = vec![
-        Section::new("findings", "Findings", "What could be won.", vec![Part::Findings]),
+        Section::new("findings", "Findings", "What could be won.", vec![SectionItem::Findings]),
         Section::new("charts", "Charts", "", charts),
-        Section::new("tables", "Tables", "", vec![Part::table("kernels"), Part::Notes, Part::Health]),
+        Section::new(
+            "tables",
+            "Tables",
+            "",
+            vec![SectionItem::table("kernels"), SectionItem::Notes, SectionItem::Health],
+        ),
     ];
     Document {
         title: "a run".into(),

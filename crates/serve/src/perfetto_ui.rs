@@ -231,7 +231,7 @@ impl Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        // Whoever goes away before all was handed out has not fetched it.
+        // A client that disconnects before the last byte has not fetched the trace.
         if self.left == 0 {
             self.served.fetched.store(true, Ordering::Release);
         }

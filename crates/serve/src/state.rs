@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
-use app::experiment::Place;
+use app::experiment::StoreLocation;
 use store::{Choices, Location};
 use tokio::sync::Semaphore;
 
@@ -26,7 +26,7 @@ const AUDIT: &str = "audit.jsonl";
 #[derive(Clone)]
 pub struct Options {
     /// The store.
-    pub place: Place,
+    pub place: StoreLocation,
     /// Where to listen. Port 0 takes a free one.
     pub listen: SocketAddr,
     /// Tokens; without any, only loopback is listened on and everybody there may write.
@@ -40,7 +40,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            place: Place::default(),
+            place: StoreLocation::default(),
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7420),
             tokens: Tokens::default(),
             hosts: Vec::new(),

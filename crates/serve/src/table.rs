@@ -37,7 +37,7 @@ pub struct TableQuery {
 }
 
 /// A part of a table.
-pub struct Part<'a> {
+pub struct TableView<'a> {
     /// The whole table.
     pub table: &'a Rows,
     /// Numbers of the columns that are shown.
@@ -61,7 +61,7 @@ impl TableQuery {
     }
 
     /// The part of a table that is asked for; `usual` are the columns that are shown where none are chosen.
-    pub fn part<'a>(&self, table: &'a Rows, usual: &[String]) -> Part<'a> {
+    pub fn part<'a>(&self, table: &'a Rows, usual: &[String]) -> TableView<'a> {
         let mut rows = self.filtered(table);
         let (matching, size) = (rows.len(), self.page_rows());
         let pages = matching.div_ceil(size).max(1);
@@ -73,7 +73,7 @@ impl TableQuery {
             sort_part(&mut rows, shown.clone(), &order(table, column, rises));
         }
         let rows = rows[shown].to_vec();
-        Part { table, columns: self.columns(table, usual), rows, matching, page, pages, sorted }
+        TableView { table, columns: self.columns(table, usual), rows, matching, page, pages, sorted }
     }
 
     /// All rows that pass the filter, sorted.

@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use app::experiment::Place;
+use app::experiment::StoreLocation;
 use common::{Server, attach, printed};
 use rocm_perf_serve::Tokens;
 use serde_json::json;
@@ -201,7 +201,7 @@ fn the_overview_on_postgresql_is_quick_under_load() {
     let Some(database) = testing::postgresql::Server::start() else { return };
     let (_, url) = database.new_database();
     let folder = tempfile::tempdir().expect("a folder");
-    let place = Place { database: Some(url.clone()), artifacts: Some(folder.path().to_path_buf()) };
+    let place = StoreLocation { database: Some(url.clone()), artifacts: Some(folder.path().to_path_buf()) };
     let location = Location::find(Some(&url), Some(folder.path()));
     let began = Instant::now();
     drop(Store::open(&location).expect("a store"));

@@ -159,7 +159,7 @@ fetch(url).then(async answer => {
 }).catch(() => { said.textContent = 'refused by the browser'; });
 </script>"#;
 
-/// Serves the page to whoever asks, for as long as the test runs, and gives its origin.
+/// Serves the page for as long as the test runs; returns its origin.
 fn page() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());

@@ -5,7 +5,7 @@ mod common;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use app::experiment::Place;
+use app::experiment::StoreLocation;
 use common::{Server, archive};
 use rocm_perf_serve::Tokens;
 use store::{Location, Store};
@@ -14,7 +14,7 @@ const RESTARTS: usize = 3;
 /// How long an answer may take, also while the database is away.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What became of the requests of all threads.
+/// The outcomes of the requests of all threads.
 #[derive(Default)]
 struct Seen {
     answered: AtomicUsize,
@@ -42,7 +42,7 @@ fn a_restart_of_postgresql_fails_requests_cleanly_and_they_recover() {
     let Some(database) = testing::postgresql::Server::start() else { return };
     let (_, url) = database.new_database();
     let folder = tempfile::tempdir().expect("a folder");
-    let place = Place { database: Some(url.clone()), artifacts: Some(folder.path().to_path_buf()) };
+    let place = StoreLocation { database: Some(url.clone()), artifacts: Some(folder.path().to_path_buf()) };
     let mut store = Store::open(&Location::find(Some(&url), Some(folder.path()))).expect("a store");
     store.new_experiment("decode", "").expect("an experiment");
     let server = Server::at(place, folder, Tokens::default());

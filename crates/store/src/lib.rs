@@ -2,7 +2,7 @@
 //!
 //! The facts are in a database, SQLite or PostgreSQL, with one SQL text for both. The files are beside it in a folder, each
 //! under the SHA-256 of its bytes. An attach writes and syncs its files first and then adds all rows in one transaction:
-//! whoever is killed in between leaves files that nothing names, which `gc` removes, and never half a trial.
+//! a kill in between leaves files that nothing refers to, which `gc` removes, and never half a trial.
 //!
 //! | module | what for |
 //! |---|---|

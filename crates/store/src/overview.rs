@@ -1,6 +1,6 @@
 //! What an overview says of experiments: status, verdict, trend lines, open alerts; searched, filtered, page by page.
 //!
-//! Reading every trial of every experiment for one page would take seconds, so whoever changes an experiment also writes
+//! Reading every trial of every experiment for one page would take seconds, so each change of an experiment also writes
 //! down what the overview says of it, in the same transaction.
 
 use serde::{Deserialize, Serialize};

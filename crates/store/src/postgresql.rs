@@ -8,7 +8,7 @@ use postgres::{Client, NoTls, Statement};
 use crate::database::{Cell, Database, Row};
 use crate::error::StoreError;
 
-/// Number of the lock that whoever prepares tables holds.
+/// Number of the lock that is held while tables are prepared.
 const SCHEMA_LOCK: i64 = 0x726f_636d_7065_7266;
 
 /// Statements that are kept prepared; most texts are constant.

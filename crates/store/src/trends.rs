@@ -63,7 +63,7 @@ pub struct Change {
     pub is_worse: bool,
 }
 
-/// What became of an alert.
+/// The state of an alert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AlertState {
     /// Somebody has to look.
@@ -109,7 +109,7 @@ pub struct Alert {
     pub found_trial: String,
     /// The change.
     pub change: Change,
-    /// What became of it.
+    /// Its state.
     pub state: AlertState,
 }
 
@@ -202,7 +202,7 @@ impl Said {
         })
     }
 
-    /// What became of the `at`th change of a series.
+    /// The state of the alert for the `at`th change of a series.
     pub(crate) fn state(&self, series: &Series, at: usize) -> AlertState {
         let first = series.points[series.changes[at].first].trial_id;
         let known = self.acknowledged.iter().find(|(key, trial, _)| *key == series.key && *trial == first);

@@ -11,7 +11,7 @@ use trace::{Arg, OptI64, Region, RowRef, StrId, Sync, Trace};
 
 use crate::clock::Clock;
 use crate::frames;
-use crate::identity::{Dialect, Identity, Place, introduce};
+use crate::identity::{Dialect, Identity, RankIdentity, introduce};
 use crate::program::{Frame, FrameKind, Program};
 use crate::ranks::GroupKind;
 use crate::record::{Detail, Record};
@@ -69,7 +69,7 @@ pub(crate) struct Emitter<'a> {
     dialect: Dialect,
     stacks: bool,
     clock: Clock,
-    place: Place,
+    place: RankIdentity,
     ids: Identity,
     words: Words,
     threads: Vec<Stack>,
@@ -129,7 +129,7 @@ impl<'a> Emitter<'a> {
     /// An emitter with the identity tables filled and no rows.
     pub(crate) fn new(
         program: &'a Program,
-        place: Place,
+        place: RankIdentity,
         clock: Clock,
         dialect: Dialect,
         stacks: bool,
@@ -447,7 +447,7 @@ impl<'a> Emitter<'a> {
 }
 
 impl Words {
-    fn new(trace: &mut Trace, program: &Program, place: &Place, dialect: Dialect) -> Self {
+    fn new(trace: &mut Trace, program: &Program, place: &RankIdentity, dialect: Dialect) -> Self {
         let torch = dialect == Dialect::Torch;
         let strings = &mut trace.strings;
         let annotation = if torch { "user_annotation" } else { "MARKER_CORE_RANGE_API" };

@@ -19,7 +19,7 @@ pub enum Dialect {
 
 /// Where a rank stands.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct RankIdentity {
     pub scenario: String,
     pub seed: u64,
     pub rank: u32,
@@ -33,7 +33,7 @@ pub(crate) struct Place {
     pub expert_loads: Vec<f64>,
 }
 
-impl Place {
+impl RankIdentity {
     /// The grid of a kernel on this rank.
     pub(crate) fn grid(&self, kernel: &crate::program::Kernel) -> [u32; 3] {
         let [x, y, z] = kernel.grid;
@@ -42,7 +42,7 @@ impl Place {
     }
 }
 
-impl Place {
+impl RankIdentity {
     pub(crate) fn pid(&self, program: &Program) -> i64 {
         program.recording.pid.unwrap_or(2000 + i64::from(self.rank))
     }
@@ -95,7 +95,12 @@ pub(crate) struct Identity {
 }
 
 /// Fills the identity tables of an empty trace.
-pub(crate) fn introduce(trace: &mut Trace, program: &Program, place: &Place, dialect: Dialect) -> Identity {
+pub(crate) fn introduce(
+    trace: &mut Trace,
+    program: &Program,
+    place: &RankIdentity,
+    dialect: Dialect,
+) -> Identity {
     let machine = &program.machine;
     let (host, guid) = (place.host(program), place.guid());
     let format = match dialect {
@@ -182,7 +187,7 @@ pub(crate) fn introduce(trace: &mut Trace, program: &Program, place: &Place, dia
 fn add_gpu(
     trace: &mut Trace,
     program: &Program,
-    place: &Place,
+    place: &RankIdentity,
     dialect: Dialect,
     process: ProcessId,
     gpu: u32,
@@ -208,7 +213,7 @@ fn add_gpu(
 fn add_kernels(
     trace: &mut Trace,
     program: &Program,
-    place: &Place,
+    place: &RankIdentity,
     process: ProcessId,
 ) -> (Vec<SymbolId>, Vec<ShapeId>, Vec<StrId>) {
     let (mut symbols, mut shapes, mut names) = (Vec::new(), Vec::new(), Vec::new());
@@ -242,7 +247,7 @@ fn add_kernels(
     (symbols, shapes, names)
 }
 
-fn torch_metadata(trace: &mut Trace, program: &Program, place: &Place, source: trace::SourceId) {
+fn torch_metadata(trace: &mut Trace, program: &Program, place: &RankIdentity, source: trace::SourceId) {
     let layout = &program.layout;
     let groups: Vec<String> = layout
         .kinds()

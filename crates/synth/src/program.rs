@@ -9,7 +9,7 @@ use crate::ranks::{GroupKind, Layout};
 use crate::recording::Recording;
 use crate::scenario::{Direction, HostMemory, Links, Machine, Tokens};
 
-/// What becomes of graphs.
+/// How graphs run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GraphMode {
     /// Replayed: one launch for all kernels.

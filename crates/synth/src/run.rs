@@ -12,7 +12,7 @@ use crate::Error;
 use crate::clock::Clock;
 use crate::emit::Emitter;
 use crate::engine::{Engine, Slowdown};
-use crate::identity::{Dialect, Place};
+use crate::identity::{Dialect, RankIdentity};
 use crate::lose::{Loss, Lost, Survey};
 use crate::program::{GraphMode, Program};
 use crate::ranks::{Faults, GroupKind, Parallelism, Resolved};
@@ -35,7 +35,7 @@ pub struct Options {
     pub ranks: Option<u32>,
     /// Python frames, in torch's words only.
     pub stacks: bool,
-    /// What becomes of graphs.
+    /// How graphs run.
     pub graphs: GraphMode,
     /// Whose words to use.
     pub dialect: Dialect,
@@ -151,14 +151,14 @@ impl<'a> Prepared<'a> {
         Ok(Self { scenario, options: options.clone(), program, ranks, steps, scale, faults, block: 150_000 })
     }
 
-    fn place(&self, rank: u32) -> Place {
+    fn place(&self, rank: u32) -> RankIdentity {
         let scenario = self.scenario.name.clone();
         let machine = &self.scenario.machine;
         let sampled = machine.clock_mhz > 0.0 || self.faults.lowers_clocks();
         let full = if machine.clock_mhz > 0.0 { machine.clock_mhz } else { machine.peak_clock_mhz };
         let layout = &self.program.layout;
         let experts = layout.members(GroupKind::Expert, layout.index(GroupKind::Expert, rank));
-        Place {
+        RankIdentity {
             scenario,
             seed: self.options.seed,
             rank,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::clock::Clock;
-use crate::identity::Place;
+use crate::identity::RankIdentity;
 use crate::lose::LossTruth;
 use crate::program::Program;
 use crate::ranks::RanksTruth;
@@ -292,7 +292,13 @@ impl Tally {
         (self.last - self.first).max(0)
     }
 
-    pub(crate) fn finish(mut self, program: &Program, place: &Place, waited: i64, last: u64) -> RankTruth {
+    pub(crate) fn finish(
+        mut self,
+        program: &Program,
+        place: &RankIdentity,
+        waited: i64,
+        last: u64,
+    ) -> RankTruth {
         let (first_ns, last_ns) = (self.clock.show(self.first), self.clock.show(self.last));
         for intervals in [
             &mut self.compute,

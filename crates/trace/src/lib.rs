@@ -77,7 +77,7 @@ pub use metrics::StoredMetric;
 pub use needs::{ArgNeeds, Needs};
 pub use regions::{Region, Regions};
 pub use samples::{Sample, Samples};
-pub use select::{Kept, Part, Selection, Subset};
+pub use select::{Kept, KeptCount, Selection, Subset};
 pub use shapes::{LaunchShape, Shapes};
 pub use strings::Strings;
 pub use sync::{Collective, Collectives, Sync, Syncs};

@@ -83,7 +83,7 @@ impl Selection {
             && self.wants_kernel_itself(trace, row)
     }
 
-    /// The same, whenever it ran and whoever launched it.
+    /// The same, whenever it ran and whatever launched it.
     fn wants_kernel_itself(&self, trace: &Trace, row: usize) -> bool {
         let table = &trace.kernels;
         self.agents.has_known(table.agent[row].get())
@@ -146,14 +146,14 @@ impl Selection {
 
 /// A part of a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Part {
+pub struct KeptCount {
     /// What is left.
     pub kept: i64,
     /// What there was.
     pub of: i64,
 }
 
-impl Part {
+impl KeptCount {
     /// In percent, unless there was nothing.
     pub fn pct(&self) -> Option<f64> {
         (self.of > 0).then(|| 100.0 * self.kept as f64 / self.of as f64)
@@ -164,15 +164,15 @@ impl Part {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// Kernels.
-    pub kernels: Part,
+    pub kernels: KeptCount,
     /// Copies and fills.
-    pub memory_copies: Part,
+    pub memory_copies: KeptCount,
     /// Time of kernels, copies and fills, summed.
-    pub gpu_ns: Part,
+    pub gpu_ns: KeptCount,
     /// Host regions.
-    pub regions: Part,
+    pub regions: KeptCount,
     /// Rows of all tables with a time.
-    pub rows: Part,
+    pub rows: KeptCount,
     /// Kernels that were kept while the call that launched them was not.
     pub lost_launches: i64,
 }
@@ -275,8 +275,10 @@ impl Trace {
     fn measure(&self, moves: &Moves) -> Kept {
         let mut kept = Kept::default();
         for (number, rows) in moves.0.iter().enumerate() {
-            let part =
-                Part { kept: rows.iter().filter(|&&row| row != GONE).count() as i64, of: rows.len() as i64 };
+            let part = KeptCount {
+                kept: rows.iter().filter(|&&row| row != GONE).count() as i64,
+                of: rows.len() as i64,
+            };
             kept.rows.kept += part.kept;
             kept.rows.of += part.of;
             match number {
@@ -396,7 +398,7 @@ impl Kept {
         }
         parts.extend(self.gpu_ns.pct().map(|pct| format!("{pct:.1} % of GPU time")));
         if self.regions.of > 0 {
-            let Part { kept, of } = self.regions;
+            let KeptCount { kept, of } = self.regions;
             parts.push(format!("{} of {} host regions", grouped(kept), grouped(of)));
         }
         let mut message = format!("{}: {}", selection.label, parts.join(", "));

@@ -32,7 +32,7 @@ pub struct AutotuneRequest<'a> {
     pub forced: bool,
 }
 
-/// What came of it.
+/// The outcome of a search.
 pub struct Tuned {
     /// All configurations that fulfil the constraints.
     pub candidates: Candidates,

@@ -53,7 +53,7 @@ pub struct CommandTarget<'a> {
     /// What a run printed, for the checker.
     stdout: PathBuf,
     builds: &'a Builds<'a>,
-    /// What came of builds that are still there.
+    /// Results of builds that are still there.
     built: HashMap<Vec<u16>, Result<(), String>>,
     /// Seconds of builds that no run has been charged with.
     owed: f64,

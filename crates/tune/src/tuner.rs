@@ -6,7 +6,7 @@ use crate::search::{Choice, Features, Model, Phase, Quality, Samples, Settings, 
 use crate::space::{Candidates, Space};
 use stats::noise::Noise;
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// A value.
@@ -57,7 +57,7 @@ impl Status {
 /// One run of one configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// What came of it.
+    /// Its outcome.
     pub status: Status,
     /// The metric; only with [`Status::Ok`].
     pub value: Option<f64>,
@@ -331,7 +331,12 @@ impl<'a> Tuner<'a> {
         let noise = self.noise(scale);
         let samples = self.samples(scale);
         let mut random = stats::random::Random::new(self.options.seed ^ 0x5eed);
-        let kinds = [model::Kind::Ridge, model::Kind::Forest, model::Kind::Smooth, model::Kind::Steep];
+        let kinds = [
+            model::Regressor::Ridge,
+            model::Regressor::Forest,
+            model::Regressor::Smooth,
+            model::Regressor::Steep,
+        ];
         let model = Model::fit(&self.features, &samples, &kinds, &[], &mut random);
         let quality = strategy.quality().cloned().or_else(|| model.as_ref()?.quality.clone());
         let mut ranking = self.ranking(scale);

@@ -19,13 +19,13 @@ pub struct Uneven {
 pub fn repeats(trace: &Trace) -> Result<Vec<Vec<usize>>, Uneven> {
     let sources = &trace.sources;
     let plain = sources.iter().any(|source| source.role.is_none());
-    let mut kinds: Vec<Kind> = Vec::new();
+    let mut kinds: Vec<RankAndStage> = Vec::new();
     for place in (0..sources.len()).filter(|&i| !plain || sources[i].role.is_none()) {
         let (rank, stage) = (sources[place].rank, stages::label(&sources[place].path));
         let kind = match kinds.iter_mut().find(|kind| kind.rank == rank && kind.stage == stage) {
             Some(kind) => kind,
             None => {
-                kinds.push(Kind { rank, stage, runs: Vec::new() });
+                kinds.push(RankAndStage { rank, stage, runs: Vec::new() });
                 kinds.last_mut().expect("one was added")
             }
         };
@@ -33,7 +33,7 @@ pub fn repeats(trace: &Trace) -> Result<Vec<Vec<usize>>, Uneven> {
     }
     let runs = kinds.first().map_or(0, |kind| kind.runs.len());
     if kinds.iter().any(|kind| kind.runs.len() != runs) {
-        return Err(Uneven { counts: kinds.iter().map(Kind::count).collect() });
+        return Err(Uneven { counts: kinds.iter().map(RankAndStage::count).collect() });
     }
     let run = |number: usize| {
         let mut places: Vec<usize> = kinds.iter().flat_map(|kind| kind.runs[number].places.clone()).collect();
@@ -44,7 +44,7 @@ pub fn repeats(trace: &Trace) -> Result<Vec<Vec<usize>>, Uneven> {
 }
 
 /// One rank and stage.
-struct Kind {
+struct RankAndStage {
     rank: Option<u32>,
     stage: Option<Stage>,
     runs: Vec<Files>,
@@ -57,7 +57,7 @@ struct Files {
     times: Option<(Ns, Ns)>,
 }
 
-impl Kind {
+impl RankAndStage {
     fn add(&mut self, place: usize, times: Option<(Ns, Ns)>) {
         let together = |run: &&mut Files| match (run.times, times) {
             (Some((start, end)), Some((other_start, other_end))) => start < other_end && other_start < end,

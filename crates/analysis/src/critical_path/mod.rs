@@ -1,4 +1,4 @@
-//! `critical-path`: what the length of a run hangs on, what has slack, and what it would save to make something faster.
+//! `critical-path`: what determines the run time, what has slack, and what a faster kernel or call would save.
 //!
 //! ```text
 //! kernels, copies ─► works ─┐             ┌─► walk: last arrivals from the end back ─► path, bounds
@@ -113,11 +113,11 @@ pub fn compute(
     // What the host did on the path has nothing to do with what its kernels would save.
     let of_path = || {
         let path = walked.path(trace, &run);
-        let told = Told::of(trace, &run, &path);
+        let told = PathFigures::of(trace, &run, &path);
         (path, told)
     };
     let of_names = || rank::rank(&run, walked.segments(), Names::of(&run));
-    // The path first: it is one chain, and whoever is done helps to rank.
+    // The path first: it is one chain, and its thread helps to rank when it is done.
     let ((path, told), ranked) = rayon::join(of_path, of_names);
     let engine = Engine::with(trace, run, path.into());
     let found = figures(&engine, ranked, told, &classes, options);
@@ -134,17 +134,17 @@ pub fn compute_on_graph(
 ) -> Result<CriticalPath, CriticalPathError> {
     let (run, path) = (&engine.run, engine.path());
     let ranked = rank::rank(run, path.segments(), Names::of(run));
-    figures(engine, ranked, Told::of(engine.trace, run, path), classes, options)
+    figures(engine, ranked, PathFigures::of(engine.trace, run, path), classes, options)
 }
 
-/// What the path alone tells.
-struct Told {
+/// Figures that need the path alone.
+struct PathFigures {
     bounds: Vec<BoundTime>,
     places: Vec<PlaceTime>,
     steps: Vec<PathStep>,
 }
 
-impl Told {
+impl PathFigures {
     fn of(trace: &Trace, run: &Run, path: &walk::Path) -> Self {
         let of_steps = || {
             let mut steps = Vec::with_capacity(path.chunks.iter().map(Vec::len).sum());
@@ -164,7 +164,7 @@ fn step(segment: &walk::Segment) -> PathStep {
 fn figures(
     engine: &Engine,
     ranked: Vec<WorkSlack>,
-    told: Told,
+    told: PathFigures,
     classes: &Classes,
     options: &CriticalPathOptions,
 ) -> Result<CriticalPath, CriticalPathError> {

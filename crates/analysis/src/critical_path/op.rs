@@ -7,7 +7,7 @@ use trace::{Map, Ns, ProcessId, StrId, ThreadId, Trace};
 
 use super::NONE;
 use super::host::Role;
-use super::part::Part;
+use super::part::WorkSubset;
 use super::scenario::{Changes, Engine};
 use super::what_if::WhatIfError;
 
@@ -51,11 +51,11 @@ pub(super) fn saving(engine: &Engine, wanted: &OpName, shown: &str, factor: f64)
 }
 
 /// The same of a part of the run: its regions, and its GPU work wherever that was launched.
-pub(super) fn saving_of_part(engine: &Engine, part: &Part, factor: f64) -> Ns {
+pub(super) fn saving_of_part(engine: &Engine, part: &WorkSubset, factor: f64) -> Ns {
     saving_of_ops(engine, part, &Ops::of_names(engine, &part.names), factor)
 }
 
-fn saving_of_ops(engine: &Engine, part: &Part, ops: &Ops, factor: f64) -> Ns {
+fn saving_of_ops(engine: &Engine, part: &WorkSubset, ops: &Ops, factor: f64) -> Ns {
     let works = &engine.run.works;
     let is_part = |work: usize| {
         let rows = if works.is_copy_row[work] { &part.copies } else { &part.kernels };
@@ -68,11 +68,11 @@ impl Engine<'_> {
     /// How much sooner the run would end without each of these ops: its host time, its launches and its GPU work, replayed
     /// or not.
     pub(crate) fn without_each(&self, run: &model::Run, ops: &[&str]) -> Vec<Ns> {
-        let parts: Vec<Part> = ops.par_iter().map(|op| Part::of_op(run, op)).collect();
+        let parts: Vec<WorkSubset> = ops.par_iter().map(|op| WorkSubset::of_op(run, op)).collect();
         let names: Vec<StrId> = parts.iter().flat_map(|part| part.names.iter().copied()).collect();
         // Most regions are none of them, so they are looked at once for all.
         let rows = rows_named(self, &names);
-        let saving = |part: &Part| {
+        let saving = |part: &WorkSubset| {
             let is_own = |row: &u32| part.names.contains(&self.trace.regions.name[*row as usize]);
             let own = Ops::at(self, rows.iter().copied().filter(is_own));
             saving_of_ops(self, part, &own, 0.0).max(0)

@@ -16,7 +16,7 @@ const MODULE: &str = "nn.Module: ";
 
 /// GPU work and host regions that belong together.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Part {
+pub(super) struct WorkSubset {
     /// Names of regions, rising, whose time on the host is part of it.
     pub names: Vec<StrId>,
     /// By row: whether a kernel is part of it, and whether a copy is.
@@ -25,7 +25,7 @@ pub(super) struct Part {
     pub copies: Vec<bool>,
 }
 
-impl Part {
+impl WorkSubset {
     fn of_rows(run: &Run, wanted: impl Fn(RowRef) -> bool) -> Self {
         let trace = run.trace;
         let rows =

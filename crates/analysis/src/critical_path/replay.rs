@@ -33,7 +33,7 @@ pub(super) struct Known {
     pub early_returns: usize,
 }
 
-/// What came of it.
+/// The result of a replay.
 pub(super) struct Replayed {
     pub known: Known,
     /// Dependencies on events, and the work that waits; what they take is not known yet.

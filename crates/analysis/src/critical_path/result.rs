@@ -6,10 +6,10 @@ use trace::{Map, StrId, Trace};
 use super::build::Run;
 use super::graph::Dependency;
 use super::track::PathStep;
-use super::walk::{Bound, Path, Place};
+use super::walk::{Bound, Path, SegmentLocation};
 use stats::percent;
 
-/// What the length of a run hangs on.
+/// What determines the run time.
 #[derive(Clone, Debug, Default)]
 pub struct CriticalPath {
     /// From the first to the last recorded nanosecond of the run.
@@ -166,7 +166,7 @@ pub(super) fn bounds(path: &Path) -> Vec<BoundTime> {
 }
 
 pub(super) fn places(trace: &Trace, run: &Run, path: &Path) -> Vec<PlaceTime> {
-    let mut totals: Map<(Place, Bound), i64> = Map::default();
+    let mut totals: Map<(SegmentLocation, Bound), i64> = Map::default();
     for segment in path.segments() {
         *totals.entry((segment.place, segment.bound)).or_default() += segment.duration();
     }
@@ -175,15 +175,15 @@ pub(super) fn places(trace: &Trace, run: &Run, path: &Path) -> Vec<PlaceTime> {
     rows.sort_by_key(|&(key, total)| (std::cmp::Reverse(total), key));
     let place_time = |((place, bound), total_ns)| {
         let (process, agent, label) = match place {
-            Place::Lane(lane) => {
+            SegmentLocation::Lane(lane) => {
                 let lane = &run.works.streams[lane as usize];
                 (lane.process, lane.agent, lane.label.clone())
             }
-            Place::Thread(thread) => match thread.get().map(|thread| &trace.threads[thread]) {
+            SegmentLocation::Thread(thread) => match thread.get().map(|thread| &trace.threads[thread]) {
                 Some(thread) => (thread.process, Default::default(), format!("thread {}", thread.tid)),
                 None => (Default::default(), Default::default(), "a thread that is not recorded".into()),
             },
-            Place::Nowhere => (Default::default(), Default::default(), "elsewhere".into()),
+            SegmentLocation::Nowhere => (Default::default(), Default::default(), "elsewhere".into()),
         };
         PlaceTime {
             rank: trace.rank_of(process).map(i64::from),

@@ -120,7 +120,7 @@ impl Label {
 
 /// Where a segment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Place {
+pub(super) enum SegmentLocation {
     /// A stream, as a lane of the run's work.
     Lane(u32),
     Thread(ThreadId),
@@ -134,7 +134,7 @@ pub(super) struct Segment {
     pub end: i64,
     pub bound: Bound,
     pub label: Label,
-    pub place: Place,
+    pub place: SegmentLocation,
     /// The work whose own time this is.
     pub work: u32,
 }
@@ -193,7 +193,7 @@ impl Walked {
         let points = (0..graph.len()).into_par_iter().with_min_len(POINTS_AT_ONCE);
         let last = points.max_by_key(|&point| (graph.time[point], point)).unwrap_or(0);
         let mut first = Walker::new(trace, run, run.span.1);
-        first.cover(graph.time[last], Bound::Host, ELSEWHERE, Place::Nowhere, NONE);
+        first.cover(graph.time[last], Bound::Host, ELSEWHERE, SegmentLocation::Nowhere, NONE);
         // Dependencies along the path; for each chunk of them the point it starts at and what is covered by then.
         let (mut edges, mut starts): (Vec<u32>, Vec<(usize, i64)>) = Default::default();
         let (mut point, mut cursor) = (last, first.cursor);
@@ -219,8 +219,8 @@ impl Walked {
         let mut walkers: Vec<Walker> = steps.map(of_chunk).collect();
         let mut end = Walker::new(trace, run, cursor);
         match run.host.place(point as u32) {
-            Some(_) => end.cover(run.span.0, Bound::Host, ELSEWHERE, Place::Nowhere, NONE),
-            None => end.cover(run.span.0, Bound::NotRecorded, BEFORE, Place::Nowhere, NONE),
+            Some(_) => end.cover(run.span.0, Bound::Host, ELSEWHERE, SegmentLocation::Nowhere, NONE),
+            None => end.cover(run.span.0, Bound::NotRecorded, BEFORE, SegmentLocation::Nowhere, NONE),
         }
         walkers.insert(0, first);
         walkers.push(end);
@@ -258,7 +258,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Covers the time back to `start`.
-    fn cover(&mut self, start: i64, bound: Bound, label: Label, place: Place, work: u32) {
+    fn cover(&mut self, start: i64, bound: Bound, label: Label, place: SegmentLocation, work: u32) {
         let start = start.max(self.run.span.0);
         if start < self.cursor {
             self.segments.push(Segment { start, end: self.cursor, bound, label, place, work });
@@ -279,13 +279,13 @@ impl<'a> Walker<'a> {
             Dependency::Arrival | Dependency::Along => self.work(begin, from_work),
             Dependency::Host | Dependency::HandOff => {
                 let place = run.host.place(to as u32).map_or(ThreadId::NONE, |place| run.host.thread[place]);
-                self.wait(edge, to, Bound::Host, UNRECORDED, Place::Thread(place));
+                self.wait(edge, to, Bound::Host, UNRECORDED, SegmentLocation::Thread(place));
             }
             Dependency::Launch => {
                 let call = run.works.launch[to_work as usize] as usize;
                 let (name, thread) = (trace.regions.name[call], trace.regions.thread[call]);
                 let bound = if run.waits_in_its_call(to_work) { Bound::Sync } else { Bound::Launch };
-                self.wait(edge, to, bound, Label::Name(name), Place::Thread(thread));
+                self.wait(edge, to, bound, Label::Name(name), SegmentLocation::Thread(thread));
             }
             Dependency::Stream | Dependency::Graph | Dependency::Nearest => {
                 self.gap(edge, to, Bound::Queueing);
@@ -301,7 +301,7 @@ impl<'a> Walker<'a> {
                     Some(&name) => Label::Name(name),
                     None => Label::Nameless(Nameless::BlockingCall),
                 };
-                self.wait(edge, to, Bound::Sync, label, Place::Thread(thread));
+                self.wait(edge, to, Bound::Sync, label, SegmentLocation::Thread(thread));
             }
         }
         self.by_dependency[kind as usize] += before - self.cursor;
@@ -311,17 +311,17 @@ impl<'a> Walker<'a> {
         let works = &self.run.works;
         let (name, lane) = (works.name[work as usize], works.stream[work as usize]);
         let bound = works.class[work as usize].into();
-        self.cover(begin, bound, Label::Name(name), Place::Lane(lane), work);
+        self.cover(begin, bound, Label::Name(name), SegmentLocation::Lane(lane), work);
     }
 
     fn gap(&mut self, edge: usize, to: usize, bound: Bound) {
         let works = &self.run.works;
         let (name, lane) = (works.name[to / 2], works.stream[to / 2]);
-        self.wait(edge, to, bound, Label::Name(name), Place::Lane(lane));
+        self.wait(edge, to, bound, Label::Name(name), SegmentLocation::Lane(lane));
     }
 
     /// A wait, the end of which may be for something that was not recorded.
-    fn wait(&mut self, edge: usize, to: usize, bound: Bound, label: Label, place: Place) {
+    fn wait(&mut self, edge: usize, to: usize, bound: Bound, label: Label, place: SegmentLocation) {
         let graph = &self.run.graph;
         let (begin, end) = (graph.time[graph.from[edge] as usize], graph.time[to]);
         let beyond = self.run.not_recorded.of_edge(edge);
@@ -370,14 +370,14 @@ fn name_host(trace: &Trace, run: &Run, walked: &Walked) -> Vec<Vec<Segment>> {
 /// The thread whose regions tell what a segment is.
 fn on_thread(segment: &Segment) -> Option<ThreadId> {
     match (segment.bound, segment.label, segment.place) {
-        (Bound::Host, UNRECORDED, Place::Thread(thread)) => Some(thread),
+        (Bound::Host, UNRECORDED, SegmentLocation::Thread(thread)) => Some(thread),
         _ => None,
     }
 }
 
 /// Whether a segment is host time of a thread, with its name.
 fn on_host(segment: &Segment) -> bool {
-    segment.bound == Bound::Host && matches!(segment.place, Place::Thread(_))
+    segment.bound == Bound::Host && matches!(segment.place, SegmentLocation::Thread(_))
 }
 
 /// Whether a segment is the same as the one before it.

@@ -7,7 +7,7 @@ use trace::{Map, StrId, Trace};
 use super::build::Run;
 use super::graph::Dependency;
 use super::op::{self, OpName};
-use super::part::Part;
+use super::part::WorkSubset;
 use super::scenario::{Engine, Scenario};
 use super::walk::Bound;
 use crate::filters::kernel_pattern;
@@ -24,7 +24,7 @@ pub struct WhatIf {
     pub factor: f64,
     target: Target,
     /// What a module, a stage or the clock is in a run, once that was looked up.
-    part: Option<Part>,
+    part: Option<WorkSubset>,
 }
 
 #[derive(Clone, Debug)]
@@ -211,9 +211,9 @@ impl WhatIf {
     /// Looks up what a module, a stage or the clock is in a run; other questions need none.
     pub fn look_up(&mut self, run: &model::Run) -> Result<(), WhatIfError> {
         self.part = match &self.target {
-            Target::Module(module) => Some(Part::of_module(run, module, &self.name)?),
-            Target::Stage(stage) => Some(Part::of_stage(run, *stage)?),
-            Target::Clock => Some(Part::of_clock(run)?),
+            Target::Module(module) => Some(WorkSubset::of_module(run, module, &self.name)?),
+            Target::Stage(stage) => Some(WorkSubset::of_stage(run, *stage)?),
+            Target::Clock => Some(WorkSubset::of_clock(run)?),
             _ => None,
         };
         Ok(())

@@ -33,7 +33,7 @@ use stats::percent;
 
 pub use crate::roofline::Standings;
 pub use clock::{ClockEvidence, engine_clock_mhz};
-pub use part::{Part, Parts};
+pub use part::{Parts, WaterfallStep};
 pub use present::{EFFICIENCY, present, waterfall};
 pub use result::{Efficiency, GpuEfficiency, KernelEfficiency, StageEfficiency, StepEfficiency, Unmeasured};
 
@@ -102,12 +102,12 @@ pub fn compute_under(run: &Run, accounts: &IdleAccounts, standings: &Standings) 
 }
 
 /// Why the GPU was idle, in the words of the waterfall.
-fn part_of(piece: &Piece) -> Part {
+fn part_of(piece: &Piece) -> WaterfallStep {
     match piece.cause {
-        Cause::Launching | Cause::StartingQueuedWork => Part::Launch,
-        Cause::BlockingCall | Cause::Allocating | Cause::HostCode | Cause::FirstCall => Part::Host,
+        Cause::Launching | Cause::StartingQueuedWork => WaterfallStep::Launch,
+        Cause::BlockingCall | Cause::Allocating | Cause::HostCode | Cause::FirstCall => WaterfallStep::Host,
         Cause::WaitingForEvent | Cause::WaitingElsewhere | Cause::BeforeAndAfter | Cause::NotRecorded => {
-            Part::Idle
+            WaterfallStep::Idle
         }
     }
 }
@@ -133,8 +133,8 @@ impl<'a> Splitter<'a> {
     fn split(&mut self, row: &GpuRow, charged: Ns, samples: &[(Ns, f64)]) -> Parts {
         let mut parts = Parts::default();
         match row.work.bucket {
-            Bucket::Communication => parts.add(Part::Communication, charged),
-            Bucket::Memcpy => parts.add(Part::Copies, charged),
+            Bucket::Communication => parts.add(WaterfallStep::Communication, charged),
+            Bucket::Memcpy => parts.add(WaterfallStep::Copies, charged),
             Bucket::Compute => match row.row.get() {
                 Some((Table::Kernels, kernel)) => {
                     self.split_kernel(kernel, row, charged, samples, &mut parts)
@@ -156,7 +156,7 @@ impl<'a> Splitter<'a> {
     ) {
         let standing = self.standings.kernel(kernel);
         let mut left = charged;
-        let take = |parts: &mut Parts, part: Part, ns: f64, left: &mut Ns| {
+        let take = |parts: &mut Parts, part: WaterfallStep, ns: f64, left: &mut Ns| {
             let ns = (ns.round() as Ns).clamp(0, *left);
             parts.add(part, ns);
             *left -= ns;
@@ -165,7 +165,7 @@ impl<'a> Splitter<'a> {
         let time = (row.work.start, row.work.end);
         let clock = self.clocks.as_mut().and_then(|clocks| clocks.share(kernel, time, samples));
         if let Some(share) = clock.filter(|_| scales) {
-            take(parts, Part::Clock, charged as f64 * (1.0 - share), &mut left);
+            take(parts, WaterfallStep::Clock, charged as f64 * (1.0 - share), &mut left);
         }
         // Work that ran beside other work counts as far as it was charged.
         let at_peak =
@@ -176,13 +176,18 @@ impl<'a> Splitter<'a> {
             let product = standing.ok().and_then(|standing| standing.product);
             let lost = self.quantised.lost(&self.run.trace.strings, kernels.name[kernel], shape, product);
             let most = left as f64 - at_peak;
-            take(parts, Part::Quantisation, (left as f64 * lost.unwrap_or(0.0)).min(most), &mut left);
+            take(
+                parts,
+                WaterfallStep::Quantisation,
+                (left as f64 * lost.unwrap_or(0.0)).min(most),
+                &mut left,
+            );
         }
         match standing {
             Ok(standing) => {
-                take(parts, Part::AtPeak, at_peak, &mut left);
+                take(parts, WaterfallStep::AtPeak, at_peak, &mut left);
                 let is_memory = matches!(standing.bound, Bound::Memory(Level::Hbm | Level::Mall));
-                parts.add(if is_memory { Part::Memory } else { Part::Compute }, left);
+                parts.add(if is_memory { WaterfallStep::Memory } else { WaterfallStep::Compute }, left);
             }
             Err(why) => self.not_measured(why, left, parts),
         }
@@ -197,8 +202,8 @@ impl<'a> Splitter<'a> {
         match bytes.zip(self.standings.peaks.bandwidth(Level::Hbm)) {
             Some((bytes, rate)) => {
                 let at_peak = ((bytes as f64 / rate * 1e9).round() as Ns).clamp(0, charged);
-                parts.add(Part::AtPeak, at_peak);
-                parts.add(Part::Memory, charged - at_peak);
+                parts.add(WaterfallStep::AtPeak, at_peak);
+                parts.add(WaterfallStep::Memory, charged - at_peak);
             }
             None if bytes.is_some() => self.not_measured(Unplaced::UnknownGpu, charged, parts),
             None => self.not_measured(Unplaced::NothingRecorded, charged, parts),
@@ -206,7 +211,7 @@ impl<'a> Splitter<'a> {
     }
 
     fn not_measured(&mut self, why: Unplaced, ns: Ns, parts: &mut Parts) {
-        parts.add(Part::NotMeasured, ns);
+        parts.add(WaterfallStep::NotMeasured, ns);
         let sum = self.unmeasured.entry(why).or_default();
         *sum = (sum.0 + 1, sum.1 + ns);
     }
@@ -241,7 +246,12 @@ impl Sums {
         self.steps.entry(step).or_default().add_all(parts);
         self.stages.entry(run.stage(row).name()).or_default().add_all(parts);
         let kernel = self.kernels.entry((table, run.name(row))).or_default();
-        kernel.0 += usize::from(parts.get(Part::Launch) + parts.get(Part::Host) + parts.get(Part::Idle) == 0);
+        kernel.0 += usize::from(
+            parts.get(WaterfallStep::Launch)
+                + parts.get(WaterfallStep::Host)
+                + parts.get(WaterfallStep::Idle)
+                == 0,
+        );
         kernel.1.add_all(parts);
     }
 
@@ -276,5 +286,5 @@ impl Sums {
 
 /// Share of the peak that was reached.
 pub(crate) fn reached_pct(parts: &Parts) -> f64 {
-    percent(parts.get(Part::AtPeak), parts.total())
+    percent(parts.get(WaterfallStep::AtPeak), parts.total())
 }

@@ -4,7 +4,7 @@ use trace::Ns;
 
 /// A part of the time of a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Part {
+pub enum WaterfallStep {
     /// What the work takes at the peak of the machine.
     AtPeak,
     /// The GPU ran below its peak clock.
@@ -29,69 +29,69 @@ pub enum Part {
     Idle,
 }
 
-impl Part {
+impl WaterfallStep {
     /// All, from the peak down.
-    pub const ALL: [Part; 11] = [
-        Part::AtPeak,
-        Part::Clock,
-        Part::Quantisation,
-        Part::Compute,
-        Part::Memory,
-        Part::NotMeasured,
-        Part::Communication,
-        Part::Copies,
-        Part::Launch,
-        Part::Host,
-        Part::Idle,
+    pub const ALL: [WaterfallStep; 11] = [
+        WaterfallStep::AtPeak,
+        WaterfallStep::Clock,
+        WaterfallStep::Quantisation,
+        WaterfallStep::Compute,
+        WaterfallStep::Memory,
+        WaterfallStep::NotMeasured,
+        WaterfallStep::Communication,
+        WaterfallStep::Copies,
+        WaterfallStep::Launch,
+        WaterfallStep::Host,
+        WaterfallStep::Idle,
     ];
 
     /// Its words in tables.
     pub fn name(self) -> &'static str {
         match self {
-            Part::AtPeak => "work at peak",
-            Part::Clock => "clock below peak",
-            Part::Quantisation => "tile and wave quantisation",
-            Part::Compute => "matrix and vector units below peak",
-            Part::Memory => "memory below peak bandwidth",
-            Part::NotMeasured => "not measured",
-            Part::Communication => "exposed communication",
-            Part::Copies => "exposed copies",
-            Part::Launch => "launch",
-            Part::Host => "host",
-            Part::Idle => "idle",
+            WaterfallStep::AtPeak => "work at peak",
+            WaterfallStep::Clock => "clock below peak",
+            WaterfallStep::Quantisation => "tile and wave quantisation",
+            WaterfallStep::Compute => "matrix and vector units below peak",
+            WaterfallStep::Memory => "memory below peak bandwidth",
+            WaterfallStep::NotMeasured => "not measured",
+            WaterfallStep::Communication => "exposed communication",
+            WaterfallStep::Copies => "exposed copies",
+            WaterfallStep::Launch => "launch",
+            WaterfallStep::Host => "host",
+            WaterfallStep::Idle => "idle",
         }
     }
 
     /// Its column in tables.
     pub fn key(self) -> &'static str {
         match self {
-            Part::AtPeak => "at_peak_ns",
-            Part::Clock => "clock_ns",
-            Part::Quantisation => "quantisation_ns",
-            Part::Compute => "compute_ns",
-            Part::Memory => "memory_ns",
-            Part::NotMeasured => "not_measured_ns",
-            Part::Communication => "exposed_communication_ns",
-            Part::Copies => "exposed_copies_ns",
-            Part::Launch => "launch_ns",
-            Part::Host => "host_ns",
-            Part::Idle => "idle_ns",
+            WaterfallStep::AtPeak => "at_peak_ns",
+            WaterfallStep::Clock => "clock_ns",
+            WaterfallStep::Quantisation => "quantisation_ns",
+            WaterfallStep::Compute => "compute_ns",
+            WaterfallStep::Memory => "memory_ns",
+            WaterfallStep::NotMeasured => "not_measured_ns",
+            WaterfallStep::Communication => "exposed_communication_ns",
+            WaterfallStep::Copies => "exposed_copies_ns",
+            WaterfallStep::Launch => "launch_ns",
+            WaterfallStep::Host => "host_ns",
+            WaterfallStep::Idle => "idle_ns",
         }
     }
 }
 
 /// Time by part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Parts([Ns; Part::ALL.len()]);
+pub struct Parts([Ns; WaterfallStep::ALL.len()]);
 
 impl Parts {
     /// The time of one part.
-    pub fn get(&self, part: Part) -> Ns {
+    pub fn get(&self, part: WaterfallStep) -> Ns {
         self.0[part as usize]
     }
 
     /// Adds time to a part.
-    pub fn add(&mut self, part: Part, ns: Ns) {
+    pub fn add(&mut self, part: WaterfallStep, ns: Ns) {
         self.0[part as usize] += ns;
     }
 

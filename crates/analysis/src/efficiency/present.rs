@@ -4,7 +4,7 @@ use report::chart::{Axis, Chart, Mark, Step};
 use report::{Column, HealthCheck, HealthStatus, Report, Table, Unit, Value, show};
 use trace::Trace;
 
-use super::part::{Part, Parts};
+use super::part::{Parts, WaterfallStep};
 use super::result::Efficiency;
 use super::{ClockEvidence, reached_pct};
 use crate::base;
@@ -33,19 +33,19 @@ pub fn present(trace: &Trace, efficiency: &Efficiency) -> Report {
 }
 
 /// What each part stands for.
-fn meaning(part: Part) -> &'static str {
+fn meaning(part: WaterfallStep) -> &'static str {
     match part {
-        Part::AtPeak => "what the work takes at the GPU's peak rates",
-        Part::Clock => "what a GPU at its peak clock would save",
-        Part::Quantisation => "tiles and rounds that are not full",
-        Part::Compute => "arithmetic units that do less than they can",
-        Part::Memory => "memory that moves less than it can",
-        Part::NotMeasured => "kernels whose work is not known",
-        Part::Communication => "communication that no computation hides",
-        Part::Copies => "copies that nothing hides",
-        Part::Launch => "the GPU waits for launches",
-        Part::Host => "the GPU waits for the host",
-        Part::Idle => "no work for another reason",
+        WaterfallStep::AtPeak => "what the work takes at the GPU's peak rates",
+        WaterfallStep::Clock => "what a GPU at its peak clock would save",
+        WaterfallStep::Quantisation => "tiles and rounds that are not full",
+        WaterfallStep::Compute => "arithmetic units that do less than they can",
+        WaterfallStep::Memory => "memory that moves less than it can",
+        WaterfallStep::NotMeasured => "kernels whose work is not known",
+        WaterfallStep::Communication => "communication that no computation hides",
+        WaterfallStep::Copies => "copies that nothing hides",
+        WaterfallStep::Launch => "the GPU waits for launches",
+        WaterfallStep::Host => "the GPU waits for the host",
+        WaterfallStep::Idle => "no work for another reason",
     }
 }
 
@@ -60,7 +60,7 @@ pub fn waterfall(efficiency: &Efficiency) -> Table {
     let mut table = Table::new(EFFICIENCY, "From the peak down: where the GPU time goes", columns);
     let all = efficiency.total();
     if all.total() > 0 {
-        for part in Part::ALL {
+        for part in WaterfallStep::ALL {
             let ns = all.get(part);
             let (time, share) = match efficiency.not_known(part) {
                 Some(why) => (Value::absent(why), Value::absent(why)),
@@ -74,33 +74,36 @@ pub fn waterfall(efficiency: &Efficiency) -> Table {
 
 /// A column of which nothing is known is left to JSON and CSV: the main table says why.
 fn part_columns(efficiency: &Efficiency) -> Vec<Column> {
-    let column = |part: Part| {
+    let column = |part: WaterfallStep| {
         let column = Column::int(part.key(), Unit::Ns);
         match part {
             _ if efficiency.not_known(part).is_some() => column.data(),
-            Part::AtPeak | Part::Clock | Part::Quantisation | Part::NotMeasured => column,
+            WaterfallStep::AtPeak
+            | WaterfallStep::Clock
+            | WaterfallStep::Quantisation
+            | WaterfallStep::NotMeasured => column,
             _ => column.detail(),
         }
     };
     let reached = Column::int("efficiency_pct", Unit::Pct);
-    let is_known = efficiency.not_known(Part::AtPeak).is_none();
+    let is_known = efficiency.not_known(WaterfallStep::AtPeak).is_none();
     let reached = if is_known { reached.key() } else { reached.data() };
     let mut columns = vec![Column::int("span_ns", Unit::Ns).key(), reached];
-    columns.extend(Part::ALL.map(column));
+    columns.extend(WaterfallStep::ALL.map(column));
     columns
 }
 
 fn part_cells(efficiency: &Efficiency, all: &Parts, parts: &Parts) -> impl Iterator<Item = Value> {
-    let reached = match efficiency.not_known_of(all, Part::AtPeak) {
+    let reached = match efficiency.not_known_of(all, WaterfallStep::AtPeak) {
         Some(why) => Value::absent(why),
         None if parts.total() == 0 => Value::absent("it takes no time"),
         None => Value::Float(reached_pct(parts)),
     };
-    let cell = |part: Part| match efficiency.not_known_of(all, part) {
+    let cell = |part: WaterfallStep| match efficiency.not_known_of(all, part) {
         Some(why) => Value::absent(why),
         None => Value::Int(parts.get(part)),
     };
-    [Value::Int(parts.total()), reached].into_iter().chain(Part::ALL.map(cell))
+    [Value::Int(parts.total()), reached].into_iter().chain(WaterfallStep::ALL.map(cell))
 }
 
 fn gpus(trace: &Trace, efficiency: &Efficiency) -> Table {
@@ -193,12 +196,12 @@ fn chart(efficiency: &Efficiency) -> Option<Chart> {
         total: is_total,
         tip: format!("{label}: {}, {:.1} % of the span", show(&Value::Int(ns), Unit::Ns), percent(ns, total)),
     };
-    if efficiency.not_known(Part::AtPeak).is_some() {
+    if efficiency.not_known(WaterfallStep::AtPeak).is_some() {
         return None;
     }
-    let at_peak = Part::AtPeak;
+    let at_peak = WaterfallStep::AtPeak;
     let mut steps = vec![step(at_peak.name(), all.get(at_peak), true)];
-    let lost = Part::ALL.into_iter().filter(|&part| part != at_peak && all.get(part) > 0);
+    let lost = WaterfallStep::ALL.into_iter().filter(|&part| part != at_peak && all.get(part) > 0);
     steps.extend(lost.map(|part| step(part.name(), all.get(part), false)));
     steps.push(step("span", total, true));
     let chart = Chart::new(EFFICIENCY, "From the peak to what was reached", Mark::Waterfall(steps))

@@ -4,7 +4,7 @@ use report::Note;
 use trace::{AgentId, Map, Ns};
 
 use super::clock::ClockEvidence;
-use super::part::{Part, Parts};
+use super::part::{Parts, WaterfallStep};
 use crate::roofline::{Unplaced, Without};
 
 /// How the time of a run splits from the peak down.
@@ -38,17 +38,17 @@ impl Efficiency {
     }
 
     /// Why a part is not known, where it is not; its time is then in other parts.
-    pub fn not_known(&self, part: Part) -> Option<&'static str> {
+    pub fn not_known(&self, part: WaterfallStep) -> Option<&'static str> {
         self.not_known_of(&self.total(), part)
     }
 
     /// The same, where the total of all GPUs is at hand.
-    pub(super) fn not_known_of(&self, all: &Parts, part: Part) -> Option<&'static str> {
-        let under_roofs = [Part::AtPeak, Part::Compute, Part::Memory];
+    pub(super) fn not_known_of(&self, all: &Parts, part: WaterfallStep) -> Option<&'static str> {
+        let under_roofs = [WaterfallStep::AtPeak, WaterfallStep::Compute, WaterfallStep::Memory];
         let nothing_placed =
-            all.get(Part::NotMeasured) > 0 && under_roofs.iter().all(|&part| all.get(part) == 0);
+            all.get(WaterfallStep::NotMeasured) > 0 && under_roofs.iter().all(|&part| all.get(part) == 0);
         match part {
-            Part::Clock if self.clock.mean_mhz.is_none() => Some("the clock was not recorded"),
+            WaterfallStep::Clock if self.clock.mean_mhz.is_none() => Some("the clock was not recorded"),
             _ if under_roofs.contains(&part) && nothing_placed => {
                 Some("the work of the kernels is not known")
             }

@@ -196,7 +196,7 @@ impl Copy {
     }
 }
 
-/// Sums by name and GPU; a rule speaks of each name once, of the GPU where it costs most.
+/// Sums by name and GPU; a rule reports each name once, on the GPU where it costs most.
 #[derive(Default)]
 pub(super) struct Tally {
     sums: Map<(StrId, usize), Sum>,

@@ -31,14 +31,14 @@ pub(super) struct Saving {
 }
 
 /// One row of a match: its time that no earlier row of the match overlaps, and the idle time before it.
-struct Part {
+struct MatchedRow {
     time: i64,
     gap: i64,
     main: bool,
 }
 
-fn parts(items: &[Item], found: &Match) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
+fn parts(items: &[Item], found: &Match) -> Vec<MatchedRow> {
+    let mut parts: Vec<MatchedRow> = Vec::new();
     let mut reached = i64::MIN;
     for &(place, main) in &found.places {
         let item = &items[place];
@@ -46,7 +46,7 @@ fn parts(items: &[Item], found: &Match) -> Vec<Part> {
         let gap = if parts.is_empty() { 0 } else { (item.start - before).max(0) };
         let time = (item.end - item.start.max(reached)).max(0);
         reached = reached.max(item.end);
-        parts.push(Part { time, gap, main });
+        parts.push(MatchedRow { time, gap, main });
     }
     parts
 }
@@ -73,7 +73,12 @@ pub(super) fn saving(items: &[Item], found: &Match, longest_gap: i64, sizes: &mu
 }
 
 /// Time and bytes of what the kernels hand on through memory: written by the one and read by a later one.
-fn not_moved(items: &[Item], found: &Match, parts: &[Part], sizes: &mut Sizes<'_>) -> (i64, Option<u64>) {
+fn not_moved(
+    items: &[Item],
+    found: &Match,
+    parts: &[MatchedRow],
+    sizes: &mut Sizes<'_>,
+) -> (i64, Option<u64>) {
     let tensors: Vec<Option<Tensors>> =
         found.places.iter().map(|&(place, _)| sizes.of(items[place].row).cloned()).collect();
     // What main work takes in is not moved at all.

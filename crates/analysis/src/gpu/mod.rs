@@ -1,4 +1,4 @@
-//! What a trace says of a GPU: all that its peaks and its figures per compute unit hang on.
+//! What a trace says about a GPU: everything that peaks and figures per compute unit depend on.
 
 mod measured;
 mod specs;

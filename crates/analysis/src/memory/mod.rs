@@ -75,7 +75,7 @@ pub struct DeviceFigures {
 
 /// The part of the record to look at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Part {
+pub struct MemoryWindow {
     /// Where it begins.
     pub start: Option<Moment>,
     /// Where it ends.
@@ -84,11 +84,11 @@ pub struct Part {
 
 /// The figures of a trace; none where it tells nothing about memory.
 pub fn compute(trace: &Trace) -> Memory {
-    compute_part(trace, Part::default())
+    compute_part(trace, MemoryWindow::default())
 }
 
 /// The figures of a part of the record.
-pub fn compute_part(trace: &Trace, part: Part) -> Memory {
+pub fn compute_part(trace: &Trace, part: MemoryWindow) -> Memory {
     let mut history = MemoryHistory::of(trace);
     let moments = (part.start.is_some() || part.end.is_some()).then_some(part);
     if let Some((part, span)) = moments.zip(history.span()) {

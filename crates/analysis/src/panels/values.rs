@@ -57,7 +57,7 @@ pub fn evaluate(dispatches: &Dispatches<'_>, blocks: &Blocks) -> Vec<TableValues
             if !blocks.want_table(panel.number, table.number) {
                 continue;
             }
-            let place = Place { panel: panel.number, table, architecture, dispatches };
+            let place = TableContext { panel: panel.number, table, architecture, dispatches };
             let rows = place.rows(blocks);
             let has_values = || rows.iter().any(|row| row.cells.iter().any(Result::is_ok));
             if rows.is_empty() || (panel.optional && !alone && !has_values()) {
@@ -80,14 +80,14 @@ pub fn evaluate(dispatches: &Dispatches<'_>, blocks: &Blocks) -> Vec<TableValues
 }
 
 /// A table being evaluated.
-struct Place<'a> {
+struct TableContext<'a> {
     panel: u32,
     table: &'a PanelTable,
     architecture: usize,
     dispatches: &'a Dispatches<'a>,
 }
 
-impl Place<'_> {
+impl TableContext<'_> {
     fn rows(&self, blocks: &Blocks) -> Vec<RowValues> {
         let mut metrics: Vec<(u32, &Metric)> = self
             .table

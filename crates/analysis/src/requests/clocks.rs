@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use model::recordings::Recordings;
-use model::requests::{Part, RequestSpan, RequestSpans, Role, stages};
+use model::requests::{RequestSpan, RequestSpans, Role, TimeClass, stages};
 use report::{Unit, Value, show};
 use trace::{Process, ProcessId, Trace};
 
@@ -84,7 +84,7 @@ fn limits_of(
     spans: &[&RequestSpan],
     (prefill, decode): (ProcessId, ProcessId),
 ) -> (Option<i64>, Option<i64>) {
-    let of = |role: Role, part: Part, process: ProcessId| {
+    let of = |role: Role, part: TimeClass, process: ProcessId| {
         let is_it = move |span: &&&RequestSpan| {
             let stage = &stages()[span.stage];
             (stage.role, stage.part, span.process) == (role, part, process)
@@ -96,10 +96,10 @@ fn limits_of(
         }
         first.zip(last)
     };
-    let sent = of(Role::Prefill, Part::Transfer, prefill);
-    let received = of(Role::Decode, Part::Transfer, decode);
-    let computed = of(Role::Prefill, Part::Forward, prefill);
-    let generated = of(Role::Decode, Part::Forward, decode);
+    let sent = of(Role::Prefill, TimeClass::Transfer, prefill);
+    let received = of(Role::Decode, TimeClass::Transfer, decode);
+    let computed = of(Role::Prefill, TimeClass::Forward, prefill);
+    let generated = of(Role::Decode, TimeClass::Forward, decode);
     let above = received.zip(sent).map(|((memory, _), (_, end))| memory - end);
     let begins = sent.or(computed).map(|(start, _)| start);
     let arrives = received.map(|(_, end)| end).or(generated.map(|(_, end)| end));

@@ -15,7 +15,7 @@ mod servers;
 mod sweep;
 
 use model::recordings::Recordings;
-use model::requests::{Part, RequestSpan, RequestSpans, Role, Token, stages};
+use model::requests::{RequestSpan, RequestSpans, Role, TimeClass, Token, stages};
 use trace::{ArgNeeds, Needs, Trace};
 
 pub use self::clocks::{ClockPair, Clocks};
@@ -152,7 +152,7 @@ fn request(id: &str, spans: &[RequestSpan], busy: &Busy, disagreement: Option<St
 }
 
 fn moments(spans: &[RequestSpan], differ: bool) -> Moments {
-    let of = |role: Role, part: Part| {
+    let of = |role: Role, part: TimeClass| {
         spans
             .iter()
             .filter(move |span| stages()[span.stage].role == role && stages()[span.stage].part == part)
@@ -164,10 +164,10 @@ fn moments(spans: &[RequestSpan], differ: bool) -> Moments {
         own.map(|span| span.start).min()
     };
     let arrival = came(Some(Role::Prefill).filter(|_| differ)).or(came(None)).unwrap_or(0);
-    let prefilled = of(Role::Prefill, Part::Forward).map(|span| span.end).max();
-    let generating = of(Role::Decode, Part::Forward);
+    let prefilled = of(Role::Prefill, TimeClass::Forward).map(|span| span.end).max();
+    let generating = of(Role::Decode, TimeClass::Forward);
     let put_out = spans.iter().filter(|span| stages()[span.stage].token == Some(Token::First));
-    let is_sent = of(Role::Prefill, Part::Transfer).next().is_some();
+    let is_sent = of(Role::Prefill, TimeClass::Transfer).next().is_some();
     let first_token =
         match (put_out.map(|span| span.end).min(), generating.clone().map(|span| span.start).min()) {
             _ if !any(Role::Prefill) => Err("no span of its prefill was recorded".into()),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::recordings::Recordings;
-use model::requests::{Part, RequestSpan, RequestSpans, Role, stages};
+use model::requests::{RequestSpan, RequestSpans, Role, TimeClass, stages};
 use trace::{ProcessId, Trace};
 
 use super::busy::Busy;
@@ -55,7 +55,7 @@ pub(super) fn of(
         of_server.entry((stages()[span.stage].role, span.process)).or_default().push(*span);
     }
     for call in &found.calls {
-        let transfer = stages().iter().position(|stage| stage.part == Part::Transfer).unwrap_or(0);
+        let transfer = stages().iter().position(|stage| stage.part == TimeClass::Transfer).unwrap_or(0);
         let span = RequestSpan {
             request: usize::MAX,
             stage: transfer,
@@ -99,11 +99,11 @@ fn server(
         let gpu = gpu.unwrap_or(0);
         parts.gpu_ns += gpu;
         let rest = end - start - gpu;
-        let any = |part: Part| open.keys().any(|(stage, _)| stages()[*stage].part == part);
+        let any = |part: TimeClass| open.keys().any(|(stage, _)| stages()[*stage].part == part);
         match () {
-            () if any(Part::Forward) || any(Part::Host) => parts.host_ns += rest,
-            () if any(Part::Transfer) => parts.transfer_ns += rest,
-            () if any(Part::Queue) => parts.queue_ns += rest,
+            () if any(TimeClass::Forward) || any(TimeClass::Host) => parts.host_ns += rest,
+            () if any(TimeClass::Transfer) => parts.transfer_ns += rest,
+            () if any(TimeClass::Queue) => parts.queue_ns += rest,
             () => parts.idle_ns += rest,
         }
     });

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::requests::{Part, RequestSpan, stages};
+use model::requests::{RequestSpan, TimeClass, stages};
 use trace::ProcessId;
 
 use super::Parts;
@@ -18,16 +18,16 @@ pub(super) fn parts(spans: &[RequestSpan], from: i64, to: i64, busy: &Busy) -> P
             return;
         };
         match stages()[stage].part {
-            Part::Forward => match busy.between(process, start, end) {
+            TimeClass::Forward => match busy.between(process, start, end) {
                 Some(gpu) => {
                     parts.gpu_ns += gpu;
                     parts.host_ns += ns - gpu;
                 }
                 None => parts.not_recorded_ns += ns,
             },
-            Part::Transfer => parts.transfer_ns += ns,
-            Part::Queue => parts.queue_ns += ns,
-            Part::Host => parts.host_ns += ns,
+            TimeClass::Transfer => parts.transfer_ns += ns,
+            TimeClass::Queue => parts.queue_ns += ns,
+            TimeClass::Host => parts.host_ns += ns,
         }
     });
     parts

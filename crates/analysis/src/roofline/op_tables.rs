@@ -101,7 +101,7 @@ fn measured_cells(least: &Work, measured: &PlacedWork) -> Vec<Value> {
 
 /// From this many times the least on, an op is worth a finding.
 const MORE_THAN_IT_MUST: f64 = 1.5;
-/// Of ops below this share of the modelled time nothing is said.
+/// Ops below this share of the modelled time are not listed.
 const LEAST_SHARE_PCT: f64 = 1.0;
 /// Most findings.
 const MOST: usize = 5;

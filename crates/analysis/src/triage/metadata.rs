@@ -45,7 +45,7 @@ pub struct WrongField {
 
 /// What a field must be.
 #[derive(Clone, Copy)]
-enum Kind {
+enum FieldKind {
     Text,
     Flag,
     Numbers,
@@ -53,14 +53,14 @@ enum Kind {
     Object,
 }
 
-impl Kind {
+impl FieldKind {
     fn fits(self, value: &Json) -> bool {
         match self {
-            Kind::Text => value.is_string(),
-            Kind::Flag => value.is_boolean(),
-            Kind::Object => value.is_object(),
-            Kind::Numbers => value.as_array().is_some_and(|list| list.iter().all(Json::is_u64)),
-            Kind::Clocks => value.as_object().is_some_and(|clocks| {
+            FieldKind::Text => value.is_string(),
+            FieldKind::Flag => value.is_boolean(),
+            FieldKind::Object => value.is_object(),
+            FieldKind::Numbers => value.as_array().is_some_and(|list| list.iter().all(Json::is_u64)),
+            FieldKind::Clocks => value.as_object().is_some_and(|clocks| {
                 clocks.iter().all(|(id, mhz)| id.parse::<u32>().is_ok() && mhz.is_u64())
             }),
         }
@@ -68,37 +68,37 @@ impl Kind {
 
     fn needed(self) -> &'static str {
         match self {
-            Kind::Text => "text",
-            Kind::Flag => "true or false",
-            Kind::Object => "an object",
-            Kind::Numbers => "a list of whole numbers",
-            Kind::Clocks => "an object of device numbers and whole MHz",
+            FieldKind::Text => "text",
+            FieldKind::Flag => "true or false",
+            FieldKind::Object => "an object",
+            FieldKind::Numbers => "a list of whole numbers",
+            FieldKind::Clocks => "an object of device numbers and whole MHz",
         }
     }
 }
 
 /// The fields of the contract in their order, what each must be, and why it may be missing.
-const FIELDS: &[(&str, Kind, &str)] = &[
-    ("experiment_id", Kind::Text, "no experiment id was given"),
-    ("trial_id", Kind::Text, "no trial id was given"),
-    ("model_name", Kind::Text, "no model was given, and no server_args.json beside the trace names it"),
-    ("profile_stage", Kind::Text, ""),
-    ("observed_arch", Kind::Text, ""),
-    ("arch_match", Kind::Text, ""),
-    ("hardware_relevance_reason", Kind::Text, ""),
-    ("rocm_version", Kind::Text, "no ROCm version was given, and the trace does not say"),
-    ("base_image", Kind::Text, "no base image was given"),
-    ("resource_class", Kind::Text, "no resource class was given"),
-    ("gpu_device_ids", Kind::Numbers, "no GPU ids were given, and the trace does not say"),
-    ("gpu_clocks_mhz", Kind::Clocks, "no GPU clocks were given"),
-    ("preflight_passed", Kind::Flag, "nobody said whether the preflight checks passed"),
+const FIELDS: &[(&str, FieldKind, &str)] = &[
+    ("experiment_id", FieldKind::Text, "no experiment id was given"),
+    ("trial_id", FieldKind::Text, "no trial id was given"),
+    ("model_name", FieldKind::Text, "no model was given, and no server_args.json beside the trace names it"),
+    ("profile_stage", FieldKind::Text, ""),
+    ("observed_arch", FieldKind::Text, ""),
+    ("arch_match", FieldKind::Text, ""),
+    ("hardware_relevance_reason", FieldKind::Text, ""),
+    ("rocm_version", FieldKind::Text, "no ROCm version was given, and the trace does not say"),
+    ("base_image", FieldKind::Text, "no base image was given"),
+    ("resource_class", FieldKind::Text, "no resource class was given"),
+    ("gpu_device_ids", FieldKind::Numbers, "no GPU ids were given, and the trace does not say"),
+    ("gpu_clocks_mhz", FieldKind::Clocks, "no GPU clocks were given"),
+    ("preflight_passed", FieldKind::Flag, "nobody said whether the preflight checks passed"),
     (
         "server_flags",
-        Kind::Object,
+        FieldKind::Object,
         "no server arguments were given, and no server_args.json is beside the trace",
     ),
-    ("benchmark_config_hash", Kind::Text, "no benchmark configuration was given"),
-    ("source_trace_path", Kind::Text, ""),
+    ("benchmark_config_hash", FieldKind::Text, "no benchmark configuration was given"),
+    ("source_trace_path", FieldKind::Text, ""),
 ];
 
 /// The document, fields in the order of the contract.

@@ -6,7 +6,7 @@ use report::Report;
 use serde_json::{Map, Value};
 use store::{Attachment, Conclusion, Content, Metric, NewArtifact, Store};
 
-use super::{Place, analyses, conclusion, importance, known, metrics, present, report};
+use super::{StoreLocation, analyses, conclusion, importance, known, metrics, present, report};
 use crate::failure::Failure;
 use crate::observer::Observer;
 
@@ -17,7 +17,7 @@ const MOST_JSON_BYTES: u64 = 1 << 30;
 #[derive(Clone, Debug, Default)]
 pub struct AttachRequest {
     /// The store.
-    pub place: Place,
+    pub place: StoreLocation,
     /// The experiment; it must be there.
     pub experiment: String,
     /// The trial; made where it is new.
@@ -67,7 +67,7 @@ pub fn attach(request: &AttachRequest, observer: &dyn Observer) -> Result<Report
     attach_all(&mut store, &attachment, prepared.missing)
 }
 
-/// Attaches what is prepared and says what became of each file.
+/// Attaches what is prepared and returns the outcome for each file.
 pub(super) fn attach_all(
     store: &mut Store,
     attachment: &Attachment,

@@ -4,7 +4,7 @@ use report::{Column, Report, Table, Unit, Value};
 use serde_json::Value as Json;
 use store::{Metric, Store, Trial};
 
-use super::{Place, deltas, report};
+use super::{StoreLocation, deltas, report};
 use crate::failure::Failure;
 
 /// Fields of the profile that must be equal; one that is missing counts as different.
@@ -36,7 +36,7 @@ impl Field<'_> {
 }
 
 /// How two trials of an experiment differ.
-pub fn compare(place: &Place, name: &str, base: &str, candidate: &str) -> Result<Report, Failure> {
+pub fn compare(place: &StoreLocation, name: &str, base: &str, candidate: &str) -> Result<Report, Failure> {
     compare_trials(&mut place.open()?, name, base, candidate)
 }
 

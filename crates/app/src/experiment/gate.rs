@@ -3,7 +3,7 @@
 use report::Report;
 use store::{Judgement, Limit, SeriesKey, Verdict};
 
-use super::{Place, present, report};
+use super::{StoreLocation, present, report};
 use crate::Answer;
 use crate::failure::Failure;
 
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 #[derive(Clone, Debug, Default)]
 pub struct GateRequest {
     /// The store.
-    pub place: Place,
+    pub place: StoreLocation,
     /// The experiment.
     pub experiment: String,
     /// The trial [default: the latest].
@@ -51,8 +51,8 @@ fn why_closed(trial: &str, judgements: &[Judgement]) -> Option<Failure> {
     }
 }
 
-/// Changes for the worse, and what became of them.
-pub fn alerts(place: &Place, name: &str) -> Result<Report, Failure> {
+/// Regressions, and whether they were resolved.
+pub fn alerts(place: &StoreLocation, name: &str) -> Result<Report, Failure> {
     let alerts = place.open()?.alerts(name)?;
     let notes = alerts.is_empty().then(|| "nothing got worse beyond noise".to_string());
     Ok(report(vec![present::alerts(&alerts)], notes.into_iter().collect()))
@@ -60,7 +60,7 @@ pub fn alerts(place: &Place, name: &str) -> Result<Report, Failure> {
 
 /// Says that the alerts that begin with a trial are known.
 pub fn acknowledge(
-    place: &Place,
+    place: &StoreLocation,
     name: &str,
     trial: &str,
     metric: Option<&str>,
@@ -71,13 +71,18 @@ pub fn acknowledge(
 }
 
 /// Suppresses the alerts of a metric for a reason; without one they are wanted again.
-pub fn suppress(place: &Place, name: &str, key: &SeriesKey, reason: Option<&str>) -> Result<Report, Failure> {
+pub fn suppress(
+    place: &StoreLocation,
+    name: &str,
+    key: &SeriesKey,
+    reason: Option<&str>,
+) -> Result<Report, Failure> {
     place.open()?.suppress(name, key, reason)?;
     alerts(place, name)
 }
 
 /// Sets the bounds of a metric, or takes them away.
-pub fn set_limit(place: &Place, name: &str, limit: &Limit) -> Result<Report, Failure> {
+pub fn set_limit(place: &StoreLocation, name: &str, limit: &Limit) -> Result<Report, Failure> {
     let mut store = place.open()?;
     store.set_limit(name, limit)?;
     Ok(report(vec![present::limits(&store.limits(name)?)], Vec::new()))

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 /// A figure in an artifact that is a metric.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Place {
+struct MetricSource {
     name: String,
     file: String,
     value: String,
@@ -39,7 +39,7 @@ fn one() -> f64 {
 
 #[derive(Deserialize)]
 struct Places {
-    metric: Vec<Place>,
+    metric: Vec<MetricSource>,
 }
 
 static PLACES: LazyLock<Places> =
@@ -54,7 +54,7 @@ pub fn of_artifact(path: &str, document: &Value) -> Result<Vec<Metric>, Failure>
         return Ok(metrics);
     }
     let number = |at: &str| document.pointer(at).and_then(Value::as_f64);
-    let metric = |place: &Place| {
+    let metric = |place: &MetricSource| {
         if place.unless.as_deref().and_then(number).is_some() {
             return None;
         }

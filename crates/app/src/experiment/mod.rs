@@ -42,14 +42,14 @@ const COMMAND: &str = "experiment";
 
 /// Where the store is.
 #[derive(Clone, Debug, Default)]
-pub struct Place {
+pub struct StoreLocation {
     /// A file, or `postgres://…` [default: in the user's data].
     pub database: Option<String>,
     /// The folder of artifact files [default: beside the database].
     pub artifacts: Option<PathBuf>,
 }
 
-impl Place {
+impl StoreLocation {
     fn open(&self) -> Result<Store, Failure> {
         Ok(Store::open(&Location::find(self.database.as_deref(), self.artifacts.as_deref()))?)
     }
@@ -85,14 +85,14 @@ fn report(tables: Vec<Table>, notes: Vec<String>) -> Report {
 }
 
 /// Makes an experiment.
-pub fn new_experiment(place: &Place, name: &str, description: &str) -> Result<Report, Failure> {
+pub fn new_experiment(place: &StoreLocation, name: &str, description: &str) -> Result<Report, Failure> {
     let mut store = place.open()?;
     store.new_experiment(name, description)?;
     Ok(report(vec![present::experiments(&[store.experiment(name)?])], Vec::new()))
 }
 
 /// All experiments, or those that were removed, with a tag where one is named.
-pub fn list(place: &Place, removed: bool, tag: Option<&str>) -> Result<Report, Failure> {
+pub fn list(place: &StoreLocation, removed: bool, tag: Option<&str>) -> Result<Report, Failure> {
     let mut rows = place.open()?.experiments(removed)?;
     rows.retain(|row| tag.is_none_or(|tag| row.tags.iter().any(|has| has == tag)));
     let notes = rows.is_empty().then(|| "there are no such experiments".to_string());
@@ -100,7 +100,7 @@ pub fn list(place: &Place, removed: bool, tag: Option<&str>) -> Result<Report, F
 }
 
 /// An experiment with its trials, or one trial with all that was attached.
-pub fn show(place: &Place, name: &str, trial: Option<&str>) -> Result<Report, Failure> {
+pub fn show(place: &StoreLocation, name: &str, trial: Option<&str>) -> Result<Report, Failure> {
     let mut store = place.open()?;
     if let Some(trial) = trial {
         let trial = store.trial(name, trial)?;
@@ -119,7 +119,7 @@ pub fn show(place: &Place, name: &str, trial: Option<&str>) -> Result<Report, Fa
 
 /// Adds tags to an experiment or a trial, and takes others away.
 pub fn tag(
-    place: &Place,
+    place: &StoreLocation,
     name: &str,
     trial: Option<&str>,
     add: &[String],
@@ -131,7 +131,7 @@ pub fn tag(
 
 /// Writes a note, with an address where one belongs to it.
 pub fn note(
-    place: &Place,
+    place: &StoreLocation,
     name: &str,
     trial: Option<&str>,
     text: &str,
@@ -146,7 +146,7 @@ pub fn note(
 }
 
 /// Removes an experiment or a trial; it can be restored until garbage is collected.
-pub fn remove(place: &Place, name: &str, trial: Option<&str>) -> Result<Report, Failure> {
+pub fn remove(place: &StoreLocation, name: &str, trial: Option<&str>) -> Result<Report, Failure> {
     place.open()?.remove(name, trial)?;
     let what =
         trial.map_or_else(|| format!("experiment `{name}`"), |trial| format!("trial `{trial}` of `{name}`"));
@@ -154,18 +154,18 @@ pub fn remove(place: &Place, name: &str, trial: Option<&str>) -> Result<Report, 
 }
 
 /// Brings a removed experiment or trial back.
-pub fn restore(place: &Place, name: &str, trial: Option<&str>) -> Result<Report, Failure> {
+pub fn restore(place: &StoreLocation, name: &str, trial: Option<&str>) -> Result<Report, Failure> {
     place.open()?.restore(name, trial)?;
     show(place, name, trial)
 }
 
 /// Deletes what was removed, and files that nothing names.
-pub fn collect_garbage(place: &Place) -> Result<Report, Failure> {
+pub fn collect_garbage(place: &StoreLocation) -> Result<Report, Failure> {
     Ok(report(vec![present::collected(&place.open()?.collect()?)], Vec::new()))
 }
 
 /// Writes an experiment to a folder that `import` takes, with its optimisation steps as JSON lines.
-pub fn export(place: &Place, name: &str, folder: &Path) -> Result<Report, Failure> {
+pub fn export(place: &StoreLocation, name: &str, folder: &Path) -> Result<Report, Failure> {
     let mut store = place.open()?;
     let steps = steps::steps(&mut store, name)?;
     let bundle = store.export(name, folder, &[(steps::FILE, steps::lines(&steps).as_bytes())])?;
@@ -175,7 +175,7 @@ pub fn export(place: &Place, name: &str, folder: &Path) -> Result<Report, Failur
 }
 
 /// Takes an exported experiment, under another name where one is given.
-pub fn import(place: &Place, folder: &Path, name: Option<&str>) -> Result<Report, Failure> {
+pub fn import(place: &StoreLocation, folder: &Path, name: Option<&str>) -> Result<Report, Failure> {
     let mut store = place.open()?;
     let (name, attached) = store.import(folder, name)?;
     let new = attached.iter().filter(|attached| attached.new_trial).count();

@@ -223,7 +223,7 @@ pub fn tags(tags: &[String]) -> Table {
     table
 }
 
-/// What became of each file.
+/// The outcome for each file.
 pub fn attached(attached: &Attached, trial: &Trial) -> Table {
     let columns = vec![
         Column::text("artifact"),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use store::{Store, Trial};
 
 use super::archive::{Archive, Entry};
-use super::{Place, present, report};
+use super::{StoreLocation, present, report};
 use crate::failure::Failure;
 use crate::observer::Observer;
 
@@ -20,7 +20,7 @@ const FACTS: &str = "trial.json";
 #[derive(Clone, Debug, Default)]
 pub struct PushRequest {
     /// The store.
-    pub place: Place,
+    pub place: StoreLocation,
     /// The server: `https://perf.example.org`
     pub url: String,
     /// The experiment, here and there.
@@ -37,7 +37,7 @@ pub struct PushRequest {
     pub retries: u32,
 }
 
-/// What became of a trial.
+/// The outcome for a trial.
 pub struct Pushed {
     pub trial: String,
     pub is_new: Option<bool>,

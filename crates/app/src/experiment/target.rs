@@ -6,7 +6,7 @@ use report::{Note, Report};
 use store::{Attachment, StoreError};
 
 use super::attach::Prepared;
-use super::{Place, analyses};
+use super::{StoreLocation, analyses};
 use crate::failure::Failure;
 use crate::observer::Observer;
 
@@ -14,7 +14,7 @@ use crate::observer::Observer;
 #[derive(Clone, Debug, Default)]
 pub struct Target {
     /// The store.
-    pub place: Place,
+    pub place: StoreLocation,
     /// The experiment; made where it is new.
     pub experiment: String,
     /// The trial; made where it is new.

@@ -198,7 +198,7 @@ impl Observer for Watched<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::Place;
+    use crate::experiment::StoreLocation;
 
     #[test]
     fn messages_say_how_far_a_run_is() {
@@ -212,7 +212,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let database = folder.path().join("x.db").to_string_lossy().into_owned();
         let target = Target {
-            place: Place { database: Some(database), artifacts: None },
+            place: StoreLocation { database: Some(database), artifacts: None },
             experiment: "e".into(),
             trial: "t".into(),
             ..Target::default()
@@ -230,7 +230,8 @@ mod tests {
 
     #[test]
     fn a_store_that_is_away_does_not_hold_up_a_run() {
-        let place = Place { database: Some("postgres://perf@%2Fno%2Fsuch/x".into()), artifacts: None };
+        let place =
+            StoreLocation { database: Some("postgres://perf@%2Fno%2Fsuch/x".into()), artifacts: None };
         let target = Target { place, experiment: "e".into(), trial: "t".into(), ..Target::default() };
         let began = Instant::now();
         let watch = Watch::begin(Some(&target), "collect").expect("a watch");

@@ -44,7 +44,7 @@ pub fn find(
 }
 
 impl ProgramCode {
-    /// Adds the kernels of a file, or of a part of it. A file without GPU code is nothing to speak of.
+    /// Adds the kernels of a file, or of a part of it. A file without GPU code adds nothing.
     fn look(&mut self, path: &Path, part: Option<(u64, u64)>) {
         let read = match part {
             Some((offset, size)) => read_part(path, offset, size),

@@ -22,7 +22,7 @@ use crate::lake::{self, Address};
 use crate::observer::Observer;
 
 pub use self::made::{MadeDigests, made_digests};
-pub use self::write::{DigestRequest, Part, digest};
+pub use self::write::{DigestRequest, WorkShare, digest};
 
 /// Traces are read side by side up to this many bytes and files.
 const BATCH_BYTES: u64 = 64 << 20;

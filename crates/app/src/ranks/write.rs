@@ -21,21 +21,21 @@ pub struct DigestRequest {
     /// The folder for the digests.
     pub out: PathBuf,
     /// The share of the inputs that this process does.
-    pub part: Option<Part>,
+    pub part: Option<WorkShare>,
     /// Digest again what is there already.
     pub force: bool,
 }
 
 /// One of several equal shares of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct WorkShare {
     /// Which, from 0.
     pub number: usize,
     /// Of how many.
     pub of: usize,
 }
 
-impl FromStr for Part {
+impl FromStr for WorkShare {
     type Err = String;
 
     /// `0/8`
@@ -43,7 +43,7 @@ impl FromStr for Part {
         let numbers =
             text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
         match numbers {
-            Some((number, of)) if number < of => Ok(Part { number, of }),
+            Some((number, of)) if number < of => Ok(WorkShare { number, of }),
             _ => Err("write it as NUMBER/OF, such as 0/8 for the first of eight".into()),
         }
     }
@@ -211,9 +211,9 @@ mod tests {
 
     #[test]
     fn shares_are_numbers_below_their_count() {
-        assert_eq!("2/8".parse(), Ok(Part { number: 2, of: 8 }));
+        assert_eq!("2/8".parse(), Ok(WorkShare { number: 2, of: 8 }));
         for wrong in ["8/8", "1", "a/b", "-1/2"] {
-            assert!(wrong.parse::<Part>().is_err(), "{wrong}");
+            assert!(wrong.parse::<WorkShare>().is_err(), "{wrong}");
         }
     }
 }

@@ -88,7 +88,7 @@ impl Target {
 }
 
 /// Where the files go.
-pub struct Place {
+pub struct Destination {
     targets: Vec<Target>,
     /// The file, where it was named.
     file: Option<PathBuf>,
@@ -106,7 +106,7 @@ struct Made {
     bytes: Vec<u8>,
 }
 
-impl Place {
+impl Destination {
     /// Decides formats and names from what was asked for.
     pub fn new(to: &[Target], out: Option<&Path>, inputs: &[PathBuf], force: bool) -> Result<Self, Failure> {
         let mut targets: Vec<Target> = Vec::new();

@@ -1,7 +1,7 @@
 //! Held memory in a report, where the run records allocations or a memory snapshot is beside it.
 
 use analysis::memory;
-use report::{Part, Report, Section, Table};
+use report::{Report, Section, SectionItem, Table};
 use trace::{ArgNeeds, Needs, Trace};
 
 /// Tables of `memory`, with the names they have in a report beside the tables of other analyses.
@@ -47,11 +47,11 @@ pub fn report(trace: &Trace) -> Option<Report> {
 pub fn section(report: &Report) -> Option<Section> {
     let is_of_memory = |table: &&Table| TABLES.iter().any(|(_, name)| *name == table.name);
     let shown = report.tables.iter().filter(is_of_memory);
-    let mut parts: Vec<Part> = shown.map(|table| Part::table(&table.name)).collect();
+    let mut parts: Vec<SectionItem> = shown.map(|table| SectionItem::table(&table.name)).collect();
     if parts.is_empty() {
         return None;
     }
-    parts.insert(0, Part::chart("memory_timeline"));
+    parts.insert(0, SectionItem::chart("memory_timeline"));
     let text = "How much memory was held at most, what held it, and what is never freed.";
     Some(Section::new("held_memory", "Held memory", text, parts))
 }

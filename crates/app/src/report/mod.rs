@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use report::{Column, Report, Table, Unit, Value};
 
-use self::files::Place;
+use self::files::Destination;
 use self::outline::Run;
 use crate::failure::Failure;
 use crate::input::{Input, only_rank, only_stage, without_rank_and_stage};
@@ -51,7 +51,7 @@ pub struct Written {
 /// Writes a report of a run.
 pub fn report(request: &ReportRequest, observer: &dyn Observer) -> Result<Written, Failure> {
     let input = &request.input;
-    let place = Place::new(&request.to, request.out.as_deref(), &input.paths, request.replace)?;
+    let place = Destination::new(&request.to, request.out.as_deref(), &input.paths, request.replace)?;
     place.check()?;
     let run = read(request, observer)?;
     let title = request.title.clone().unwrap_or_else(|| place.name.clone());

@@ -11,7 +11,9 @@ use analysis::{BreakdownOptions, RooflineOptions, SummaryOptions, efficiency, ex
 use model::call_tree::NodeKind;
 use model::classify::Classifier;
 use model::stages::Stage;
-use report::{Chart, Document, Figure, Finding, Note, Part, Remedy, Report, Section, Unit, Value, show};
+use report::{
+    Chart, Document, Figure, Finding, Note, Remedy, Report, Section, SectionItem, Unit, Value, show,
+};
 use trace::{RowRef, Trace};
 
 use super::{memory, panels, roofline};
@@ -179,13 +181,13 @@ fn sections(report: &Report) -> Vec<Section> {
 }
 
 fn section((id, title, text, charts, tables): &Outline) -> Section {
-    let mut parts: Vec<Part> = charts.iter().map(|name| Part::chart(name)).collect();
+    let mut parts: Vec<SectionItem> = charts.iter().map(|name| SectionItem::chart(name)).collect();
     if *id == "findings" {
-        parts.push(Part::Findings);
+        parts.push(SectionItem::Findings);
     }
-    parts.extend(tables.iter().map(|name| Part::table(name)));
+    parts.extend(tables.iter().map(|name| SectionItem::table(name)));
     if *id == "run" {
-        parts.extend([Part::Notes, Part::Health]);
+        parts.extend([SectionItem::Notes, SectionItem::Health]);
     }
     Section::new(id, title, text, parts)
 }

@@ -1,7 +1,7 @@
 //! The panels of hardware counters in a report, where a run has counters.
 
 use analysis::panels::{Block, Blocks, PanelsOptions, catalogue, panels};
-use report::{Part, Report, Section};
+use report::{Report, Section, SectionItem};
 use trace::Trace;
 
 /// What the panels say, or nothing for a run without counters.
@@ -18,11 +18,11 @@ pub fn report(trace: &Trace) -> Option<Report> {
 /// Their section of the document.
 pub fn section(report: &Report) -> Option<Section> {
     let tables = report.tables.iter().filter(|table| table.name.starts_with("panel_"));
-    let mut parts: Vec<Part> = tables.map(|table| Part::table(&table.name)).collect();
+    let mut parts: Vec<SectionItem> = tables.map(|table| SectionItem::table(&table.name)).collect();
     if parts.is_empty() {
         return None;
     }
-    parts.insert(0, Part::chart("memory_chart"));
+    parts.insert(0, SectionItem::chart("memory_chart"));
     let text =
         "What bounds the kernels, by their hardware counters: all dispatches together, as ratios of sums.";
     Some(Section::new("panels", "Hardware panels", text, parts))

@@ -1,7 +1,7 @@
 //! The roofline in a report, where a run has counters or ops with shapes.
 
 use analysis::RooflineOptions;
-use report::{Part, Report, Section, Table};
+use report::{Report, Section, SectionItem, Table};
 use trace::Trace;
 
 /// Tables of the roofline, with the names they have in a report beside the tables of other analyses.
@@ -28,11 +28,11 @@ pub fn report(trace: &Trace) -> Option<Report> {
 pub fn section(report: &Report) -> Option<Section> {
     let is_of_roofline = |table: &&Table| TABLES.iter().any(|(_, name)| *name == table.name);
     let shown = report.tables.iter().filter(is_of_roofline);
-    let mut parts: Vec<Part> = shown.map(|table| Part::table(&table.name)).collect();
+    let mut parts: Vec<SectionItem> = shown.map(|table| SectionItem::table(&table.name)).collect();
     if parts.is_empty() {
         return None;
     }
-    parts.insert(0, Part::chart("roofline"));
+    parts.insert(0, SectionItem::chart("roofline"));
     let text = "Operations per byte against the ceilings of the GPU: what a kernel could reach at most.";
     Some(Section::new("roofline", "Roofline", text, parts))
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use app::experiment::{self, Place};
+use app::experiment::{self, StoreLocation};
 use app::synth::Demo;
 use clap::Args;
 use report::{Report, render};
@@ -92,8 +92,8 @@ impl DemoArgs {
         self.out.join("experiments.db")
     }
 
-    fn place(&self) -> Place {
-        Place { database: Some(self.database().display().to_string()), artifacts: None }
+    fn place(&self) -> StoreLocation {
+        StoreLocation { database: Some(self.database().display().to_string()), artifacts: None }
     }
 
     /// A store of simulated experiments.

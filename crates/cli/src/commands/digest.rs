@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use app::ranks::{DigestRequest, Part};
+use app::ranks::{DigestRequest, WorkShare};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -29,7 +29,7 @@ pub struct DigestArgs {
 
     /// Only do this share of the inputs, such as 0/8, to split the work over processes
     #[arg(long, value_name = "NUMBER/OF")]
-    part: Option<Part>,
+    part: Option<WorkShare>,
 
     /// Digest again what is there already
     #[arg(long)]

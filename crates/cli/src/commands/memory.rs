@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use app::memory::{MemoryRequest, Part};
+use app::memory::{MemoryRequest, MemoryWindow};
 use app::{Input, Moment};
 use clap::Args;
 
@@ -43,7 +43,7 @@ pub struct MemoryArgs {
 
 impl MemoryArgs {
     pub fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
-        let part = Part { start: self.start, end: self.end };
+        let part = MemoryWindow { start: self.start, end: self.end };
         let request =
             MemoryRequest { part, input: Input::of(self.files.paths()?), compare: self.compare.clone() };
         output.show(app::memory(&request, output)?)

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use app::experiment::Place;
+use app::experiment::StoreLocation;
 use clap::Args;
 use report::{Column, Report, Table, Value};
 use serve::{Options, ServeError, Tokens};
@@ -61,7 +61,7 @@ impl ServeArgs {
 }
 
 /// Serves a store without tokens, which only this machine can reach.
-pub fn serve_here(place: Place, listen: SocketAddr, output: &OutputArgs) -> Result<(), Failure> {
+pub fn serve_here(place: StoreLocation, listen: SocketAddr, output: &OutputArgs) -> Result<(), Failure> {
     let options = Options { place, listen, ..Options::default() };
     serve::run(&options, &|address| ready(address, output)).map_err(failure)
 }
@@ -72,7 +72,7 @@ fn ready(address: SocketAddr, output: &OutputArgs) {
     if output.format() == Format::Json {
         let mut table = Table::new("servers", "Servers", vec![Column::text("url")]);
         table.push(vec![Value::from(url.as_str())]);
-        // Whoever closed the output still wants the server.
+        // A closed output does not end the server.
         let _ = output.show(Report { command: "serve".into(), tables: vec![table], ..Report::default() });
     } else {
         println!("{url}");

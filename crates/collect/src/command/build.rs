@@ -6,7 +6,7 @@ use super::options::{self, Given};
 use super::systems;
 use super::version::Version;
 use crate::presets::PcSampling;
-use crate::profiler::{Kind, Profiler};
+use crate::profiler::{Profiler, ProfilerKind};
 use crate::run::CollectError;
 
 /// What one pass records.
@@ -72,9 +72,9 @@ pub(crate) fn definitions_since() -> Version {
 /// The command of a pass.
 pub fn build(profiler: &Profiler, wanted: &Wanted, output: &Output) -> Result<Built, CollectError> {
     match profiler.kind {
-        Kind::Rocprofv3 => rocprofv3(profiler, wanted, output),
-        Kind::Rocprof => rocprof(profiler, wanted, output),
-        Kind::RocprofSys(mode) => systems::build(profiler, mode, wanted, output),
+        ProfilerKind::Rocprofv3 => rocprofv3(profiler, wanted, output),
+        ProfilerKind::Rocprof => rocprof(profiler, wanted, output),
+        ProfilerKind::RocprofSys(mode) => systems::build(profiler, mode, wanted, output),
     }
 }
 
@@ -263,7 +263,7 @@ fn legacy_file(folder: &Path, name: &str) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn profiler(kind: Kind, version: &str) -> Profiler {
+    fn profiler(kind: ProfilerKind, version: &str) -> Profiler {
         let version = Version::parse(version).unwrap();
         Profiler { kind, path: "rocprofv3".into(), version, ..Profiler::assumed() }
     }
@@ -286,17 +286,17 @@ mod tests {
 
     #[test]
     fn each_release_gets_the_words_it_knows() {
-        let (words, built) = command(&profiler(Kind::Rocprofv3, "7.2"), &wanted());
+        let (words, built) = command(&profiler(ProfilerKind::Rocprofv3, "7.2"), &wanted());
         assert_eq!(
             words,
             "rocprofv3 --hip-trace --kernel-trace --memory-allocation-trace --pmc SQ_WAVES GRBM_GUI_ACTIVE \
              --output-format rocpd pftrace -d run -o %hostname%_%pid% --"
         );
         assert!(built.notes.is_empty() && built.files.is_empty());
-        let (words, built) = command(&profiler(Kind::Rocprofv3, "6.4"), &wanted());
+        let (words, built) = command(&profiler(ProfilerKind::Rocprofv3, "6.4"), &wanted());
         assert!(words.contains("--output-format json pftrace -d"), "{words}");
         assert_eq!(built.notes.len(), 1);
-        let (words, built) = command(&profiler(Kind::Rocprofv3, "6.2"), &wanted());
+        let (words, built) = command(&profiler(ProfilerKind::Rocprofv3, "6.2"), &wanted());
         assert_eq!(
             words,
             "rocprofv3 --hip-trace --kernel-trace -i run/counters.txt --output-format json pftrace -d run \
@@ -314,7 +314,7 @@ mod tests {
             arch: "gfx942".into(),
         };
         let wanted = Wanted { definitions: vec![definition], ..wanted() };
-        let (words, built) = command(&profiler(Kind::Rocprofv3, "6.4"), &wanted);
+        let (words, built) = command(&profiler(ProfilerKind::Rocprofv3, "6.4"), &wanted);
         assert!(words.contains(" --extra-counters run/definitions.yaml "), "{words}");
         let expected = "rocprofiler-sdk:
   counters-schema-version: 1
@@ -328,13 +328,13 @@ mod tests {
 ";
         assert_eq!(built.files[0].1, expected);
         let output = Output { folder: "run".into(), name: "x".into() };
-        assert!(build(&profiler(Kind::Rocprofv3, "6.3"), &wanted, &output).is_err());
+        assert!(build(&profiler(ProfilerKind::Rocprofv3, "6.3"), &wanted, &output).is_err());
     }
 
     #[test]
     fn what_cannot_be_checked_is_written_in_a_second_format() {
         let only = Wanted { formats: vec!["pftrace".into()], ..wanted() };
-        let (words, built) = command(&profiler(Kind::Rocprofv3, "7.0"), &only);
+        let (words, built) = command(&profiler(ProfilerKind::Rocprofv3, "7.0"), &only);
         assert!(words.contains("--output-format pftrace rocpd"), "{words}");
         assert!(built.notes[0].contains("also writes rocpd, to check what was recorded"));
     }
@@ -349,17 +349,20 @@ mod tests {
         };
         let wanted = Wanted { pc_sampling: Some(sampling), ..wanted() };
         let output = Output { folder: "run".into(), name: "x".into() };
-        let error = build(&profiler(Kind::Rocprofv3, "6.4"), &wanted, &output).unwrap_err();
+        let error = build(&profiler(ProfilerKind::Rocprofv3, "6.4"), &wanted, &output).unwrap_err();
         assert!(matches!(error, CollectError::TooOld { since, .. } if since == Version::new(7, 0)));
         let options = Wanted { options: vec!["--kfd-queue-trace".into()], ..self::wanted() };
-        assert!(build(&profiler(Kind::Rocprofv3, "7.2"), &options, &output).is_ok(), "a trace is left out");
+        assert!(
+            build(&profiler(ProfilerKind::Rocprofv3, "7.2"), &options, &output).is_ok(),
+            "a trace is left out"
+        );
         let options = Wanted { options: vec!["--spm".into(), "A".into()], ..self::wanted() };
-        assert!(build(&profiler(Kind::Rocprofv3, "7.2"), &options, &output).is_err());
+        assert!(build(&profiler(ProfilerKind::Rocprofv3, "7.2"), &options, &output).is_err());
     }
 
     #[test]
     fn the_legacy_profiler_has_words_of_its_own() {
-        let legacy = Profiler { path: "rocprof".into(), ..profiler(Kind::Rocprof, "6.0") };
+        let legacy = Profiler { path: "rocprof".into(), ..profiler(ProfilerKind::Rocprof, "6.0") };
         let (words, built) = command(&legacy, &wanted());
         assert_eq!(
             words,

@@ -122,12 +122,12 @@ pub(super) fn build(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profiler::Kind;
+    use crate::profiler::ProfilerKind;
 
     #[test]
     fn the_configuration_says_where_and_what() {
         let profiler = Profiler {
-            kind: Kind::RocprofSys(Mode::Sample),
+            kind: ProfilerKind::RocprofSys(Mode::Sample),
             path: "rocprof-sys-sample".into(),
             ..Profiler::assumed()
         };

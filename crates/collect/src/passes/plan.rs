@@ -2,7 +2,7 @@
 
 use crate::command::{self, Built, Definition, Output, Wanted};
 use crate::presets::{PcSampling, Preset, one_of};
-use crate::profiler::{Kind, Profiler};
+use crate::profiler::{Profiler, ProfilerKind};
 use crate::run::CollectError;
 
 /// What passes are made from.
@@ -155,7 +155,9 @@ fn counters(request: &PlanRequest<'_>, plan: &mut Plan) -> Result<Vec<String>, C
     for (name, asked) in request.preset.counters.iter().map(|name| (name, false)).chain(asked) {
         if let Some(counter) = hw::counters::find(arch, name) {
             match &counter.kind {
-                hw::counters::Kind::Derived { extra: true, .. } if !takes_definitions(request.profiler) => {
+                hw::counters::CounterKind::Derived { extra: true, .. }
+                    if !takes_definitions(request.profiler) =>
+                {
                     let since = command::definitions_since();
                     let why =
                         format!("it is a derived counter that rocprofv3 only accepts since ROCm {since}");
@@ -191,13 +193,13 @@ fn counters(request: &PlanRequest<'_>, plan: &mut Plan) -> Result<Vec<String>, C
 
 /// Whether a profiler can be told what a counter is.
 fn takes_definitions(profiler: &Profiler) -> bool {
-    profiler.kind == Kind::Rocprofv3 && profiler.version >= command::definitions_since()
+    profiler.kind == ProfilerKind::Rocprofv3 && profiler.version >= command::definitions_since()
 }
 
 /// What the profiler must be told of a counter that it does not define by itself.
 fn definition(arch: &str, counter: &str) -> Option<Definition> {
     match &hw::counters::find(arch, counter)?.kind {
-        hw::counters::Kind::Derived { formula, extra: true } => {
+        hw::counters::CounterKind::Derived { formula, extra: true } => {
             Some(Definition { counter: counter.into(), formula: formula.clone(), arch: arch.into() })
         }
         _ => None,

@@ -163,10 +163,10 @@ mod tests {
 
     #[test]
     fn six_profiles_eight_tools_and_the_panels() {
-        use crate::presets::Kind;
-        let count = |kinds: [Kind; 2]| builtin().iter().filter(|p| kinds.contains(&p.kind)).count();
-        assert_eq!(count([Kind::Profile, Kind::Both]), 6);
-        assert_eq!(count([Kind::Tool, Kind::Both]), 8 + 1);
+        use crate::presets::PresetKind;
+        let count = |kinds: [PresetKind; 2]| builtin().iter().filter(|p| kinds.contains(&p.kind)).count();
+        assert_eq!(count([PresetKind::Profile, PresetKind::Both]), 6);
+        assert_eq!(count([PresetKind::Tool, PresetKind::Both]), 8 + 1);
     }
 
     #[test]

@@ -17,4 +17,4 @@ pub use counter_file::{CounterRequest, counters};
 pub use error::{Document, Mistake, one_of};
 pub use library::{FORMATS, LIBRARIES, MONITORS, builtin, find, parse, source, traces};
 pub use madengine::{Config, from_json, from_json_file};
-pub use preset::{Kind, PcSampling, Preset};
+pub use preset::{PcSampling, Preset, PresetKind};

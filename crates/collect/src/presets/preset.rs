@@ -9,7 +9,7 @@ use crate::slurm::SlurmOptions;
 /// What a preset is offered as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum PresetKind {
     /// One way to run the profiler.
     Tool,
     /// Tools and monitors for a question.
@@ -21,14 +21,14 @@ pub enum Kind {
     Own,
 }
 
-impl Kind {
+impl PresetKind {
     /// For tables.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Tool => "tool",
-            Kind::Profile => "profile",
-            Kind::Both => "profile, tool",
-            Kind::Own => "own",
+            PresetKind::Tool => "tool",
+            PresetKind::Profile => "profile",
+            PresetKind::Both => "profile, tool",
+            PresetKind::Own => "own",
         }
     }
 }
@@ -55,7 +55,7 @@ pub struct Preset {
     pub name: String,
     /// Tool or profile.
     #[serde(default)]
-    pub kind: Kind,
+    pub kind: PresetKind,
     /// One line for people.
     #[serde(default)]
     pub title: String,

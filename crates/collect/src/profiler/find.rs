@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::{Kind, Profiler};
+use super::{Profiler, ProfilerKind};
 use crate::command::{Mode, Version};
 use crate::run::CollectError;
 
@@ -79,7 +79,7 @@ pub fn find(places: &Places) -> Result<Profiler, CollectError> {
         let (version, from) = version_beside(&path)
             .unwrap_or((Version::new(6, 0), "assumed: the legacy rocprof reports no version".into()));
         let version_text = version.to_string();
-        return Ok(Profiler { kind: Kind::Rocprof, path, version, version_text, version_from: from });
+        return Ok(Profiler { kind: ProfilerKind::Rocprof, path, version, version_text, version_from: from });
     }
     let folders = places.folders.iter().cloned().chain(places.roots.iter().map(|root| root.join("bin")));
     Err(CollectError::NoProfiler { looked: folders.collect() })
@@ -95,7 +95,7 @@ pub fn find_systems(places: &Places, mode: Mode) -> Result<Profiler, CollectErro
     let (version, version_from) =
         version_beside(&path).unwrap_or((Version::ASSUMED, "assumed: no version file beside it".into()));
     let version_text = version.to_string();
-    Ok(Profiler { kind: Kind::RocprofSys(mode), path, version, version_text, version_from })
+    Ok(Profiler { kind: ProfilerKind::RocprofSys(mode), path, version, version_text, version_from })
 }
 
 fn rocprofv3(path: PathBuf) -> Result<Profiler, CollectError> {
@@ -131,7 +131,7 @@ fn rocprofv3(path: PathBuf) -> Result<Profiler, CollectError> {
             since: Version::OLDEST,
         });
     }
-    Ok(Profiler { kind: Kind::Rocprofv3, path, version, version_text, version_from })
+    Ok(Profiler { kind: ProfilerKind::Rocprofv3, path, version, version_text, version_from })
 }
 
 /// What the installation says beside the program.
@@ -194,7 +194,7 @@ mod tests {
         let bin = root.path().join("bin");
         script(&bin.join("rocprofv3"), "[ \"$1\" = --help ] && echo 'options: --pmc --hip-trace'; exit 2");
         let found = find(&places(&bin, root.path())).unwrap();
-        assert_eq!((found.version, found.kind), (Version::new(6, 3), Kind::Rocprofv3));
+        assert_eq!((found.version, found.kind), (Version::new(6, 3), ProfilerKind::Rocprofv3));
         std::fs::create_dir(root.path().join(".info")).unwrap();
         std::fs::write(root.path().join(".info/version"), "6.4.1-83\n").unwrap();
         assert_eq!(find(&places(&bin, root.path())).unwrap().version, Version::new(6, 4));
@@ -208,6 +208,6 @@ mod tests {
         let bin = root.path().join("bin");
         assert!(matches!(find(&places(&bin, root.path())), Err(CollectError::NoProfiler { .. })));
         script(&bin.join("rocprof"), "");
-        assert_eq!(find(&places(&bin, root.path())).unwrap().kind, Kind::Rocprof);
+        assert_eq!(find(&places(&bin, root.path())).unwrap().kind, ProfilerKind::Rocprof);
     }
 }

@@ -11,7 +11,7 @@ use crate::command::{Mode, Version};
 
 /// Which program profiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ProfilerKind {
     /// `rocprofv3`, since ROCm 6.2.
     Rocprofv3,
     /// The legacy `rocprof`.
@@ -20,13 +20,13 @@ pub enum Kind {
     RocprofSys(Mode),
 }
 
-impl Kind {
+impl ProfilerKind {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Rocprofv3 => "rocprofv3",
-            Kind::Rocprof => "rocprof",
-            Kind::RocprofSys(_) => "rocprof-sys",
+            ProfilerKind::Rocprofv3 => "rocprofv3",
+            ProfilerKind::Rocprof => "rocprof",
+            ProfilerKind::RocprofSys(_) => "rocprof-sys",
         }
     }
 }
@@ -35,7 +35,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profiler {
     /// Which one.
-    pub kind: Kind,
+    pub kind: ProfilerKind,
     /// Its program.
     pub path: PathBuf,
     /// The ROCm release it belongs to.
@@ -50,7 +50,7 @@ impl Profiler {
     /// One to show commands for, where none is installed.
     pub fn assumed() -> Self {
         Self {
-            kind: Kind::Rocprofv3,
+            kind: ProfilerKind::Rocprofv3,
             path: "rocprofv3".into(),
             version: Version::ASSUMED,
             version_text: String::new(),

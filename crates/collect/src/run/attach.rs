@@ -7,7 +7,7 @@ use super::error::CollectError;
 use crate::command;
 use crate::doctor::{Machine, known_issues};
 use crate::passes::Plan;
-use crate::profiler::{Kind, Profiler};
+use crate::profiler::{Profiler, ProfilerKind};
 
 /// Which process, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +36,8 @@ impl Attach {
     ) -> Result<Vec<String>, CollectError> {
         let usage = |text: String| Err(CollectError::Usage(text));
         match profiler.kind {
-            Kind::Rocprof => return usage("the legacy rocprof cannot attach to a process".into()),
-            Kind::Rocprofv3 if profiler.version < command::since("attach") => {
+            ProfilerKind::Rocprof => return usage("the legacy rocprof cannot attach to a process".into()),
+            ProfilerKind::Rocprofv3 if profiler.version < command::since("attach") => {
                 return Err(CollectError::TooOld {
                     program: profiler.path.clone(),
                     version: profiler.version,
@@ -45,7 +45,7 @@ impl Attach {
                     since: command::since("attach"),
                 });
             }
-            Kind::Rocprofv3 | Kind::RocprofSys(_) => {}
+            ProfilerKind::Rocprofv3 | ProfilerKind::RocprofSys(_) => {}
         }
         if plan.passes.len() > 1 {
             let passes = plan.passes.len();
@@ -75,7 +75,8 @@ impl Attach {
             )),
             Some(_) => {}
         }
-        if profiler.kind == Kind::Rocprofv3 && profiler.version < command::since("attach-sync-output") {
+        if profiler.kind == ProfilerKind::Rocprofv3 && profiler.version < command::since("attach-sync-output")
+        {
             limits.push("files may be written after the profiler has ended; this waits for them".into());
         }
         let known = known_issues(&Machine::at(root, Path::new(".")));
@@ -94,7 +95,7 @@ impl Attach {
             words.pop();
         }
         let pid = self.pid.to_string();
-        if let Kind::RocprofSys(_) = profiler.kind {
+        if let ProfilerKind::RocprofSys(_) = profiler.kind {
             // It stays attached until it reads a line.
             let script = format!("(sleep {}; echo) | \"$@\"", self.duration.as_secs_f64());
             let own = [

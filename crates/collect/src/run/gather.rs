@@ -20,7 +20,7 @@ use super::{PassRecord, Run, Watched, worst};
 use crate::launcher::Status;
 use crate::monitor::Recorded;
 use crate::passes::{Agreement, Pass, merge};
-use crate::profiler::Kind;
+use crate::profiler::ProfilerKind;
 
 /// Collects what passes leave behind.
 pub(crate) struct Gatherer<'a> {
@@ -124,7 +124,7 @@ impl<'a> Gatherer<'a> {
     /// Reads what a pass wrote, and keeps it for the end.
     pub fn read(&mut self, pass: &Pass, folder: &Path) -> Gathered {
         let several = self.prepared.plan.passes.len() > 1;
-        let systems = matches!(self.prepared.profiler.kind, Kind::RocprofSys(_));
+        let systems = matches!(self.prepared.profiler.kind, ProfilerKind::RocprofSys(_));
         let needs = match (several, self.traces.is_empty()) {
             (true, true) => Needs::everything(),
             (_, true) if self.monitor.is_some() => Needs::everything(),
@@ -134,7 +134,7 @@ impl<'a> Gatherer<'a> {
         let found = Recordings::find(folder, self.prepared.profiler.kind, &needs);
         let recorded = found.counters();
         self.recorded.entry(pass.number).or_default().extend(recorded.iter().map(ToString::to_string));
-        if found.kernels > 0 && self.prepared.profiler.kind == Kind::Rocprofv3 {
+        if found.kernels > 0 && self.prepared.profiler.kind == ProfilerKind::Rocprofv3 {
             let missing: Vec<&str> = pass
                 .wanted
                 .counters
@@ -310,7 +310,8 @@ impl<'a> Gatherer<'a> {
     /// The counters that were asked for, when there are no values of any of them.
     fn lost_counters(&self, agreements: &[Agreement]) -> Option<CollectError> {
         // Other profilers name counters differently in their files.
-        if self.prepared.profiler.kind != Kind::Rocprofv3 || self.passes.iter().all(|pass| pass.kernels == 0)
+        if self.prepared.profiler.kind != ProfilerKind::Rocprofv3
+            || self.passes.iter().all(|pass| pass.kernels == 0)
         {
             return None;
         }

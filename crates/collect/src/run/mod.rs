@@ -136,7 +136,7 @@ pub fn check(request: &CollectRequest) -> Result<(), CollectError> {
     Prepared::of(request)?.check_programs()
 }
 
-/// Collects: an error when nothing was run, else what came of it, failures included.
+/// Collects. An error means that nothing ran; otherwise the result lists failures too.
 pub fn run(request: &CollectRequest, events: &dyn Events) -> Result<Run, CollectError> {
     let prepared = Prepared::of(request)?;
     prepared.check_programs()?;

@@ -1,4 +1,4 @@
-//! `run.json`: how a run was made and what came of it, so that it can be repeated, compared and checked.
+//! `run.json`: how a run was made and its outcome, so that it can be repeated, compared and checked.
 
 use std::io::Write;
 use std::path::Path;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ingest::{Format, Progress};
 use trace::{Needs, Trace};
 
-use crate::profiler::Kind;
+use crate::profiler::ProfilerKind;
 
 /// All that was recorded by the processes of one rank, or of a run without ranks.
 #[derive(Debug, Default)]
@@ -34,10 +34,10 @@ pub(crate) struct Recordings {
 
 impl Recordings {
     /// Looks into a pass's folder.
-    pub fn find(folder: &Path, kind: Kind, needs: &Needs) -> Self {
+    pub fn find(folder: &Path, kind: ProfilerKind, needs: &Needs) -> Self {
         match kind {
-            Kind::Rocprofv3 | Kind::RocprofSys(_) => Self::of_rocprofv3(folder, needs),
-            Kind::Rocprof => Self::of_rocprof(folder, needs),
+            ProfilerKind::Rocprofv3 | ProfilerKind::RocprofSys(_) => Self::of_rocprofv3(folder, needs),
+            ProfilerKind::Rocprof => Self::of_rocprof(folder, needs),
         }
     }
 

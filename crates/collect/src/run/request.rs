@@ -12,7 +12,7 @@ use crate::command::{INSTRUMENTED, Mode, Output};
 use crate::launcher::{self, Launched, RankScript};
 use crate::passes::{Pass, Plan, PlanRequest, plan};
 use crate::presets::Preset;
-use crate::profiler::{self, Kind, Places, Profiler, is_program};
+use crate::profiler::{self, Places, Profiler, ProfilerKind, is_program};
 
 /// Who starts the ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -218,7 +218,7 @@ impl Prepared {
         let mut application = self.application.clone();
         let Some(program) = application
             .first_mut()
-            .filter(|_| matches!(self.profiler.kind, Kind::RocprofSys(Mode::Instrument)))
+            .filter(|_| matches!(self.profiler.kind, ProfilerKind::RocprofSys(Mode::Instrument)))
         else {
             return (application, Vec::new());
         };

@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rusqlite::{Connection, ErrorCode};
 use trace::{Health, Map, Status};
 
-use crate::rocpd::part::{Part, PartTable};
+use crate::rocpd::part::{ExcludedRows, PartTable};
 use crate::rocpd::recordings::{qualified, quoted, texts};
 use crate::rocpd::schema::{self, SchemaVersion};
 use crate::rocpd::set_aside::SetAside;
@@ -149,7 +149,7 @@ pub fn merge(
     options: &Options,
     progress: &dyn Fn(u64),
 ) -> Result<Merged, Error> {
-    merge_part(inputs, target, options, &Part::default(), progress)
+    merge_part(inputs, target, options, &ExcludedRows::default(), progress)
 }
 
 /// The same without the rows that a window or a filter leaves out.
@@ -157,7 +157,7 @@ pub fn merge_part(
     inputs: &[Input],
     target: &Path,
     options: &Options,
-    part: &Part,
+    part: &ExcludedRows,
     progress: &dyn Fn(u64),
 ) -> Result<Merged, Error> {
     let mut health = Health::default();
@@ -182,7 +182,7 @@ fn write(
     planned: &[Planned],
     target: &Path,
     options: &Options,
-    part: &Part,
+    part: &ExcludedRows,
     health: Health,
     progress: &dyn Fn(u64),
 ) -> Result<Merged, Error> {
@@ -227,7 +227,7 @@ struct Writer<'a> {
     connection: Connection,
     target: &'a Path,
     /// Rows that are left out.
-    part: &'a Part,
+    part: &'a ExcludedRows,
     unions: Unions,
     /// Names of all tables and indexes so far, in lower case.
     names: HashSet<String>,

@@ -8,7 +8,7 @@ use trace::Health;
 
 use super::{Error, Input, Merged, Options, plan_inputs, write};
 use crate::rocpd::address::companions;
-use crate::rocpd::part::Part;
+use crate::rocpd::part::ExcludedRows;
 use files::{OutputFile, OutputFolder};
 
 /// Name of the list of files.
@@ -44,7 +44,14 @@ pub fn package(
     for ((input, planned), name) in kept.into_iter().zip(&names) {
         let file = output.partial().join(name);
         // Written anew even where it is copied: this is how its recordings are counted.
-        let one = write(&[planned], &file, &options.options, &Part::default(), Health::default(), progress)?;
+        let one = write(
+            &[planned],
+            &file,
+            &options.options,
+            &ExcludedRows::default(),
+            Health::default(),
+            progress,
+        )?;
         if options.options.keep_environment {
             copy_as_it_is(&input.path, &file).map_err(failed)?;
             originals.extend(companions(&input.path));

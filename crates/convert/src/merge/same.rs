@@ -7,7 +7,7 @@ use super::copy::columns_to_copy;
 use crate::rocpd::recordings::qualified;
 
 /// A table, the database that it is attached in, and the rank that the file's name tells.
-pub(super) type Place<'a> = (&'a str, &'a Table, Option<u32>);
+pub(super) type AttachedTable<'a> = (&'a str, &'a Table, Option<u32>);
 
 /// Whether two recordings have the same tables with the same rows, as they would be copied.
 pub(super) fn same_groups(
@@ -28,7 +28,11 @@ pub(super) fn same_groups(
 }
 
 /// Whether two tables have the same columns and rows.
-pub(super) fn same_tables(connection: &Connection, a: Place<'_>, b: Place<'_>) -> Result<bool> {
+pub(super) fn same_tables(
+    connection: &Connection,
+    a: AttachedTable<'_>,
+    b: AttachedTable<'_>,
+) -> Result<bool> {
     if a.1.columns != b.1.columns {
         return Ok(false);
     }
@@ -51,7 +55,10 @@ pub(super) fn same_tables(connection: &Connection, a: Place<'_>, b: Place<'_>) -
     }
 }
 
-fn select<'c>(connection: &'c Connection, (database, table, rank): Place<'_>) -> Result<Statement<'c>> {
+fn select<'c>(
+    connection: &'c Connection,
+    (database, table, rank): AttachedTable<'_>,
+) -> Result<Statement<'c>> {
     let from = qualified(database, &table.name);
     connection.prepare(&format!("SELECT {} FROM {from}", columns_to_copy(table, rank)))
 }

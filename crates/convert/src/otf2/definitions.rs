@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use trace::{AgentId, Map, ProcessId, StrId, Trace};
 
 use super::record::{Chunks, UNDEFINED, number, record, text};
-use crate::timeline::{Lane, Names, Place};
+use crate::timeline::{Lane, LaneKey, Names};
 
 /// Chunk size of definitions.
 pub(super) const CHUNK_SIZE: usize = 4 << 20;
@@ -309,7 +309,7 @@ impl<'a> Definitions<'a> {
     pub fn lane(&mut self, number: u64, lane: &Lane, events: u64) -> io::Result<()> {
         let name = self.names.lane(lane);
         let (kind, agent) = match lane.place {
-            Place::Thread(..) => (LocationKind::Thread, AgentId::NONE),
+            LaneKey::Thread(..) => (LocationKind::Thread, AgentId::NONE),
             place => (LocationKind::Stream, place.agent().unwrap_or(AgentId::NONE)),
         };
         self.location(number, &name, kind, (lane.place.process(), agent), events)

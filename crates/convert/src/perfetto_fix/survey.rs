@@ -9,16 +9,16 @@ use super::plan::Slice;
 use super::scan::unquoted;
 
 /// How categories of slices are treated; every other one is host work.
-const CATEGORIES: &[(&[u8], Kind)] = &[
-    (b"kernel", Kind { gpu: true, annotation: false }),
-    (b"gpu_memcpy", Kind { gpu: true, annotation: false }),
-    (b"gpu_memset", Kind { gpu: true, annotation: false }),
-    (b"gpu_user_annotation", Kind { gpu: true, annotation: true }),
-    (b"user_annotation", Kind { gpu: false, annotation: true }),
+const CATEGORIES: &[(&[u8], CategoryFacts)] = &[
+    (b"kernel", CategoryFacts { gpu: true, annotation: false }),
+    (b"gpu_memcpy", CategoryFacts { gpu: true, annotation: false }),
+    (b"gpu_memset", CategoryFacts { gpu: true, annotation: false }),
+    (b"gpu_user_annotation", CategoryFacts { gpu: true, annotation: true }),
+    (b"user_annotation", CategoryFacts { gpu: false, annotation: true }),
 ];
 
 #[derive(Clone, Copy)]
-struct Kind {
+struct CategoryFacts {
     gpu: bool,
     annotation: bool,
 }
@@ -131,7 +131,7 @@ impl Survey {
             self.correlations.push((number, correlation));
         }
         let known = CATEGORIES.iter().find(|(name, _)| *name == event.category);
-        let kind = known.map_or(Kind { gpu: false, annotation: false }, |(_, kind)| *kind);
+        let kind = known.map_or(CategoryFacts { gpu: false, annotation: false }, |(_, kind)| *kind);
         self.is_gpu[lane as usize] |= kind.gpu;
         let slices = if kind.annotation { &mut self.annotations } else { &mut self.work };
         slices.push(Slice { start, duration, lane, event: number });

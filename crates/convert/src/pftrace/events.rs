@@ -20,7 +20,7 @@ use super::slices::{Encoder, Head, Shared, Slice, arguments_of, packet};
 use super::tracks::{Series, Tracks};
 use super::wire::{self, event};
 use super::{Options, Written};
-use crate::timeline::{InTimeOrder, InUse, Lanes, Near, Place};
+use crate::timeline::{InTimeOrder, InUse, LaneKey, Lanes, Near};
 
 /// Slices of a batch.
 const BATCH: usize = 1024;
@@ -396,7 +396,7 @@ impl<'a> Plan<'a> {
         }
         let track = match samples.thread[row] {
             thread if thread.is_some() => {
-                self.tracks.thread(&mut self.batch.bytes, Place::Thread(process, thread))
+                self.tracks.thread(&mut self.batch.bytes, LaneKey::Thread(process, thread))
             }
             _ => self.tracks.holder(&mut self.batch.bytes, process, agent),
         };

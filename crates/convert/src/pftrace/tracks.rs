@@ -5,7 +5,7 @@ use formats::secrets::redact_text;
 use trace::{AgentId, Map, ProcessId, StrId, Trace};
 
 use super::wire::{self, counter, packet, process, thread, trace_file, track};
-use crate::timeline::{Lane, Names, Place};
+use crate::timeline::{Lane, LaneKey, Names};
 
 /// A track of numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,7 +29,7 @@ pub(super) struct Tracks<'a> {
     pids: Vec<i64>,
     processes: Map<ProcessId, u64>,
     agents: Map<(ProcessId, AgentId), u64>,
-    threads: Map<Place, u64>,
+    threads: Map<LaneKey, u64>,
     lanes: Vec<u64>,
     series: Map<Series, u64>,
 }
@@ -68,9 +68,9 @@ impl<'a> Tracks<'a> {
 
     fn new_lane(&mut self, out: &mut Vec<u8>, lane: &Lane) -> u64 {
         let uuid = match lane.place {
-            Place::Thread(..) if lane.beside == 0 => self.thread(out, lane.place),
+            LaneKey::Thread(..) if lane.beside == 0 => self.thread(out, lane.place),
             // Crossing slices of a thread are shown right below it.
-            Place::Thread(..) => {
+            LaneKey::Thread(..) => {
                 let parent = self.thread(out, lane.place);
                 self.child(out, parent, &self.names.lane(lane))
             }
@@ -85,11 +85,11 @@ impl<'a> Tracks<'a> {
     }
 
     /// The track of a thread.
-    pub fn thread(&mut self, out: &mut Vec<u8>, place: Place) -> u64 {
+    pub fn thread(&mut self, out: &mut Vec<u8>, place: LaneKey) -> u64 {
         if let Some(&uuid) = self.threads.get(&place) {
             return uuid;
         }
-        let Place::Thread(whose, row) = place else { return self.process(out, place.process()) };
+        let LaneKey::Thread(whose, row) = place else { return self.process(out, place.process()) };
         let parent = self.process(out, whose);
         let name = self.names.thread(whose, row);
         let tid = row.get().map(|t| self.trace.threads[t].tid);

@@ -3,7 +3,7 @@
 use trace::{Graph, GraphNode, Map, OptI64, RowRef, StrId, Table, ThreadId};
 
 use super::from_trace::Writer;
-use super::identity::Place;
+use super::identity::Destination;
 use super::pages::Value;
 use super::{AllocationRow, CopyRow, Error, KernelRow, PmcRow};
 
@@ -38,7 +38,7 @@ impl Writer<'_> {
             (0..counters.len()).filter_map(|i| Some((counters.kernel[i], counters.pass[i].get()?))).collect();
         let mut dispatches: Vec<i64> = vec![0; self.next_stack.len()];
         for (i, kernel) in trace.kernels.rows().enumerate() {
-            let Place { group, nid, pid } = self.ids.place(kernel.process);
+            let Destination { group, nid, pid } = self.ids.place(kernel.process);
             let owner = RowRef::kernel(i);
             let blank = self.is_blank(i);
             let event_id = if blank {
@@ -119,7 +119,7 @@ impl Writer<'_> {
     /// Writes copies and fills.
     pub(super) fn copies(&mut self) -> Result<(), Error> {
         for (i, copy) in self.trace.memory_copies.rows().enumerate() {
-            let Place { group, nid, pid } = self.ids.place(copy.process);
+            let Destination { group, nid, pid } = self.ids.place(copy.process);
             let owner = RowRef::new(Table::MemoryCopies, i);
             let blank = self.is_blank(i);
             let event_id = if blank {
@@ -162,7 +162,7 @@ impl Writer<'_> {
             words.iter().copied().find(|w| w.eq_ignore_ascii_case(text))
         };
         for (i, row) in self.trace.memory_allocations.rows().enumerate() {
-            let Place { group, nid, pid } = self.ids.place(row.process);
+            let Destination { group, nid, pid } = self.ids.place(row.process);
             let owner = RowRef::new(Table::MemoryAllocations, i);
             let level = allowed(row.level, &ALLOCATION_LEVELS);
             let category = if level == Some("SCRATCH") { "SCRATCH_MEMORY" } else { "MEMORY_ALLOCATION" };

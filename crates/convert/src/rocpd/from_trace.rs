@@ -8,7 +8,7 @@ use trace::{
     AgentId, Graph, LinkKind, Map, OptI64, Process, ProcessId, RowRef, StrId, Table, ThreadId, Trace,
 };
 
-use super::identity::{self, Ids, Place};
+use super::identity::{self, Destination, Ids};
 use super::pages::Value;
 use super::{
     ArgRow, BulkWriter, Error, EventRow, HipEventRow, Options, PmcRow, RegionRow, SampleRow, SchemaVersion,
@@ -202,7 +202,7 @@ impl Writer<'_> {
         let frames = trace.strings.find("python_function");
         let mut frame_stacks: Map<(ProcessId, OptI64), i64> = Map::default();
         for (i, region) in trace.regions.rows().enumerate() {
-            let Place { group, nid, pid } = self.ids.place(region.process);
+            let Destination { group, nid, pid } = self.ids.place(region.process);
             let stack = self.stack(group, region.correlation);
             let mut parent = region.parent;
             if Some(region.category) == frames {
@@ -257,7 +257,7 @@ impl Writer<'_> {
 
     pub(super) fn add_pmc(
         &mut self,
-        place: Place,
+        place: Destination,
         name: StrId,
         unit: StrId,
         agent: AgentId,
@@ -289,7 +289,7 @@ impl Writer<'_> {
             return Ok(());
         }
         for sync in self.trace.syncs.rows() {
-            let Place { group, nid, pid } = self.ids.place(sync.process);
+            let Destination { group, nid, pid } = self.ids.place(sync.process);
             let event_id = self.device_event(group, "HIP_EVENT", sync.correlation, OptI64::NONE)?;
             let mut facts = Vec::new();
             if let Some(stream) = self.ids.stream(sync.waits_for) {
@@ -358,7 +358,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn track(&mut self, place: Place, name: StrId, thread: ThreadId) -> i64 {
+    fn track(&mut self, place: Destination, name: StrId, thread: ThreadId) -> i64 {
         let key = (place.group, place.pid, name, thread.0);
         if let Some(id) = self.tracks.get(&key) {
             return *id;

@@ -13,7 +13,7 @@ use super::{BulkWriter, Flavour, SchemaVersion};
 
 /// Where rows of a process go.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct Destination {
     /// Group of tables.
     pub group: usize,
     /// Node id.
@@ -24,7 +24,7 @@ pub(super) struct Place {
 
 /// Row ids of everything that rows refer to.
 pub(super) struct Ids {
-    places: Vec<Place>,
+    places: Vec<Destination>,
     threads: Vec<i64>,
     agents: Vec<i64>,
     queues: Vec<i64>,
@@ -146,7 +146,7 @@ impl Ids {
     }
 
     /// Where rows of a process go; rows without one go to the last, which stands for it.
-    pub fn place(&self, process: ProcessId) -> Place {
+    pub fn place(&self, process: ProcessId) -> Destination {
         self.places[self.process(process)]
     }
 
@@ -200,7 +200,7 @@ impl Ids {
                 ("environment", environment.as_str().into()),
             ];
             db.insert(group, table::INFO_PROCESS, &columns);
-            self.places.push(Place { group, nid, pid });
+            self.places.push(Destination { group, nid, pid });
         }
     }
 
@@ -270,7 +270,7 @@ impl Ids {
     }
 
     /// Lane 0 of a group's first process is there already; another process's lane 0 needs a row of its own.
-    fn take_lane(&mut self, place: Place, id: i64, kind: fn(&mut Numbers) -> &mut Taken) -> i64 {
+    fn take_lane(&mut self, place: Destination, id: i64, kind: fn(&mut Numbers) -> &mut Taken) -> i64 {
         let first = self.places.iter().find(|p| p.group == place.group).map(|p| p.pid);
         if id == 0 && first == Some(place.pid) {
             return 0;
@@ -401,7 +401,7 @@ impl Ids {
 
 fn symbol_columns<'a>(
     id: i64,
-    place: Place,
+    place: Destination,
     home: i64,
     [mangled, shown]: [&'a str; 2],
     [kernarg, group, private, sgpr, vgpr, agpr]: [OptI64; 6],
@@ -452,13 +452,13 @@ fn agent_facts(trace: &Trace, agent: &trace::Agent) -> String {
     format!("{{{}}}", facts.join(","))
 }
 
-fn lane(db: &mut BulkWriter, place: Place, table: &'static str, id: i64, name: &str) {
+fn lane(db: &mut BulkWriter, place: Destination, table: &'static str, id: i64, name: &str) {
     let name = if name.is_empty() { Value::Null } else { Value::Text(name) };
     let columns = [("id", id.into()), ("nid", place.nid.into()), ("pid", place.pid.into()), ("name", name)];
     db.insert(place.group, table, &columns);
 }
 
-fn write_thread(db: &mut BulkWriter, place: Place, id: i64, tid: i64, name: &str) {
+fn write_thread(db: &mut BulkWriter, place: Destination, id: i64, tid: i64, name: &str) {
     let columns = [
         ("id", id.into()),
         ("nid", place.nid.into()),

@@ -62,7 +62,7 @@ impl TimedRows {
 
 /// The rows that are left out.
 #[derive(Clone, Debug, Default)]
-pub struct Part {
+pub struct ExcludedRows {
     gone: [Map<Key, ()>; TIMED.len()],
 }
 
@@ -83,7 +83,7 @@ impl PartTable<'_> {
     }
 }
 
-impl Part {
+impl ExcludedRows {
     /// What is in `all` and no longer in `kept`. Of rows that nothing tells apart, all stay if one does.
     pub fn between(all: &TimedRows, kept: &TimedRows) -> Self {
         let mut part = Self::default();

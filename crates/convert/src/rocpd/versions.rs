@@ -2,7 +2,7 @@
 
 use formats::lz4;
 use formats::rocpd::table;
-use formats::rocpd::versions::{self, COMPRESSED, COMPRESSION, Place};
+use formats::rocpd::versions::{self, COMPRESSED, COMPRESSION, ColumnSource};
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, Result};
@@ -31,11 +31,13 @@ pub trait Tables {
 /// The expression for a column of a table; `None` where no table has it. It stands in a SELECT from the table alone.
 pub fn expression(tables: &dyn Tables, plain: &str, column: &str) -> Option<String> {
     match versions::place(plain, column, &|table, column| tables.has(table, column)) {
-        Place::Own if tables.is_compressed() && COMPRESSED.iter().any(|c| c.eq_ignore_ascii_case(column)) => {
+        ColumnSource::Own
+            if tables.is_compressed() && COMPRESSED.iter().any(|c| c.eq_ignore_ascii_case(column)) =>
+        {
             Some(format!("CAST({UNPACK}({}) AS TEXT)", quoted(column)))
         }
-        Place::Own => Some(quoted(column)),
-        Place::Elsewhere(other) => {
+        ColumnSource::Own => Some(quoted(column)),
+        ColumnSource::Elsewhere(other) => {
             let name = tables.name(other.table)?;
             // A look-up by rowid, done only where the column is asked for.
             Some(format!(
@@ -44,7 +46,7 @@ pub fn expression(tables: &dyn Tables, plain: &str, column: &str) -> Option<Stri
                 quoted(other.key)
             ))
         }
-        Place::Nowhere => None,
+        ColumnSource::Nowhere => None,
     }
 }
 

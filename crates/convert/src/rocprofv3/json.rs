@@ -48,7 +48,7 @@ pub fn write(trace: &Trace, target: &Path) -> io::Result<u64> {
         if process > 0 {
             json.raw(", ");
         }
-        Part::new(trace, ProcessId::at(process)).write(&mut json)?;
+        ProcessRecords::new(trace, ProcessId::at(process)).write(&mut json)?;
     }
     json.raw("]}\n");
     json.flush()?;
@@ -161,7 +161,7 @@ impl Operations {
 }
 
 /// Everything of one process.
-struct Part<'a> {
+struct ProcessRecords<'a> {
     trace: &'a Trace,
     process: ProcessId,
     operations: Operations,
@@ -170,7 +170,7 @@ struct Part<'a> {
     next_kernel: i64,
 }
 
-impl<'a> Part<'a> {
+impl<'a> ProcessRecords<'a> {
     fn new(trace: &'a Trace, process: ProcessId) -> Self {
         let next_kernel = trace.symbols.iter().map(|s| s.id).max().unwrap_or(0) + 1;
         Self { trace, process, operations: Operations::new(), kernel_ids: Map::default(), next_kernel }

@@ -12,7 +12,7 @@ const CATEGORIES: [(&str, &str); 8] = [
     ("", "none"),
 ];
 
-/// The category as AMD's output has it; the source's own where that has none.
+/// The category as AMD's tools name it; the source's own name where AMD's tools have none.
 pub(crate) fn category_name(own: &str) -> &str {
     let fits = |begins: &str| if begins.is_empty() { own.is_empty() } else { own.starts_with(begins) };
     CATEGORIES.iter().find(|(begins, _)| fits(begins)).map_or(own, |(_, name)| name)

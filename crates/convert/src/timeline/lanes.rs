@@ -4,7 +4,7 @@ use trace::{AgentId, AgentKind, Map, MemoryCopy, ProcessId, QueueId, StreamId, T
 
 /// Where a row belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Place {
+pub(crate) enum LaneKey {
     /// A host thread.
     Thread(ProcessId, ThreadId),
     /// A stream of a GPU.
@@ -19,33 +19,33 @@ pub(crate) enum Place {
     Waits(ProcessId, StreamId),
 }
 
-impl Place {
+impl LaneKey {
     /// The process.
     pub fn process(self) -> ProcessId {
         match self {
-            Place::Thread(process, _)
-            | Place::Stream(process, ..)
-            | Place::Queue(process, ..)
-            | Place::Copies(process, _)
-            | Place::Allocations(process, _)
-            | Place::Waits(process, _) => process,
+            LaneKey::Thread(process, _)
+            | LaneKey::Stream(process, ..)
+            | LaneKey::Queue(process, ..)
+            | LaneKey::Copies(process, _)
+            | LaneKey::Allocations(process, _)
+            | LaneKey::Waits(process, _) => process,
         }
     }
 
     /// The device, when it is on one.
     pub fn agent(self) -> Option<AgentId> {
         match self {
-            Place::Stream(_, agent, _)
-            | Place::Queue(_, agent, _)
-            | Place::Copies(_, agent)
-            | Place::Allocations(_, agent) => Some(agent).filter(|agent| agent.is_some()),
-            Place::Thread(..) | Place::Waits(..) => None,
+            LaneKey::Stream(_, agent, _)
+            | LaneKey::Queue(_, agent, _)
+            | LaneKey::Copies(_, agent)
+            | LaneKey::Allocations(_, agent) => Some(agent).filter(|agent| agent.is_some()),
+            LaneKey::Thread(..) | LaneKey::Waits(..) => None,
         }
     }
 
     /// Whether slices may lie inside each other, as calls do.
     fn nests(self) -> bool {
-        matches!(self, Place::Thread(..))
+        matches!(self, LaneKey::Thread(..))
     }
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Lane {
     /// Number over all lanes, in the order of first use.
     pub number: usize,
     /// The lane's place.
-    pub place: Place,
+    pub place: LaneKey,
     /// 0 for the place itself, then its lanes for slices that would cross.
     pub beside: usize,
 }
@@ -70,7 +70,7 @@ struct Open {
 pub(crate) struct Lanes<'a> {
     trace: &'a Trace,
     by_queue: bool,
-    places: Map<Place, u32>,
+    places: Map<LaneKey, u32>,
     open: Vec<Vec<Open>>,
     count: usize,
 }
@@ -82,7 +82,7 @@ impl<'a> Lanes<'a> {
     }
 
     /// The lane for a slice. Slices come by start, the longest first.
-    pub fn take(&mut self, place: Place, start: i64, end: i64) -> Lane {
+    pub fn take(&mut self, place: LaneKey, start: i64, end: i64) -> Lane {
         let fresh = self.open.len() as u32;
         let slot = *self.places.entry(place).or_insert(fresh) as usize;
         if slot == self.open.len() {
@@ -104,40 +104,46 @@ impl<'a> Lanes<'a> {
     }
 
     /// Where a row belongs; nothing for a row that is on no lane.
-    pub fn place(&self, table: Table, row: usize) -> Option<Place> {
+    pub fn place(&self, table: Table, row: usize) -> Option<LaneKey> {
         let trace = self.trace;
         Some(match table {
-            Table::Regions => Place::Thread(trace.regions.process[row], trace.regions.thread[row]),
+            Table::Regions => LaneKey::Thread(trace.regions.process[row], trace.regions.thread[row]),
             Table::Kernels => {
                 let kernels = &trace.kernels;
                 let (process, agent) = (kernels.process[row], kernels.agent[row]);
-                let none = Place::Stream(process, agent, StreamId::NONE);
+                let none = LaneKey::Stream(process, agent, StreamId::NONE);
                 self.device(process, agent, kernels.stream[row], kernels.queue[row]).unwrap_or(none)
             }
             Table::MemoryCopies => {
                 let copy = trace.memory_copies.get(row);
                 let agent = gpu_of(trace, &copy);
-                let none = Place::Copies(copy.process, agent);
+                let none = LaneKey::Copies(copy.process, agent);
                 self.device(copy.process, agent, copy.stream, copy.queue).unwrap_or(none)
             }
             Table::MemoryAllocations => {
                 let rows = &trace.memory_allocations;
-                Place::Allocations(rows.process[row], rows.agent[row])
+                LaneKey::Allocations(rows.process[row], rows.agent[row])
             }
             Table::Syncs => {
                 // Calls that synchronise are among the regions already.
                 if is_call(trace, row) {
                     return None;
                 }
-                Place::Waits(trace.syncs.process[row], trace.syncs.stream[row])
+                LaneKey::Waits(trace.syncs.process[row], trace.syncs.stream[row])
             }
             Table::Samples => return None,
         })
     }
 
-    fn device(&self, process: ProcessId, agent: AgentId, stream: StreamId, queue: QueueId) -> Option<Place> {
-        let by_stream = stream.is_some().then_some(Place::Stream(process, agent, stream));
-        let by_queue = queue.is_some().then_some(Place::Queue(process, agent, queue));
+    fn device(
+        &self,
+        process: ProcessId,
+        agent: AgentId,
+        stream: StreamId,
+        queue: QueueId,
+    ) -> Option<LaneKey> {
+        let by_stream = stream.is_some().then_some(LaneKey::Stream(process, agent, stream));
+        let by_queue = queue.is_some().then_some(LaneKey::Queue(process, agent, queue));
         if self.by_queue { by_queue.or(by_stream) } else { by_stream.or(by_queue) }
     }
 }
@@ -158,7 +164,7 @@ pub(crate) fn gpu_of(trace: &Trace, copy: &MemoryCopy) -> AgentId {
 mod tests {
     use super::*;
 
-    fn lanes_of(place: Place, slices: &[(i64, i64)]) -> Vec<usize> {
+    fn lanes_of(place: LaneKey, slices: &[(i64, i64)]) -> Vec<usize> {
         let trace = Trace::default();
         let mut lanes = Lanes::new(&trace, false);
         slices.iter().map(|&(start, end)| lanes.take(place, start, end).beside).collect()
@@ -166,14 +172,14 @@ mod tests {
 
     #[test]
     fn host_slices_nest_and_crossing_ones_move() {
-        let thread = Place::Thread(ProcessId(0), ThreadId(0));
+        let thread = LaneKey::Thread(ProcessId(0), ThreadId(0));
         let slices = [(0, 100), (10, 50), (20, 60), (50, 60), (55, 70), (60, 100), (100, 110), (100, 100)];
         assert_eq!(lanes_of(thread, &slices), [0, 0, 1, 0, 2, 0, 0, 0]);
     }
 
     #[test]
     fn device_slices_never_share_a_moment_of_a_lane() {
-        let stream = Place::Stream(ProcessId(0), AgentId(0), StreamId(0));
+        let stream = LaneKey::Stream(ProcessId(0), AgentId(0), StreamId(0));
         assert_eq!(lanes_of(stream, &[(0, 100), (10, 50), (20, 30), (50, 60), (100, 120)]), [0, 1, 2, 1, 0]);
     }
 }

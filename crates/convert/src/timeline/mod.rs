@@ -8,7 +8,7 @@ mod near;
 mod order;
 
 pub(crate) use categories::category_name;
-pub(crate) use lanes::{Lane, Lanes, Place, is_call};
+pub(crate) use lanes::{Lane, LaneKey, Lanes, is_call};
 pub(crate) use memory::InUse;
 pub(crate) use names::Names;
 pub(crate) use near::Near;

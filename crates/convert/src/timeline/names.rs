@@ -5,7 +5,7 @@ use std::path::Path;
 use formats::perfetto::process_name;
 use trace::{AgentId, AgentKind, Map, ProcessId, Thread, ThreadId, Trace};
 
-use super::{Lane, Place};
+use super::{Lane, LaneKey};
 
 /// Names from a trace's facts.
 pub(crate) struct Names<'a> {
@@ -97,18 +97,18 @@ impl<'a> Names<'a> {
             name => name.to_string(),
         };
         let name = match lane.place {
-            Place::Thread(process, thread) => self.thread(process, thread),
-            Place::Stream(_, _, stream) => stream.get().map_or("Kernels".into(), |s| {
+            LaneKey::Thread(process, thread) => self.thread(process, thread),
+            LaneKey::Stream(_, _, stream) => stream.get().map_or("Kernels".into(), |s| {
                 let stream = &self.trace.streams[s];
                 given(stream.name, stream.id, "Stream")
             }),
-            Place::Queue(_, _, queue) => queue.get().map_or("Kernels".into(), |q| {
+            LaneKey::Queue(_, _, queue) => queue.get().map_or("Kernels".into(), |q| {
                 let queue = &self.trace.queues[q];
                 given(queue.name, queue.id, "Queue")
             }),
-            Place::Copies(..) => "Copies".into(),
-            Place::Allocations(..) => "Allocations".into(),
-            Place::Waits(_, stream) => match stream.get() {
+            LaneKey::Copies(..) => "Copies".into(),
+            LaneKey::Allocations(..) => "Allocations".into(),
+            LaneKey::Waits(_, stream) => match stream.get() {
                 Some(s) => format!("Waits of stream {}", self.trace.streams[s].id),
                 None => "Waits".into(),
             },

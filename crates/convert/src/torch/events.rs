@@ -192,7 +192,7 @@ impl<'a> Object<'a> {
 }
 
 /// Where an event is drawn and when.
-struct Place {
+struct TrackSpan {
     pid: i64,
     tid: i64,
     start: i64,
@@ -200,7 +200,14 @@ struct Place {
 }
 
 /// `"cat": …, "name": …, "pid": …, "tid": …, "ts": …, "dur": …`
-fn complete(out: &mut Vec<u8>, text: &mut Text, strings: &Strings, category: &[u8], name: StrId, at: &Place) {
+fn complete(
+    out: &mut Vec<u8>,
+    text: &mut Text,
+    strings: &Strings,
+    category: &[u8],
+    name: StrId,
+    at: &TrackSpan,
+) {
     out.extend_from_slice(b"\"ph\": \"X\", \"cat\": \"");
     out.extend_from_slice(category);
     out.extend_from_slice(b"\", \"name\": ");
@@ -400,7 +407,7 @@ impl<W: Write> Writer<W> {
                 true => self.lanes.annotated(trace, regions.thread[i], process),
                 false => self.lanes.process(process),
             };
-            let place = Place { pid, tid, start: regions.start[i], end: regions.end[i] };
+            let place = TrackSpan { pid, tid, start: regions.start[i], end: regions.end[i] };
             let correlation = match regions.correlation[i] {
                 0 => 0,
                 id => self.numbers.correlation(process, id),
@@ -450,7 +457,7 @@ impl<W: Write> Writer<W> {
             let device = device_of(trace, kernels.agent[i]);
             let stream = stream_of(trace, kernels.stream[i], kernels.queue[i]);
             let pid = self.lanes.agent(kernels.agent[i]);
-            let place = Place { pid, tid: stream, start: kernels.start[i], end: kernels.end[i] };
+            let place = TrackSpan { pid, tid: stream, start: kernels.start[i], end: kernels.end[i] };
             let correlation = self.numbers.correlation(kernels.process[i], kernels.correlation[i]);
             let rows = cursor.of(RowRef::kernel(i));
             let registers = self.options.registers;
@@ -531,7 +538,7 @@ impl<W: Write> Writer<W> {
             let device = device_of(trace, agent);
             let stream = stream_of(trace, copies.stream[i], copies.queue[i]);
             let pid = self.lanes.agent(agent);
-            let place = Place { pid, tid: stream, start: copies.start[i], end: copies.end[i] };
+            let place = TrackSpan { pid, tid: stream, start: copies.start[i], end: copies.end[i] };
             let correlation = self.numbers.correlation(copies.process[i], copies.correlation[i]);
             let rows = cursor.of(RowRef::new(Table::MemoryCopies, i));
             self.event()?;
@@ -634,7 +641,7 @@ impl<W: Write> Writer<W> {
             }
             let process = syncs.process[i];
             let stream = stream_of(trace, syncs.stream[i], trace::QueueId::NONE);
-            let place = Place {
+            let place = TrackSpan {
                 pid: self.lanes.process(process),
                 tid: stream,
                 start: syncs.start[i],

@@ -61,7 +61,7 @@ pub struct Elsewhere {
 
 /// Where a column of schema 3 is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ColumnSource {
     /// In the table itself.
     Own,
     /// In another table.
@@ -92,14 +92,14 @@ const MOVED: [(&str, Elsewhere); 9] = [
 ];
 
 /// Where a column of a table is; `has` says whether a table has a column.
-pub fn place(table: &str, column: &str, has: &dyn Fn(&str, &str) -> bool) -> Place {
+pub fn place(table: &str, column: &str, has: &dyn Fn(&str, &str) -> bool) -> ColumnSource {
     if has(table, column) {
-        return Place::Own;
+        return ColumnSource::Own;
     }
     let moved = MOVED.iter().find(|(name, _)| name.eq_ignore_ascii_case(column));
     match moved {
-        Some((_, to)) if has(table, to.key) && has(to.table, to.value) => Place::Elsewhere(*to),
-        _ => Place::Nowhere,
+        Some((_, to)) if has(table, to.key) && has(to.table, to.value) => ColumnSource::Elsewhere(*to),
+        _ => ColumnSource::Nowhere,
     }
 }
 
@@ -135,15 +135,15 @@ mod tests {
             move |table: &str, column: &str| columns.contains(&(table, column))
         };
         let three = has(&[(table::REGION, "pid"), (table::REGION, "start")]);
-        assert_eq!(place(table::REGION, "pid", &three), Place::Own);
+        assert_eq!(place(table::REGION, "pid", &three), ColumnSource::Own);
         let four = has(&[
             (table::REGION, "track_id"),
             (table::REGION, "start_id"),
             (table::TRACK, "pid"),
             (table::TIMESTAMP, "value"),
         ]);
-        assert_eq!(place(table::REGION, "pid", &four), Place::Elsewhere(track("pid")));
-        assert_eq!(place(table::REGION, "start", &four), Place::Elsewhere(timestamp("start_id")));
-        assert_eq!(place(table::REGION, "stream_id", &four), Place::Nowhere);
+        assert_eq!(place(table::REGION, "pid", &four), ColumnSource::Elsewhere(track("pid")));
+        assert_eq!(place(table::REGION, "start", &four), ColumnSource::Elsewhere(timestamp("start_id")));
+        assert_eq!(place(table::REGION, "stream_id", &four), ColumnSource::Nowhere);
     }
 }

@@ -96,7 +96,7 @@ fn redacted_once(text: &str) -> (Cow<'_, str>, usize) {
     (Cow::Owned(redacted), count)
 }
 
-/// Compiles the patterns, so that whoever redacts first need not wait for it.
+/// Compiles the patterns ahead of time, so that the first redaction need not wait for it.
 pub fn prepare() {
     LazyLock::force(&NAMED);
     LazyLock::force(&SCHEME);

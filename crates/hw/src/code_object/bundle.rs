@@ -15,7 +15,7 @@ const MAX_RATIO: u64 = 200;
 const ALWAYS_ALLOWED: u64 = 16 << 20;
 
 /// One code object of a bundle.
-pub(super) struct Part<'a> {
+pub(super) struct BundleEntry<'a> {
     /// The architecture with its features.
     pub target: String,
     /// The code object, or whatever it is.
@@ -28,7 +28,7 @@ pub(super) fn starts_bundle(bytes: &[u8]) -> bool {
 }
 
 /// The GPU parts of the bundle that begins here; what cannot be read is said.
-pub(super) fn parts(bytes: &[u8]) -> Vec<Result<Part<'_>, String>> {
+pub(super) fn parts(bytes: &[u8]) -> Vec<Result<BundleEntry<'_>, String>> {
     if bytes.starts_with(PLAIN) {
         return plain(bytes, Cow::Borrowed);
     }
@@ -44,8 +44,8 @@ pub(super) fn parts(bytes: &[u8]) -> Vec<Result<Part<'_>, String>> {
     }
 }
 
-fn owned(part: Part<'_>) -> Part<'static> {
-    Part { target: part.target, bytes: Cow::Owned(part.bytes.into_owned()) }
+fn owned(part: BundleEntry<'_>) -> BundleEntry<'static> {
+    BundleEntry { target: part.target, bytes: Cow::Owned(part.bytes.into_owned()) }
 }
 
 /// Every bundle in a section of a program: one per translation unit, each on a page of its own.
@@ -114,7 +114,10 @@ fn entries(bytes: &[u8]) -> Vec<Result<Entry<'_>, String>> {
     entries
 }
 
-fn plain<'a>(bytes: &'a [u8], keep: impl Fn(&'a [u8]) -> Cow<'a, [u8]>) -> Vec<Result<Part<'a>, String>> {
+fn plain<'a>(
+    bytes: &'a [u8],
+    keep: impl Fn(&'a [u8]) -> Cow<'a, [u8]>,
+) -> Vec<Result<BundleEntry<'a>, String>> {
     let mut parts = Vec::new();
     for entry in entries(bytes) {
         match entry {
@@ -126,7 +129,7 @@ fn plain<'a>(bytes: &'a [u8], keep: impl Fn(&'a [u8]) -> Cow<'a, [u8]>) -> Vec<R
                 // `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+`
                 let target = entry.id.rsplit("--").next().unwrap_or_default().to_owned();
                 parts.push(match part {
-                    Some(part) => Ok(Part { target, bytes: keep(part) }),
+                    Some(part) => Ok(BundleEntry { target, bytes: keep(part) }),
                     None => Err(format!("the bundle ends before its code object for {target}")),
                 });
             }

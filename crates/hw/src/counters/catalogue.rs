@@ -15,7 +15,7 @@ pub struct Counter {
     /// The profiler's name of it.
     pub name: String,
     /// Raw or derived.
-    pub kind: Kind,
+    pub kind: CounterKind,
     /// What it counts; empty if the vendor does not describe it.
     pub meaning: String,
     /// The raw counters that must be collected for it, by name.
@@ -24,7 +24,7 @@ pub struct Counter {
 
 /// What a counter is.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
+pub enum CounterKind {
     /// An event of a block.
     Raw {
         /// The hardware block.
@@ -62,14 +62,14 @@ impl RawNeed {
 impl Counter {
     /// True for an event of a block.
     pub fn is_raw(&self) -> bool {
-        matches!(self.kind, Kind::Raw { .. })
+        matches!(self.kind, CounterKind::Raw { .. })
     }
 
     /// The formula of a derived counter.
     pub fn formula(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Raw { .. } => None,
-            Kind::Derived { formula, .. } => Some(formula),
+            CounterKind::Raw { .. } => None,
+            CounterKind::Derived { formula, .. } => Some(formula),
         }
     }
 }
@@ -149,7 +149,7 @@ fn load(arch: &str, column: usize) -> Catalogue {
             let separator = if meaning.is_empty() { "" } else { ", " };
             catalogue.add(Counter {
                 name: format!("{name}_{reduction}"),
-                kind: Kind::Derived { formula: format!("reduce({name},{reduction})"), extra: false },
+                kind: CounterKind::Derived { formula: format!("reduce({name},{reduction})"), extra: false },
                 meaning: format!("{meaning}{separator}{reduction} over instances"),
                 needs: vec![need(false)],
             });
@@ -157,14 +157,14 @@ fn load(arch: &str, column: usize) -> Catalogue {
         if block == "SQ" && name.contains("LEVEL") {
             catalogue.add(Counter {
                 name: format!("{name}_ACCUM"),
-                kind: Kind::Derived { formula: format!("accumulate({name},HIGH_RES)"), extra: true },
+                kind: CounterKind::Derived { formula: format!("accumulate({name},HIGH_RES)"), extra: true },
                 meaning: format!("{name} added up over every cycle"),
                 needs: vec![need(true)],
             });
         }
         catalogue.add(Counter {
             name: name.to_owned(),
-            kind: Kind::Raw { block: block.to_owned(), event },
+            kind: CounterKind::Raw { block: block.to_owned(), event },
             meaning: meaning.to_owned(),
             needs: vec![need(false)],
         });
@@ -178,7 +178,7 @@ fn load(arch: &str, column: usize) -> Catalogue {
         needs.dedup();
         catalogue.add(Counter {
             name: (*name).to_owned(),
-            kind: Kind::Derived { formula: row[2].to_owned(), extra: false },
+            kind: CounterKind::Derived { formula: row[2].to_owned(), extra: false },
             meaning: row[3].to_owned(),
             needs,
         });
@@ -236,7 +236,7 @@ mod tests {
         let cost: u32 = latency.needs.iter().map(RawNeed::cost).sum();
         assert_eq!(cost, 3);
         let level = find("gfx950", "SQ_LEVEL_WAVES_ACCUM").unwrap();
-        assert!(matches!(level.kind, Kind::Derived { extra: true, .. }));
+        assert!(matches!(level.kind, CounterKind::Derived { extra: true, .. }));
         assert_eq!(level.needs[0].cost(), 2);
     }
 

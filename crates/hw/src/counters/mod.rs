@@ -6,7 +6,7 @@ mod formula;
 mod nearest;
 mod replacement;
 
-pub use catalogue::{Catalogue, Counter, Kind, RawNeed, catalogue, slots};
+pub use catalogue::{Catalogue, Counter, CounterKind, RawNeed, catalogue, slots};
 pub use nearest::nearest;
 pub use replacement::{Replacement, replacement};
 

@@ -7,7 +7,7 @@ use crate::rocprofv3::csv::header::columns;
 
 /// What a file of a workload is, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum WorkloadFile {
     /// `pmc_perf.csv`: all passes joined.
     Joined,
     /// `pmc_perf_3.csv`: one pass.
@@ -24,27 +24,27 @@ pub(super) enum Part {
     Launches,
 }
 
-impl Part {
+impl WorkloadFile {
     pub fn of(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         // Release 3.9 packs tables.
         let stem = name.strip_suffix(".gz").unwrap_or(name).strip_suffix(".csv")?;
         match stem {
-            "pmc_perf" => Some(Part::Joined),
-            "timestamps" => Some(Part::Times),
-            _ if stem.strip_prefix("pmc_perf_").is_some_and(is_number) => Some(Part::Pass),
-            _ if stem.starts_with("SQ") => Some(Part::Level),
-            _ if stem.starts_with("results_") => Some(Part::Results),
+            "pmc_perf" => Some(WorkloadFile::Joined),
+            "timestamps" => Some(WorkloadFile::Times),
+            _ if stem.strip_prefix("pmc_perf_").is_some_and(is_number) => Some(WorkloadFile::Pass),
+            _ if stem.starts_with("SQ") => Some(WorkloadFile::Level),
+            _ if stem.starts_with("results_") => Some(WorkloadFile::Results),
             _ if !OPERATOR_FILES.iter().any(|start| stem.starts_with(start)) => None,
-            _ if stem.ends_with(MARKERS) => Some(Part::Operators),
-            _ if stem.ends_with(LAUNCHES) => Some(Part::Launches),
+            _ if stem.ends_with(MARKERS) => Some(WorkloadFile::Operators),
+            _ if stem.ends_with(LAUNCHES) => Some(WorkloadFile::Launches),
             _ => None,
         }
     }
 
     /// Whether such a file holds dispatches of the workload's own table.
     fn is_dispatches(self) -> bool {
-        !matches!(self, Part::Operators | Part::Launches)
+        !matches!(self, WorkloadFile::Operators | WorkloadFile::Launches)
     }
 }
 
@@ -66,10 +66,12 @@ pub(super) fn operator_files<'f>(files: &'f [PathBuf], first: &Path) -> Option<O
         name.strip_suffix(".gz").unwrap_or(&name).trim_end_matches(".csv").to_string()
     };
     let pairs = || {
-        files.iter().filter(|file| Part::of(file) == Some(Part::Operators)).filter_map(|markers| {
-            let wanted = stem(markers).replace(MARKERS, LAUNCHES);
-            Some(OperatorFiles { markers, launches: files.iter().find(|file| stem(file) == wanted)? })
-        })
+        files.iter().filter(|file| WorkloadFile::of(file) == Some(WorkloadFile::Operators)).filter_map(
+            |markers| {
+                let wanted = stem(markers).replace(MARKERS, LAUNCHES);
+                Some(OperatorFiles { markers, launches: files.iter().find(|file| stem(file) == wanted)? })
+            },
+        )
     };
     let pass = stem(first).trim_start_matches("results_").to_string();
     let same = |pair: &OperatorFiles| stem(pair.markers).trim_end_matches(MARKERS).ends_with(&pass);
@@ -96,17 +98,17 @@ fn is_number(text: &str) -> bool {
 
 /// Whether a file with this name may belong to a workload of ROCm Compute Profiler.
 pub(crate) fn has_workload_name(path: &Path) -> bool {
-    Part::of(path).is_some()
+    WorkloadFile::of(path).is_some()
 }
 
 /// Whether a file with this name and first line belongs to a workload of ROCm Compute Profiler.
 pub(crate) fn is_workload_table(path: &Path, line: &[u8]) -> bool {
-    let Some(part) = Part::of(path) else { return false };
+    let Some(part) = WorkloadFile::of(path) else { return false };
     if part.is_dispatches() {
         return Header::of(&columns(line)).is_dispatches();
     }
     // Operators alone are host calls, which rocprofv3's reader knows.
-    workload_of(path).1.iter().any(|file| Part::of(file).is_some_and(Part::is_dispatches))
+    workload_of(path).1.iter().any(|file| WorkloadFile::of(file).is_some_and(WorkloadFile::is_dispatches))
 }
 
 /// Whether this first line is that of the legacy rocprof's results: with times, or with counters alone.
@@ -123,7 +125,7 @@ pub(crate) fn workload_of(path: &Path) -> (PathBuf, Vec<PathBuf>) {
         .into_iter()
         .flatten()
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| Part::of(path).is_some())
+        .filter(|path| WorkloadFile::of(path).is_some())
         .collect();
     files.sort();
     (folder.into(), files)

@@ -7,9 +7,9 @@ use super::table::{Counter, Dispatch, Table};
 use super::time::Time;
 
 /// Identifies a launch: kernel, work-items, and how many launches of both came before.
-type Place = (StrId, u64, u32);
+type LaunchKey = (StrId, u64, u32);
 
-fn places(dispatches: &[Dispatch]) -> Vec<Place> {
+fn places(dispatches: &[Dispatch]) -> Vec<LaunchKey> {
     let mut seen: Map<(StrId, u64), u32> = Map::default();
     let place = |dispatch: &Dispatch| {
         let like = (dispatch.kernel, dispatch.grid.to_bits());
@@ -22,7 +22,8 @@ fn places(dispatches: &[Dispatch]) -> Vec<Place> {
 
 /// For each row of `main` the row of `other` that is the same launch.
 pub(super) fn matches(main: &[Dispatch], other: &[Dispatch]) -> Vec<Option<usize>> {
-    let rows: Map<Place, usize> = places(other).into_iter().enumerate().map(|(row, p)| (p, row)).collect();
+    let rows: Map<LaunchKey, usize> =
+        places(other).into_iter().enumerate().map(|(row, p)| (p, row)).collect();
     places(main).iter().map(|place| rows.get(place).copied()).collect()
 }
 

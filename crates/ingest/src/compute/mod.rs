@@ -32,7 +32,7 @@ use trace::{
 };
 
 pub use self::facts::{ROOFLINE, SYSINFO};
-use self::files::{Part, operator_files};
+use self::files::{WorkloadFile, operator_files};
 pub(crate) use self::files::{
     has_workload_name, is_legacy_table, is_workload_table, repeats_workload, workload_of,
 };
@@ -55,14 +55,14 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     let mut identity = 0u64;
     // The passes were joined when they were collected; they are read where that was not done.
     let part_of = |file: &Path| match input.format {
-        Format::Rocprof => Some(Part::Joined),
-        _ => Part::of(file),
+        Format::Rocprof => Some(WorkloadFile::Joined),
+        _ => WorkloadFile::of(file),
     };
-    let has_joined = input.files.iter().any(|file| part_of(file) == Some(Part::Joined));
+    let has_joined = input.files.iter().any(|file| part_of(file) == Some(WorkloadFile::Joined));
     for file in &input.files {
         let Some(part) = part_of(file) else { continue };
-        if has_joined && matches!(part, Part::Pass | Part::Times | Part::Results)
-            || matches!(part, Part::Operators | Part::Launches)
+        if has_joined && matches!(part, WorkloadFile::Pass | WorkloadFile::Times | WorkloadFile::Results)
+            || matches!(part, WorkloadFile::Operators | WorkloadFile::Launches)
         {
             continue;
         }
@@ -86,11 +86,11 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
         };
         report_damage(&table, &mut trace);
         match part {
-            Part::Joined => joined = Some(table),
-            Part::Pass | Part::Results => passes.push(table),
-            Part::Level => levels.push(table),
-            Part::Times => times = Some(table),
-            Part::Operators | Part::Launches => {}
+            WorkloadFile::Joined => joined = Some(table),
+            WorkloadFile::Pass | WorkloadFile::Results => passes.push(table),
+            WorkloadFile::Level => levels.push(table),
+            WorkloadFile::Times => times = Some(table),
+            WorkloadFile::Operators | WorkloadFile::Launches => {}
         }
     }
     let mut main = match joined {

@@ -33,7 +33,7 @@ pub fn read(input: &Input, _: &Needs, progress: &Progress) -> Result<Trace, Erro
     if bytes.mapped_len() > 0 {
         progress.advance(bytes.len() as u64);
     }
-    let parts: Vec<Part> = chunks(&bytes).into_par_iter().map(part).collect();
+    let parts: Vec<ParsedChunk> = chunks(&bytes).into_par_iter().map(part).collect();
     let damaged: u64 = parts.iter().map(|part| part.damaged).sum();
     if parts.iter().all(|part| part.operations.is_empty()) {
         let why = "it has no collective that makes sense".into();
@@ -104,13 +104,13 @@ fn chunks(bytes: &[u8]) -> Vec<&[u8]> {
 
 /// What is in one chunk.
 #[derive(Default)]
-struct Part<'a> {
+struct ParsedChunk<'a> {
     operations: Vec<Operation<'a>>,
     damaged: u64,
 }
 
-fn part(bytes: &[u8]) -> Part<'_> {
-    let mut part = Part::default();
+fn part(bytes: &[u8]) -> ParsedChunk<'_> {
+    let mut part = ParsedChunk::default();
     let mut json = Cursor::new(bytes);
     while json.peek().is_some() {
         let start = json.pos();

@@ -19,7 +19,7 @@ use rapidhash::v3::rapidhash_v3;
 use trace::{Map, Needs, Ns, Sample, Source, Status, StrId, Trace};
 
 use self::annotations::Note;
-use self::packet::{Event, Kind, Packet, Said};
+use self::packet::{Event, EventPhase, Packet, Said};
 use self::rows::{Rows, Slice};
 use self::sequence::Sequence;
 use self::tracks::Tracks;
@@ -187,18 +187,18 @@ impl<'n> Reader<'n> {
         let track = event.track.or(sequence.track).unwrap_or(0);
         let key = (packet.sequence, track);
         match event.kind {
-            Kind::Begin => {
+            EventPhase::Begin => {
                 let slice = slice(sequence, &event, ns, &mut self.trace);
                 self.open.entry(key).or_default().push(slice);
             }
-            Kind::End => self.end(key, ns),
-            Kind::Instant => {
+            EventPhase::End => self.end(key, ns),
+            EventPhase::Instant => {
                 let slice = slice(sequence, &event, ns, &mut self.trace);
                 let place = self.tracks.place(track, &mut self.trace);
                 self.rows.instant(&slice, &place, &mut self.tracks, &mut self.trace);
             }
-            Kind::Counter => self.point(track, ns, event.value),
-            Kind::Other => {}
+            EventPhase::Counter => self.point(track, ns, event.value),
+            EventPhase::Other => {}
         }
     }
 

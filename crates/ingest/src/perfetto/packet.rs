@@ -55,7 +55,7 @@ impl<'a> Packet<'a> {
 
 /// What an event does on its track.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EventPhase {
     Begin,
     End,
     Instant,
@@ -77,7 +77,7 @@ pub(super) enum Name<'a> {
 /// `TrackEvent`
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Event<'a> {
-    pub kind: Kind,
+    pub kind: EventPhase,
     pub track: Option<u64>,
     pub name: Name<'a>,
     pub category: Name<'a>,
@@ -94,11 +94,11 @@ impl<'a> Event<'a> {
                 event::CATEGORY if found.category == Name::None => found.category = first_number(value),
                 event::TYPE => {
                     found.kind = match value.whole() {
-                        event::BEGIN => Kind::Begin,
-                        event::END => Kind::End,
-                        event::INSTANT => Kind::Instant,
-                        event::COUNTER => Kind::Counter,
-                        _ => Kind::Other,
+                        event::BEGIN => EventPhase::Begin,
+                        event::END => EventPhase::End,
+                        event::INSTANT => EventPhase::Instant,
+                        event::COUNTER => EventPhase::Counter,
+                        _ => EventPhase::Other,
                     }
                 }
                 event::NAME => found.name = Name::Number(value.whole()),

@@ -7,7 +7,7 @@ use trace::{
 };
 
 use super::annotations::{FIELDS, Field, Note, OF_CALLS, OF_ROCPROFV3, OF_SAMPLES};
-use super::tracks::{Place, Tracks};
+use super::tracks::{TrackOwner, Tracks};
 use crate::entities::Entities;
 use crate::rocprofv3::words;
 use crate::torch::CallKind;
@@ -131,7 +131,14 @@ impl<'n> Rows<'n> {
     }
 
     /// A finished slice.
-    pub fn take(&mut self, slice: &Slice, end: Ns, place: &Place, tracks: &mut Tracks, trace: &mut Trace) {
+    pub fn take(
+        &mut self,
+        slice: &Slice,
+        end: Ns,
+        place: &TrackOwner,
+        tracks: &mut Tracks,
+        trace: &mut Trace,
+    ) {
         match self.kinds.get(&slice.category) {
             Some(Of::Kernel) if self.needs.kernels || self.needs.counters => {
                 self.kernel(slice, end, place, tracks, trace);
@@ -173,7 +180,7 @@ impl<'n> Rows<'n> {
         }
     }
 
-    fn agent_or(&self, slice: &Slice, place: &Place, tracks: &mut Tracks, trace: &mut Trace) -> AgentId {
+    fn agent_or(&self, slice: &Slice, place: &TrackOwner, tracks: &mut Tracks, trace: &mut Trace) -> AgentId {
         match place.agent.is_some() {
             true => place.agent,
             false => self.agent(slice, Field::Agent, place.process, tracks, trace),
@@ -181,18 +188,18 @@ impl<'n> Rows<'n> {
     }
 
     /// The stream that a row names, or its track.
-    fn stream(&mut self, slice: &Slice, place: &Place, trace: &mut Trace) -> StreamId {
+    fn stream(&mut self, slice: &Slice, place: &TrackOwner, trace: &mut Trace) -> StreamId {
         let id = self.whole(slice, Field::Stream).or(place.stream);
         self.entities.stream(trace, place.process, id)
     }
 
     /// The queue that a row names, or its track.
-    fn queue(&mut self, slice: &Slice, place: &Place, trace: &mut Trace) -> QueueId {
+    fn queue(&mut self, slice: &Slice, place: &TrackOwner, trace: &mut Trace) -> QueueId {
         let id = self.whole(slice, Field::Queue).or(place.queue);
         self.entities.queue(trace, place.process, id)
     }
 
-    fn kernel(&mut self, slice: &Slice, end: Ns, place: &Place, tracks: &mut Tracks, trace: &mut Trace) {
+    fn kernel(&mut self, slice: &Slice, end: Ns, place: &TrackOwner, tracks: &mut Tracks, trace: &mut Trace) {
         let process = place.process;
         let shape = LaunchShape {
             grid: self.size(slice, Field::Grid, trace),
@@ -282,7 +289,7 @@ impl<'n> Rows<'n> {
     fn thread(
         &self,
         slice: &Slice,
-        place: &Place,
+        place: &TrackOwner,
         tracks: &mut Tracks,
         trace: &mut Trace,
     ) -> trace::ThreadId {
@@ -312,7 +319,7 @@ impl<'n> Rows<'n> {
         }
     }
 
-    fn copy(&mut self, slice: &Slice, end: Ns, place: &Place, tracks: &mut Tracks, trace: &mut Trace) {
+    fn copy(&mut self, slice: &Slice, end: Ns, place: &TrackOwner, tracks: &mut Tracks, trace: &mut Trace) {
         let process = place.process;
         let name = trace.strings.get(slice.name).to_ascii_lowercase();
         let fills = ["fill", "memset"].iter().any(|word| name.contains(word));
@@ -349,7 +356,7 @@ impl<'n> Rows<'n> {
         of: Of,
         slice: &Slice,
         end: Ns,
-        place: &Place,
+        place: &TrackOwner,
         tracks: &mut Tracks,
         trace: &mut Trace,
     ) {
@@ -380,7 +387,7 @@ impl<'n> Rows<'n> {
         trace.memory_allocations.push(row);
     }
 
-    fn wait(&mut self, slice: &Slice, end: Ns, place: &Place, trace: &mut Trace) {
+    fn wait(&mut self, slice: &Slice, end: Ns, place: &TrackOwner, trace: &mut Trace) {
         let process = place.process;
         let row = Sync {
             kind: slice.name,
@@ -397,7 +404,7 @@ impl<'n> Rows<'n> {
         trace.syncs.push(row);
     }
 
-    fn region(&mut self, slice: &Slice, end: Ns, place: &Place, tracks: &mut Tracks, trace: &mut Trace) {
+    fn region(&mut self, slice: &Slice, end: Ns, place: &TrackOwner, tracks: &mut Tracks, trace: &mut Trace) {
         let row = RowRef::region(trace.regions.len());
         let region = Region {
             name: slice.name,
@@ -462,7 +469,7 @@ impl<'n> Rows<'n> {
     }
 
     /// A point in time.
-    pub fn instant(&mut self, slice: &Slice, place: &Place, tracks: &mut Tracks, trace: &mut Trace) {
+    pub fn instant(&mut self, slice: &Slice, place: &TrackOwner, tracks: &mut Tracks, trace: &mut Trace) {
         if !self.needs.samples {
             return;
         }
@@ -488,7 +495,7 @@ impl<'n> Rows<'n> {
 }
 
 /// The thread of a call: its track's, or the track itself where its number is too large for Perfetto.
-fn host_thread(place: &Place, tracks: &mut Tracks, trace: &mut Trace) -> ThreadId {
+fn host_thread(place: &TrackOwner, tracks: &mut Tracks, trace: &mut Trace) -> ThreadId {
     match place.lane {
         Some((tid, name)) if !place.thread.is_some() => {
             let name = trace.strings.get(name).to_owned();

@@ -38,7 +38,7 @@ struct Counter {
 
 /// What rows on a track have in common.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct TrackOwner {
     pub process: ProcessId,
     pub thread: ThreadId,
     /// The thread that a track is which is described as neither thread nor device: its number and name.
@@ -71,7 +71,7 @@ pub(super) struct Tracks {
     described: Map<u64, Described>,
     /// In the order of the file.
     order: Vec<u64>,
-    places: Map<u64, Place>,
+    places: Map<u64, TrackOwner>,
     processes: Map<i64, ProcessId>,
     threads: Map<(ProcessId, i64), ThreadId>,
     agents: Map<(ProcessId, AgentKind, i64), AgentId>,
@@ -127,7 +127,7 @@ impl Tracks {
         known.counter = track.counter.or(known.counter.take());
     }
 
-    /// Makes the devices that tracks name, before copies speak of them by number only.
+    /// Makes the devices that tracks name, before copies refer to them by number.
     pub fn make_devices(&mut self, trace: &mut Trace) {
         for uuid in std::mem::take(&mut self.order) {
             let names_device = self
@@ -148,7 +148,7 @@ impl Tracks {
     }
 
     /// Where the rows of a track belong.
-    pub fn place(&mut self, uuid: u64, trace: &mut Trace) -> Place {
+    pub fn place(&mut self, uuid: u64, trace: &mut Trace) -> TrackOwner {
         if let Some(place) = self.places.get(&uuid) {
             return *place;
         }
@@ -157,7 +157,7 @@ impl Tracks {
         place
     }
 
-    fn find(&mut self, uuid: u64, trace: &mut Trace) -> Place {
+    fn find(&mut self, uuid: u64, trace: &mut Trace) -> TrackOwner {
         let mut chain: Vec<Described> = Vec::new();
         let mut next = uuid;
         while chain.len() < DEEPEST
@@ -174,7 +174,7 @@ impl Tracks {
             ..process
         });
         let process = self.process(pid.unwrap_or(0), about, trace);
-        let mut place = Place { process, factor: 1.0, ..Place::default() };
+        let mut place = TrackOwner { process, factor: 1.0, ..TrackOwner::default() };
         if let Some((_, tid, name)) = chain.iter().find_map(|track| track.thread.as_ref()) {
             place.thread = self.thread(process, *tid, Some(name), trace);
         }

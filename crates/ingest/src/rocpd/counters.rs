@@ -8,7 +8,7 @@ use trace::{
 
 use super::Reader;
 use super::groups::unpacked;
-use super::identity::Kind;
+use super::identity::EntityKind;
 use super::places::{Time, times};
 use crate::sqlite::{Col, Row};
 
@@ -111,8 +111,8 @@ impl Reader<'_> {
                 block: text("block"),
                 expression: text("expression"),
                 unit: text("units"),
-                process: find(Kind::Process, "pid").map_or(identity.only_process(), ProcessId),
-                agent: find(Kind::Agent, "agent_id").map_or(AgentId::NONE, AgentId),
+                process: find(EntityKind::Process, "pid").map_or(identity.only_process(), ProcessId),
+                agent: find(EntityKind::Agent, "agent_id").map_or(AgentId::NONE, AgentId),
             };
             pmcs.insert(id, Pmc { kind, counter: CounterId::NONE });
         });

@@ -9,7 +9,7 @@ use trace::{
 
 use super::Reader;
 use super::groups::unpacked;
-use super::identity::{Kind, Symbol};
+use super::identity::{EntityKind, Symbol};
 use super::places::{Late, OWN_SLOTS, Places, Time, times};
 use super::refs::{Missing, Refs, make_up};
 use crate::sqlite::{ROWS_OF_CHUNK, Row};
@@ -193,8 +193,8 @@ impl Reader<'_> {
                 bytes: row.int(size).into(),
                 process: place.process,
                 thread: place.thread,
-                src: refs.get(lookup, (OWN_SLOTS, Kind::Agent), at, row.int(src)),
-                dst: refs.get(lookup, (OWN_SLOTS + 1, Kind::Agent), at, row.int(dst)),
+                src: refs.get(lookup, (OWN_SLOTS, EntityKind::Agent), at, row.int(src)),
+                dst: refs.get(lookup, (OWN_SLOTS + 1, EntityKind::Agent), at, row.int(dst)),
                 src_address: row.int(src_address).into(),
                 dst_address: row.int(dst_address).into(),
                 queue: place.queue,

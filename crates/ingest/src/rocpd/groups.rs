@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use formats::rocpd::BEGINNING;
 use formats::rocpd::TABLES;
-use formats::rocpd::versions::{self, Place};
+use formats::rocpd::versions::{self, ColumnSource};
 pub(super) use formats::rocpd::{EXPECTED, base_of};
 use trace::Map;
 
@@ -123,7 +123,7 @@ impl<'a> Group<'a> {
     }
 
     /// Where a column of schema 3 is in this recording.
-    pub fn place(&self, base: &str, column: &str) -> Place {
+    pub fn place(&self, base: &str, column: &str) -> ColumnSource {
         versions::place(base, column, &|table, column| self.column(table, column).is_present())
     }
 
@@ -148,7 +148,7 @@ impl<'a> Group<'a> {
     pub fn missing_columns(&self) -> Vec<String> {
         let of = |&(base, columns): &(&str, &[&str])| {
             self.table(base)?;
-            let gone = columns.iter().filter(|column| self.place(base, column) == Place::Nowhere);
+            let gone = columns.iter().filter(|column| self.place(base, column) == ColumnSource::Nowhere);
             Some(gone.map(|column| format!("{base}.{column}")).collect::<Vec<_>>())
         };
         COLUMNS.iter().filter_map(of).flatten().collect()

@@ -6,7 +6,7 @@ use trace::{Arg, Needs, QueueId, Region, Regions, RowRef, StreamId, Strings, Syn
 
 use super::Reader;
 use super::groups::{Group, unpacked};
-use super::identity::Kind;
+use super::identity::EntityKind;
 use super::places::{Late, OWN_SLOTS, Places, Time, times};
 use super::refs::{Missing, Refs, make_up};
 use crate::sqlite::{Col, ROWS_OF_CHUNK, Row};
@@ -173,12 +173,17 @@ impl Reader<'_> {
                 thread: place.thread,
                 stream: place.stream,
                 event: row.int(handle).into(),
-                waits_for: refs.get(lookup, (OWN_SLOTS, Kind::Stream), at, fact("source_stream_id")),
+                waits_for: refs.get(lookup, (OWN_SLOTS, EntityKind::Stream), at, fact("source_stream_id")),
                 correlation: all_events.get(row.int(event)).stack,
                 awaited: fact("awaited").into(),
                 agent: place.agent,
                 queue: place.queue,
-                waits_for_queue: refs.get(lookup, (OWN_SLOTS + 1, Kind::Queue), at, row.int(source_queue)),
+                waits_for_queue: refs.get(
+                    lookup,
+                    (OWN_SLOTS + 1, EntityKind::Queue),
+                    at,
+                    row.int(source_queue),
+                ),
             });
         };
         let mut missing = Vec::new();

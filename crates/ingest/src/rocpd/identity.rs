@@ -16,7 +16,7 @@ use crate::sqlite::Col;
 
 /// What rows can refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EntityKind {
     Process,
     Thread,
     Agent,
@@ -248,9 +248,9 @@ impl Identity {
             let process = self.process(row.int("pid"));
             // Rows of schema 4 know their place by their track alone, so what it names must be there.
             let mut find = |kind, name| Some(self.make_up(kind, row.int(name)?, process, trace));
-            let agent = find(Kind::Agent, "agent_id").map_or(AgentId::NONE, AgentId);
-            let queue = find(Kind::Queue, "queue_id").map_or(QueueId::NONE, QueueId);
-            let stream = find(Kind::Stream, "stream_id").map_or(StreamId::NONE, StreamId);
+            let agent = find(EntityKind::Agent, "agent_id").map_or(AgentId::NONE, AgentId);
+            let queue = find(EntityKind::Queue, "queue_id").map_or(QueueId::NONE, QueueId);
+            let stream = find(EntityKind::Stream, "stream_id").map_or(StreamId::NONE, StreamId);
             let track = Track {
                 name: row.int("name_id").and_then(|id| self.string(id)).unwrap_or_default(),
                 process,
@@ -309,17 +309,17 @@ impl Identity {
 
     /// The trace's number of what a row refers to.
     #[inline]
-    pub fn find(&self, kind: Kind, id: i64) -> Option<u32> {
+    pub fn find(&self, kind: EntityKind, id: i64) -> Option<u32> {
         self.table(kind).get(id)
     }
 
-    fn table(&self, kind: Kind) -> &ById {
+    fn table(&self, kind: EntityKind) -> &ById {
         match kind {
-            Kind::Process => &self.processes,
-            Kind::Thread => &self.threads,
-            Kind::Agent => &self.agents,
-            Kind::Queue => &self.queues,
-            Kind::Stream => &self.streams,
+            EntityKind::Process => &self.processes,
+            EntityKind::Thread => &self.threads,
+            EntityKind::Agent => &self.agents,
+            EntityKind::Queue => &self.queues,
+            EntityKind::Stream => &self.streams,
         }
     }
 
@@ -329,31 +329,31 @@ impl Identity {
     }
 
     /// What a row refers to and no table describes: known by its number alone.
-    pub fn make_up(&mut self, kind: Kind, id: i64, process: ProcessId, trace: &mut Trace) -> u32 {
+    pub fn make_up(&mut self, kind: EntityKind, id: i64, process: ProcessId, trace: &mut Trace) -> u32 {
         if let Some(known) = self.find(kind, id) {
             return known;
         }
         self.made_up += 1;
         let name = StrId::EMPTY;
         let number = match kind {
-            Kind::Process => {
+            EntityKind::Process => {
                 let process = Process { guid: self.guid, ..Process::new(self.source, id) };
                 trace.add_process(process).0
             }
-            Kind::Thread => trace.add_thread(Thread { process, tid: id, name }).0,
-            Kind::Agent => {
+            EntityKind::Thread => trace.add_thread(Thread { process, tid: id, name }).0,
+            EntityKind::Agent => {
                 let absolute_index = OptI64::some(id);
                 trace.add_agent(Agent { process, absolute_index, ..Agent::default() }).0
             }
-            Kind::Queue => trace.add_queue(Queue { process, id, name }).0,
-            Kind::Stream => trace.add_stream(Stream { process, id, name }).0,
+            EntityKind::Queue => trace.add_queue(Queue { process, id, name }).0,
+            EntityKind::Stream => trace.add_stream(Stream { process, id, name }).0,
         };
         match kind {
-            Kind::Process => self.processes.set(id, number),
-            Kind::Thread => self.threads.set(id, number),
-            Kind::Agent => self.agents.set(id, number),
-            Kind::Queue => self.queues.set(id, number),
-            Kind::Stream => self.streams.set(id, number),
+            EntityKind::Process => self.processes.set(id, number),
+            EntityKind::Thread => self.threads.set(id, number),
+            EntityKind::Agent => self.agents.set(id, number),
+            EntityKind::Queue => self.queues.set(id, number),
+            EntityKind::Stream => self.streams.set(id, number),
         }
         number
     }

@@ -2,11 +2,11 @@
 //! by ids of a track and of times.
 
 use formats::rocpd::table;
-use formats::rocpd::versions::Place as Found;
+use formats::rocpd::versions::ColumnSource as Found;
 use trace::{AgentId, ProcessId, QueueId, StreamId, ThreadId};
 
 use super::groups::Group;
-use super::identity::{Identity, Kind, Track};
+use super::identity::{EntityKind, Identity, Track};
 use super::refs::Refs;
 use crate::by_id::ById;
 use crate::sqlite::{Col, Row};
@@ -63,10 +63,10 @@ impl Places {
         Track {
             name: Default::default(),
             process: refs.process(identity, at, row.int(self.process)),
-            thread: refs.get(identity, (THREAD, Kind::Thread), at, row.int(self.thread)),
-            agent: refs.get(identity, (AGENT, Kind::Agent), at, row.int(self.agent)),
-            queue: refs.get(identity, (QUEUE, Kind::Queue), at, row.int(self.queue)),
-            stream: refs.get(identity, (STREAM, Kind::Stream), at, row.int(self.stream)),
+            thread: refs.get(identity, (THREAD, EntityKind::Thread), at, row.int(self.thread)),
+            agent: refs.get(identity, (AGENT, EntityKind::Agent), at, row.int(self.agent)),
+            queue: refs.get(identity, (QUEUE, EntityKind::Queue), at, row.int(self.queue)),
+            stream: refs.get(identity, (STREAM, EntityKind::Stream), at, row.int(self.stream)),
         }
     }
 
@@ -84,7 +84,7 @@ impl Places {
             return (place.process, place.thread);
         }
         let process = refs.process(identity, at, row.int(self.process));
-        (process, refs.get(identity, (THREAD, Kind::Thread), at, row.int(self.thread)))
+        (process, refs.get(identity, (THREAD, EntityKind::Thread), at, row.int(self.thread)))
     }
 
     /// The track's place, but for columns that the row has itself.
@@ -94,16 +94,16 @@ impl Places {
             place.process = refs.process(identity, at, row.int(self.process));
         }
         if self.thread.is_present() {
-            place.thread = refs.get(identity, (THREAD, Kind::Thread), at, row.int(self.thread));
+            place.thread = refs.get(identity, (THREAD, EntityKind::Thread), at, row.int(self.thread));
         }
         if self.agent.is_present() {
-            place.agent = refs.get(identity, (AGENT, Kind::Agent), at, row.int(self.agent));
+            place.agent = refs.get(identity, (AGENT, EntityKind::Agent), at, row.int(self.agent));
         }
         if self.queue.is_present() {
-            place.queue = refs.get(identity, (QUEUE, Kind::Queue), at, row.int(self.queue));
+            place.queue = refs.get(identity, (QUEUE, EntityKind::Queue), at, row.int(self.queue));
         }
         if self.stream.is_present() {
-            place.stream = refs.get(identity, (STREAM, Kind::Stream), at, row.int(self.stream));
+            place.stream = refs.get(identity, (STREAM, EntityKind::Stream), at, row.int(self.stream));
         }
         place
     }

@@ -2,7 +2,7 @@
 
 use trace::{ProcessId, Trace};
 
-use super::identity::{FromNumber, Identity, Kind, Track};
+use super::identity::{EntityKind, FromNumber, Identity, Track};
 use super::places::Late;
 
 /// Columns with references that one table can have.
@@ -14,7 +14,7 @@ const UNKNOWN: u32 = u32::MAX;
 pub(super) struct Missing {
     pub row: usize,
     pub slot: usize,
-    kind: Kind,
+    kind: EntityKind,
     id: i64,
 }
 
@@ -38,7 +38,7 @@ impl Refs {
     pub fn get<T: FromNumber + Default>(
         &mut self,
         identity: &Identity,
-        (slot, kind): (usize, Kind),
+        (slot, kind): (usize, EntityKind),
         row: usize,
         id: Option<i64>,
     ) -> T {
@@ -63,7 +63,7 @@ impl Refs {
     #[inline]
     pub fn process(&mut self, identity: &Identity, row: usize, id: Option<i64>) -> ProcessId {
         match id {
-            Some(_) => self.get(identity, (0, Kind::Process), row, id),
+            Some(_) => self.get(identity, (0, EntityKind::Process), row, id),
             None => identity.only_process(),
         }
     }
@@ -98,7 +98,7 @@ pub(super) fn make_up(
 ) {
     // Processes first: the others belong to them.
     let (processes, others): (Vec<&Missing>, Vec<&Missing>) =
-        missing.iter().partition(|m| m.kind == Kind::Process);
+        missing.iter().partition(|m| m.kind == EntityKind::Process);
     for m in processes.into_iter().chain(others) {
         let process = process_of(trace, m.row);
         let number = identity.make_up(m.kind, m.id, process, trace);

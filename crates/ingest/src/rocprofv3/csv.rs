@@ -19,7 +19,7 @@ use trace::{Map, Needs, ProcessId, Source, Status, StrId, Trace};
 
 use self::agents::Agents;
 use self::columns::Columns;
-use self::header::Kind;
+use self::header::CsvTable;
 use self::processes::Processes;
 use self::split::{Layout, Rows};
 use crate::bytes::{Whole, read_whole};
@@ -27,9 +27,9 @@ use crate::entities::Entities;
 use crate::{Error, Input, Progress};
 
 /// A file of the set, opened.
-struct Part<'i> {
+struct OpenFile<'i> {
     path: &'i Path,
-    kind: Kind,
+    kind: CsvTable,
     names: Vec<String>,
     doubled: bool,
     body: usize,
@@ -45,7 +45,7 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
             parts.push(part);
         }
     }
-    if !parts.iter().any(|part| !matches!(part.kind, Kind::Agents | Kind::Totals)) {
+    if !parts.iter().any(|part| !matches!(part.kind, CsvTable::Agents | CsvTable::Totals)) {
         let why = "it only has totals or devices, no trace rows".into();
         return Err(Error::NotATrace { path: input.path.clone(), why });
     }
@@ -60,21 +60,21 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     Ok(set.finish())
 }
 
-fn open(path: &Path, bytes: Whole) -> Option<Part<'_>> {
+fn open(path: &Path, bytes: Whole) -> Option<OpenFile<'_>> {
     let end = memchr::memchr(b'\n', &bytes).unwrap_or(bytes.len());
     let names = header::columns(&bytes[..end]);
     let kind = header::kind_of(&names).ok()?;
     // AMD's writer quotes every name and escapes nothing; Python's quotes where it must and escapes.
     let doubled = !bytes[..end].contains(&b'"');
     let body = (end + 1).min(bytes.len());
-    Some(Part { path, kind, names, doubled, body, bytes })
+    Some(OpenFile { path, kind, names, doubled, body, bytes })
 }
 
 /// The columns that hold free text.
-const FREE_TEXT: &[(Kind, &[&str])] = &[
-    (Kind::Kernels, &["kernel_name"]),
-    (Kind::Counters, &["kernel_name"]),
-    (Kind::Calls, &["function", "name"]),
+const FREE_TEXT: &[(CsvTable, &[&str])] = &[
+    (CsvTable::Kernels, &["kernel_name"]),
+    (CsvTable::Counters, &["kernel_name"]),
+    (CsvTable::Calls, &["function", "name"]),
 ];
 
 /// A set while it is read.
@@ -115,7 +115,7 @@ impl<'n> Set<'n> {
         }
     }
 
-    fn take(&mut self, part: &Part<'_>) {
+    fn take(&mut self, part: &OpenFile<'_>) {
         let columns = Columns::new(&part.names);
         let free = FREE_TEXT.iter().find(|(kind, _)| *kind == part.kind);
         let text = free.and_then(|(_, names)| columns.find(names).0);
@@ -123,24 +123,24 @@ impl<'n> Set<'n> {
         let mut rows = Rows::new(&part.bytes[part.body..], layout);
         let unusable = std::mem::take(&mut self.unusable);
         match part.kind {
-            Kind::Agents => self.take_agents(&columns, &mut rows),
-            Kind::Kernels => self.take_kernels(&columns, &mut rows),
-            Kind::Counters => self.take_counters(&columns, &mut rows),
-            Kind::Calls => self.take_calls(&columns, &mut rows),
-            Kind::Copies => self.take_copies(&columns, &mut rows),
-            Kind::Allocations => self.take_allocations(&columns, &mut rows, false),
-            Kind::Scratch => self.take_allocations(&columns, &mut rows, true),
-            Kind::PcSamples => self.take_pc_samples(&columns, &mut rows),
-            Kind::HipEvents => self.take_events(&columns, &mut rows),
-            Kind::GraphLaunches => self.leave_out(&mut rows),
-            Kind::Totals => return,
+            CsvTable::Agents => self.take_agents(&columns, &mut rows),
+            CsvTable::Kernels => self.take_kernels(&columns, &mut rows),
+            CsvTable::Counters => self.take_counters(&columns, &mut rows),
+            CsvTable::Calls => self.take_calls(&columns, &mut rows),
+            CsvTable::Copies => self.take_copies(&columns, &mut rows),
+            CsvTable::Allocations => self.take_allocations(&columns, &mut rows, false),
+            CsvTable::Scratch => self.take_allocations(&columns, &mut rows, true),
+            CsvTable::PcSamples => self.take_pc_samples(&columns, &mut rows),
+            CsvTable::HipEvents => self.take_events(&columns, &mut rows),
+            CsvTable::GraphLaunches => self.leave_out(&mut rows),
+            CsvTable::Totals => return,
         }
         let lost = rows.damaged + self.unusable;
         self.unusable = unusable;
         self.report(part, lost, rows.cut);
     }
 
-    fn report(&mut self, part: &Part<'_>, lost: u64, cut: bool) {
+    fn report(&mut self, part: &OpenFile<'_>, lost: u64, cut: bool) {
         let file = part.path.display();
         let health = &mut self.trace.health;
         if lost > 0 {

@@ -17,7 +17,7 @@ const ROUND: usize = 16;
 /// No sound tree is deeper, whatever its page size.
 const DEEPEST: usize = 40;
 
-/// What became of a scan.
+/// How a scan ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scanned {
     /// Rows read.

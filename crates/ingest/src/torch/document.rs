@@ -20,7 +20,7 @@ const MAX_METADATA: usize = 256 << 10;
 
 /// Where in the document a walk is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum DocumentPosition {
     /// Before the first byte.
     Start,
     /// In the outermost object, before a key.
@@ -42,7 +42,7 @@ pub(super) enum Place {
 pub(super) struct Stop {
     /// The first byte that was not consumed.
     pub at: usize,
-    pub place: Place,
+    pub place: DocumentPosition,
 }
 
 /// Some bytes of a document and what they are of it.
@@ -63,13 +63,13 @@ impl Worker<'_> {
         let Stop { mut at, mut place } = from;
         loop {
             let step = match place {
-                Place::Start => self.start(span, at),
-                Place::Top => self.top(span, at),
-                Place::AfterValue => after_value(span, at),
-                Place::Events => self.events(span, at),
-                Place::Lost => lost(span, at),
-                Place::Done => done(span, at),
-                Place::Cut => return Stop { at, place },
+                DocumentPosition::Start => self.start(span, at),
+                DocumentPosition::Top => self.top(span, at),
+                DocumentPosition::AfterValue => after_value(span, at),
+                DocumentPosition::Events => self.events(span, at),
+                DocumentPosition::Lost => lost(span, at),
+                DocumentPosition::Done => done(span, at),
+                DocumentPosition::Cut => return Stop { at, place },
             };
             match step {
                 Step::Go(next) => Stop { at, place } = next,
@@ -82,10 +82,10 @@ impl Worker<'_> {
         let at = if span.text[at..].starts_with(b"\xef\xbb\xbf") { at + 3 } else { at };
         let mut json = Cursor::at(span.text, at);
         match json.peek() {
-            Some(b'{') => Step::go(json.pos() + 1, Place::Top),
-            Some(b'[') => Step::go(json.pos() + 1, Place::Events),
-            Some(_) => Step::go(at, Place::Lost),
-            None => Step::halt(json.pos(), Place::Start),
+            Some(b'{') => Step::go(json.pos() + 1, DocumentPosition::Top),
+            Some(b'[') => Step::go(json.pos() + 1, DocumentPosition::Events),
+            Some(_) => Step::go(at, DocumentPosition::Lost),
+            None => Step::halt(json.pos(), DocumentPosition::Start),
         }
     }
 
@@ -94,24 +94,24 @@ impl Worker<'_> {
         json.skip_whitespace();
         let here = json.pos();
         match json.peek() {
-            None => return Step::halt(here, Place::Top),
-            Some(b'}') => return Step::go(json.pos() + 1, Place::Done),
+            None => return Step::halt(here, DocumentPosition::Top),
+            Some(b'}') => return Step::go(json.pos() + 1, DocumentPosition::Done),
             Some(_) => {}
         }
         match self.top_key(&mut json) {
             Ok(place) => Step::go(json.pos(), place),
-            Err(Damage::End) if !span.last => Step::halt(here, Place::Top),
-            Err(_) => Step::go(here, Place::Lost),
+            Err(Damage::End) if !span.last => Step::halt(here, DocumentPosition::Top),
+            Err(_) => Step::go(here, DocumentPosition::Lost),
         }
     }
 
-    fn top_key(&mut self, json: &mut Cursor<'_>) -> Result<Place, Damage> {
+    fn top_key(&mut self, json: &mut Cursor<'_>) -> Result<DocumentPosition, Damage> {
         let key = json.string()?;
         json.expect(b':')?;
         let next = json.peek().ok_or(Damage::End)?;
         if key.raw == b"traceEvents" && next == b'[' {
             json.seek(json.pos() + 1);
-            return Ok(Place::Events);
+            return Ok(DocumentPosition::Events);
         }
         let value = json.raw_value()?;
         let value = if value.len() > MAX_METADATA {
@@ -120,11 +120,11 @@ impl Worker<'_> {
             value.to_vec()
         };
         self.metadata.push((key.raw.to_vec(), value));
-        Ok(Place::AfterValue)
+        Ok(DocumentPosition::AfterValue)
     }
 
     fn events(&mut self, span: Span<'_>, mut at: usize) -> Step {
-        let here = Place::Events;
+        let here = DocumentPosition::Events;
         loop {
             while let Some(b' ' | b'\n' | b'\r' | b'\t' | b',') = span.text.get(at) {
                 at += 1;
@@ -133,18 +133,21 @@ impl Worker<'_> {
                 Some(b'{') if at >= span.until => return Step::halt(at, here),
                 Some(b'{') => {}
                 Some(b']') => {
-                    return Step::go(at + 1, if span.bare { Place::Done } else { Place::AfterValue });
+                    return Step::go(
+                        at + 1,
+                        if span.bare { DocumentPosition::Done } else { DocumentPosition::AfterValue },
+                    );
                 }
-                Some(_) => return Step::go(at, Place::Lost),
+                Some(_) => return Step::go(at, DocumentPosition::Lost),
                 None => return Step::halt(at, here),
             }
             match self.bounded_event(span, at) {
                 Read::To(end) => at = end,
-                Read::Cut if span.last => return Step::halt(at, Place::Cut),
+                Read::Cut if span.last => return Step::halt(at, DocumentPosition::Cut),
                 Read::Cut => return Step::halt(at, here),
                 Read::Damaged => {
                     self.tally.lost += 1;
-                    return Step::go(at + 1, Place::Lost);
+                    return Step::go(at + 1, DocumentPosition::Lost);
                 }
             }
         }
@@ -167,7 +170,7 @@ impl Worker<'_> {
     }
 }
 
-/// What became of an event.
+/// How reading an event ended.
 enum Read {
     To(usize),
     /// The text ends in it.
@@ -181,11 +184,11 @@ enum Step {
 }
 
 impl Step {
-    fn go(at: usize, place: Place) -> Self {
+    fn go(at: usize, place: DocumentPosition) -> Self {
         Step::Go(Stop { at, place })
     }
 
-    fn halt(at: usize, place: Place) -> Self {
+    fn halt(at: usize, place: DocumentPosition) -> Self {
         Step::Halt(Stop { at, place })
     }
 }
@@ -193,10 +196,10 @@ impl Step {
 fn after_value(span: Span<'_>, at: usize) -> Step {
     let mut json = Cursor::at(span.text, at);
     match json.peek() {
-        Some(b',') => Step::go(json.pos() + 1, Place::Top),
-        Some(b'}') => Step::go(json.pos() + 1, Place::Done),
-        Some(_) => Step::go(json.pos(), Place::Lost),
-        None => Step::halt(json.pos(), Place::AfterValue),
+        Some(b',') => Step::go(json.pos() + 1, DocumentPosition::Top),
+        Some(b'}') => Step::go(json.pos() + 1, DocumentPosition::Done),
+        Some(_) => Step::go(json.pos(), DocumentPosition::Lost),
+        None => Step::halt(json.pos(), DocumentPosition::AfterValue),
     }
 }
 
@@ -204,20 +207,20 @@ fn after_value(span: Span<'_>, at: usize) -> Step {
 fn done(span: Span<'_>, at: usize) -> Step {
     let mut json = Cursor::at(span.text, at);
     match json.peek() {
-        Some(_) => Step::go(json.pos(), Place::Lost),
-        None => Step::halt(json.pos(), Place::Done),
+        Some(_) => Step::go(json.pos(), DocumentPosition::Lost),
+        None => Step::halt(json.pos(), DocumentPosition::Done),
     }
 }
 
 fn lost(span: Span<'_>, at: usize) -> Step {
     match next_event(span.text, at) {
-        Some(next) => Step::go(next, Place::Events),
-        None if span.last => Step::halt(span.text.len(), Place::Lost),
+        Some(next) => Step::go(next, DocumentPosition::Events),
+        None if span.last => Step::halt(span.text.len(), DocumentPosition::Lost),
         // The start of an event may be cut in two.
         None => {
             let tail = span.text.len().saturating_sub(64).max(at);
             let cut = memchr::memrchr(b'{', &span.text[tail..]);
-            Step::halt(cut.map_or(span.text.len(), |open| tail + open), Place::Lost)
+            Step::halt(cut.map_or(span.text.len(), |open| tail + open), DocumentPosition::Lost)
         }
     }
 }
@@ -266,7 +269,7 @@ mod tests {
         worker.begin();
         let bare = is_bare(text.as_bytes());
         let span = Span { text: text.as_bytes(), until: usize::MAX, last: true, bare };
-        let stop = worker.walk(span, Stop { at: 0, place: Place::Start });
+        let stop = worker.walk(span, Stop { at: 0, place: DocumentPosition::Start });
         (worker, stop)
     }
 
@@ -280,7 +283,7 @@ mod tests {
             format!("{{\"traceEvents\": [\n{EVENT} , {EVENT}\n], \"b\": \"x\", \"a\": 1}}\n"),
         ] {
             let (worker, stop) = walk(&text);
-            assert_eq!(stop.place, Place::Done);
+            assert_eq!(stop.place, DocumentPosition::Done);
             assert_eq!(worker.tally.events, 2);
             assert_eq!(worker.metadata.len(), 2);
         }
@@ -289,9 +292,9 @@ mod tests {
     #[test]
     fn a_bare_list_needs_no_closing_bracket() {
         let (worker, stop) = walk(&format!("[{EVENT},\n{EVENT},"));
-        assert_eq!((worker.tally.events, stop.place), (2, Place::Events));
+        assert_eq!((worker.tally.events, stop.place), (2, DocumentPosition::Events));
         let (worker, stop) = walk(&format!("[{EVENT}]"));
-        assert_eq!((worker.tally.events, stop.place), (1, Place::Done));
+        assert_eq!((worker.tally.events, stop.place), (1, DocumentPosition::Done));
     }
 
     #[test]
@@ -306,9 +309,9 @@ mod tests {
                 let mut worker = Worker::new(&needs);
                 worker.begin();
                 let span = Span { text: &dirty, until: usize::MAX, last: true, bare: false };
-                let stop = worker.walk(span, Stop { at: 0, place: Place::Start });
+                let stop = worker.walk(span, Stop { at: 0, place: DocumentPosition::Start });
                 assert!(worker.tally.events >= 2, "byte {byte} at {place}");
-                assert_eq!(stop.place, Place::Done, "byte {byte} at {place}");
+                assert_eq!(stop.place, DocumentPosition::Done, "byte {byte} at {place}");
                 assert_eq!(worker.metadata.len(), 1);
             }
         }
@@ -342,8 +345,8 @@ mod tests {
                     let mut worker = Worker::new(&needs);
                     worker.begin();
                     let span = Span { text: &dirty, until: usize::MAX, last: true, bare: false };
-                    let stop = worker.walk(span, Stop { at: 0, place: Place::Start });
-                    assert_eq!(stop.place, Place::Done, "byte {byte} at {place}");
+                    let stop = worker.walk(span, Stop { at: 0, place: DocumentPosition::Start });
+                    assert_eq!(stop.place, DocumentPosition::Done, "byte {byte} at {place}");
                     worker.tally.events
                 });
                 // What is not looked at may be damaged: the events around it are all there either way.

@@ -172,8 +172,8 @@ fn collect<T: Copy + Send + Sync + 'static, U: Send>(
     let mut out: Vec<U> = Vec::with_capacity(total);
     let mut room = &mut out.spare_capacity_mut()[..total];
     /// Number of the piece, place in the column, values, and room for what they become.
-    type Part<'a, T, U> = (usize, usize, &'a [T], &'a mut [MaybeUninit<U>]);
-    let mut parts: Vec<Part<T, U>> = Vec::new();
+    type ColumnPiece<'a, T, U> = (usize, usize, &'a [T], &'a mut [MaybeUninit<U>]);
+    let mut parts: Vec<ColumnPiece<T, U>> = Vec::new();
     let mut place = 0;
     for (number, piece) in pieces.iter().enumerate() {
         for part in columns[piece.worker][rows_of(piece, table)].chunks(ROWS_AT_ONCE) {

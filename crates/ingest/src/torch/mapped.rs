@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use trace::Needs;
 
-use super::document::{Place, Span, Stop, is_bare, next_event};
+use super::document::{DocumentPosition, Span, Stop, is_bare, next_event};
 use super::worker::{Piece, Worker};
 use crate::Progress;
 
@@ -77,7 +77,7 @@ fn work<'n>(task: Task<'_>, number: usize, needs: &'n Needs, progress: &Progress
     loop {
         let stretch = next.fetch_add(1, Ordering::Relaxed);
         let Some(&at) = starts.get(stretch) else { return share };
-        let place = if stretch == 0 { Place::Start } else { Place::Events };
+        let place = if stretch == 0 { DocumentPosition::Start } else { DocumentPosition::Events };
         let until = starts.get(stretch + 1).copied().unwrap_or(text.len());
         share.worker.begin();
         let stop = share.worker.walk(Span { text, until, last: true, bare }, Stop { at, place });
@@ -108,7 +108,7 @@ fn join<'n>(
 ) -> Gathered<'n> {
     let Task { text, starts, bare, .. } = task;
     let mut pieces = Vec::new();
-    let mut stop = Stop { at: 0, place: Place::Start };
+    let mut stop = Stop { at: 0, place: DocumentPosition::Start };
     let mut joiner = Worker::new(needs);
     let joiner_number = workers.len();
     let mut stretch = 0;
@@ -129,7 +129,7 @@ fn join<'n>(
                 pieces.push(joiner.end(joiner_number));
             }
         }
-        if stop.place != Place::Events || stop.at >= text.len() {
+        if stop.place != DocumentPosition::Events || stop.at >= text.len() {
             workers.push(joiner);
             return Gathered { workers, pieces, stop, bare };
         }

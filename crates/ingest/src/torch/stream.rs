@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use trace::Needs;
 
-use super::document::{Place, Span, Stop, is_bare, next_event};
+use super::document::{DocumentPosition, Span, Stop, is_bare, next_event};
 use super::fingerprint::Fingerprint;
 use super::mapped::Gathered;
 use super::worker::{Piece, Worker};
@@ -27,7 +27,7 @@ struct Block {
     number: usize,
     text: Buffer,
     /// What is taken for granted about its first byte; none when the block before was cut anywhere.
-    place: Option<Place>,
+    place: Option<DocumentPosition>,
     /// Whether the document is but a list of events.
     bare: bool,
 }
@@ -116,7 +116,7 @@ fn inflate(
     to_parse: &Sender<Block>,
     free: &Receiver<Buffer>,
 ) -> Option<String> {
-    let (mut number, mut place, mut bare) = (0, Some(Place::Start), false);
+    let (mut number, mut place, mut bare) = (0, Some(DocumentPosition::Start), false);
     let mut carried: Vec<u8> = Vec::new();
     loop {
         let mut text: Buffer = free.try_recv().unwrap_or_default();
@@ -134,7 +134,7 @@ fn inflate(
         if to_parse.send(Block { number, text, place, bare }).is_err() || !open {
             return stream.damage;
         }
-        place = cut.map(|_| Place::Events);
+        place = cut.map(|_| DocumentPosition::Events);
         number += 1;
     }
 }
@@ -193,7 +193,7 @@ impl<'n> Joiner<'n> {
             next: 0,
             pieces: Vec::new(),
             rest: Vec::new(),
-            stop: Stop { at: 0, place: Place::Start },
+            stop: Stop { at: 0, place: DocumentPosition::Start },
             total: 0,
             fingerprint: Fingerprint::default(),
             bare: false,
@@ -231,7 +231,8 @@ impl<'n> Joiner<'n> {
     }
 
     fn leave(&mut self, text: &[u8], stop: Stop) {
-        let kept = if stop.place == Place::Done { text.len() } else { stop.at.saturating_sub(CONTEXT) };
+        let kept =
+            if stop.place == DocumentPosition::Done { text.len() } else { stop.at.saturating_sub(CONTEXT) };
         self.rest.clear();
         self.rest.extend_from_slice(&text[kept..]);
         self.stop = Stop { at: stop.at.saturating_sub(kept), place: stop.place };

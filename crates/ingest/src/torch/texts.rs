@@ -8,7 +8,7 @@ use trace::{StrId, Strings};
 use super::names::Names;
 use crate::json::Text;
 
-/// Names of all workers and what became of them.
+/// Names of all workers and their ids in the joined trace.
 #[derive(Default)]
 pub(super) struct Texts {
     names: Vec<Names>,

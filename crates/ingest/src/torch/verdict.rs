@@ -2,7 +2,7 @@
 
 use trace::{Status, Trace};
 
-use super::document::{Place, Stop};
+use super::document::{DocumentPosition, Stop};
 use super::join::Found;
 use super::worker::Tally;
 use crate::{Error, Input};
@@ -87,14 +87,16 @@ impl Verdict {
 }
 
 /// What a document ended in, unless it ended well.
-fn cut(place: Place, bare: bool) -> Option<&'static str> {
+fn cut(place: DocumentPosition, bare: bool) -> Option<&'static str> {
     match place {
         // Writers of plain lists may leave out the bracket, so that they can go on any time.
-        Place::Done => None,
-        Place::Events if bare => None,
-        Place::Start | Place::Top | Place::AfterValue => Some("its metadata"),
-        Place::Events => Some("its list of events"),
-        Place::Cut => Some("an event"),
-        Place::Lost => Some("damaged text"),
+        DocumentPosition::Done => None,
+        DocumentPosition::Events if bare => None,
+        DocumentPosition::Start | DocumentPosition::Top | DocumentPosition::AfterValue => {
+            Some("its metadata")
+        }
+        DocumentPosition::Events => Some("its list of events"),
+        DocumentPosition::Cut => Some("an event"),
+        DocumentPosition::Lost => Some("damaged text"),
     }
 }

@@ -97,7 +97,7 @@ impl Work {
 }
 
 /// Where the work of a line runs.
-struct Place {
+struct DeviceStream {
     agent: AgentId,
     stream: StreamId,
     is_amd: bool,
@@ -131,12 +131,12 @@ impl Reader<'_> {
             let id = stream_number(line.name).unwrap_or(line.id);
             // Streams of two GPUs have equal numbers and are two streams.
             let stream = self.trace.add_stream(Stream { process: self.process, id, name });
-            self.stream(plane, &keys, &line, Place { agent, stream, is_amd });
+            self.stream(plane, &keys, &line, DeviceStream { agent, stream, is_amd });
         }
     }
 
-    fn stream(&mut self, plane: &Plane, keys: &ByNumber<Key>, line: &Line, place: Place) {
-        let Place { agent, stream, is_amd } = place;
+    fn stream(&mut self, plane: &Plane, keys: &ByNumber<Key>, line: &Line, place: DeviceStream) {
+        let DeviceStream { agent, stream, is_amd } = place;
         let mut names: ByNumber<Option<StrId>> = ByNumber::default();
         let mut shapes: Map<&str, ShapeId> = Map::default();
         let mut ops: Map<Op, ops::Named> = Map::default();

@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 use trace::Trace;
 
 use crate::manifest::Manifest;
-use crate::{Address, Error, Lake, Part};
+use crate::{Address, Error, Lake, Partition};
 use units::{Unit, Units};
 
 /// Inputs up to here are read side by side, larger ones one after the other, so that memory is that of one large rank or
@@ -51,7 +51,7 @@ pub struct Hooks<'h> {
     pub digests: Option<&'h Digests<'h>>,
 }
 
-/// What came of building.
+/// The outcome of a build.
 #[derive(Clone, Debug, Default)]
 pub struct Built {
     /// The lake.
@@ -61,7 +61,7 @@ pub struct Built {
     /// Ranks of the inputs, sorted.
     pub ranks: Vec<BuiltRank>,
     /// Ranks that were found half-written, by us or by somebody who writes them now.
-    pub unfinished: BTreeSet<Part>,
+    pub unfinished: BTreeSet<Partition>,
     /// Inputs that are not in the lake, and why.
     pub problems: Vec<Problem>,
     /// Inputs that are no rank: captures, helpers, merged traces.
@@ -92,7 +92,7 @@ pub enum Problem {
     /// Another input is that rank already.
     SameRank {
         /// The rank.
-        part: Part,
+        part: Partition,
         /// The input that is left out.
         path: PathBuf,
         /// The one that is in the lake.
@@ -173,7 +173,7 @@ struct Builder<'b> {
     /// What was in the lake before.
     there: &'b [Manifest],
     /// Which input is which rank.
-    claims: Mutex<HashMap<Part, PathBuf>>,
+    claims: Mutex<HashMap<Partition, PathBuf>>,
 }
 
 #[derive(Default)]

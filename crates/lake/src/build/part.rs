@@ -11,7 +11,7 @@ use super::units::Unit;
 use super::{Builder, BuiltRank, Outcome, Problem};
 use crate::manifest::{Manifest, SourceFile, TableFile};
 use crate::tables::{SELF_TIME, WITHOUT};
-use crate::{Error, Part};
+use crate::{Error, Partition};
 
 /// Rows of a row group: what a query on time can skip.
 const GROUP: usize = 1 << 17;
@@ -54,7 +54,7 @@ impl Builder<'_> {
 
     /// All ranks of a unit, if they are in the lake and the files have not changed since.
     fn kept(&self, unit: &Unit) -> Option<Vec<BuiltRank>> {
-        let run = Part::new(&self.units.run, NO_NODE, 0).run;
+        let run = Partition::new(&self.units.run, NO_NODE, 0).run;
         let is_its = |manifest: &&Manifest| manifest.part.run == run && manifest.sources == unit.sources;
         let there: Vec<&Manifest> = self.there.iter().filter(is_its).collect();
         let all = there.first()?.ranks_of_source.len();
@@ -72,7 +72,8 @@ impl Builder<'_> {
     ) -> Result<(), Error> {
         let host = trace.processes.iter().map(|process| trace.strings.get(process.hostname));
         let host = host.into_iter().find(|host| !host.is_empty());
-        let part = Part::new(&self.units.run, host.or(self.units.node.as_deref()).unwrap_or(NO_NODE), rank);
+        let part =
+            Partition::new(&self.units.run, host.or(self.units.node.as_deref()).unwrap_or(NO_NODE), rank);
         if let Some(other) = self.taken(&part, unit)? {
             outcome.problems.push(Problem::SameRank { part, path: unit.paths[0].clone(), other });
             return Ok(());
@@ -84,7 +85,7 @@ impl Builder<'_> {
     }
 
     /// The input that is a rank already, if it is another one.
-    fn taken(&self, part: &Part, unit: &Unit) -> Result<Option<String>, Error> {
+    fn taken(&self, part: &Partition, unit: &Unit) -> Result<Option<String>, Error> {
         let mine = &unit.paths[0];
         // A poisoned lock means that another rank's thread failed; its claims still hold.
         let mut claims = self.claims.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

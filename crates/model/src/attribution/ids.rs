@@ -52,7 +52,7 @@ impl IdIndex {
         };
         let ranges = each_row().fold(none, take_in).reduce(none, join);
         let mut by_source: Vec<Ids> = ranges.iter().map(|&range| Ids::empty(range)).collect();
-        // Each row takes the place of its id. Whoever does not find itself there then has a rival.
+        // Each row takes the place of its id. A row that does not find itself there afterwards shares its id with another.
         each_row().for_each(|(row, source, id)| {
             if let Some(place) = by_source[source].place(id) {
                 place.store(row, Ordering::Relaxed);

@@ -1,6 +1,6 @@
 //! From a launch to its op, module and Python frames, by ids first and enclosing regions second.
 //!
-//! Several threads find what the trace tells of each launch ([`Told`]). Few of these differ, and each different one becomes
+//! Several threads find what the trace tells of each launch ([`RecordedSite`]). Few of these differ, and each different one becomes
 //! a [`Site`] once.
 
 use rayon::prelude::*;
@@ -24,7 +24,7 @@ pub(super) struct Locator<'a> {
     shown: Carried,
     compact: Carried,
     /// Sites of what was told so far.
-    known: Map<Told, Site>,
+    known: Map<RecordedSite, Site>,
     op_category: Option<StrId>,
     frame_category: Option<StrId>,
     dims_key: Option<StrId>,
@@ -33,7 +33,7 @@ pub(super) struct Locator<'a> {
 
 /// What a trace tells of a place in the program, in strings of that trace; empty where it tells nothing.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub(super) struct Told {
+pub(super) struct RecordedSite {
     launch: StrId,
     op: StrId,
     dims: StrId,
@@ -63,7 +63,7 @@ type LastFrames = Option<(usize, ToldByFrames)>;
 pub(super) struct ToldByLaunches {
     /// By launch: a place in `told`.
     pub of_launch: Vec<u32>,
-    pub told: Vec<Told>,
+    pub told: Vec<RecordedSite>,
 }
 
 impl<'a> Locator<'a> {
@@ -128,7 +128,7 @@ impl<'a> Locator<'a> {
 
     fn told_in_chunks(&self, launches: &[u32], at_once: usize) -> ToldByLaunches {
         let of_chunk = |chunk: &[u32]| {
-            let (mut told, mut known) = (Vec::new(), Map::<Told, u32>::default());
+            let (mut told, mut known) = (Vec::new(), Map::<RecordedSite, u32>::default());
             let mut last = None;
             let of_launch: Vec<u32> = chunk
                 .iter()
@@ -143,7 +143,7 @@ impl<'a> Locator<'a> {
             ToldByLaunches { of_launch, told }
         };
         let chunks: Vec<ToldByLaunches> = launches.par_chunks(at_once).map(of_chunk).collect();
-        let (mut all, mut known) = (Vec::new(), Map::<Told, u32>::default());
+        let (mut all, mut known) = (Vec::new(), Map::<RecordedSite, u32>::default());
         let mut of_launch = Vec::with_capacity(launches.len());
         for chunk in chunks {
             let places: Vec<u32> = chunk
@@ -163,20 +163,20 @@ impl<'a> Locator<'a> {
     }
 
     /// What the launch at a row of `regions` tells.
-    fn told(&self, launch: usize, last: &mut LastFrames) -> Told {
+    fn told(&self, launch: usize, last: &mut LastFrames) -> RecordedSite {
         let regions = &self.trace.regions;
         let by_id = self.op_of(regions.process[launch], regions.external[launch]);
         let op = by_id.or_else(|| {
             self.forest.chain(launch).find(|&row| Some(regions.category[row]) == self.op_category)
         });
-        Told { launch: regions.name[launch], ..self.at(launch, op, last) }
+        RecordedSite { launch: regions.name[launch], ..self.at(launch, op, last) }
     }
 
     fn op_of(&self, process: ProcessId, external: OptI64) -> Option<usize> {
         external.get().and_then(|id| self.ops.get(self.trace, process, id))
     }
 
-    fn at(&self, row: usize, op: Option<usize>, last: &mut LastFrames) -> Told {
+    fn at(&self, row: usize, op: Option<usize>, last: &mut LastFrames) -> RecordedSite {
         let regions = &self.trace.regions;
         let is_frame = |row: usize| Some(regions.category[row]) == self.frame_category;
         let frame = match self.frame_category {
@@ -191,7 +191,7 @@ impl<'a> Locator<'a> {
             let value = op.zip(key).and_then(|(op, key)| self.trace.args.value(RowRef::region(op), key));
             value.unwrap_or(StrId::EMPTY)
         };
-        Told {
+        RecordedSite {
             launch: StrId::EMPTY,
             op: op.map_or(StrId::EMPTY, |op| regions.name[op]),
             dims: argument(self.dims_key),
@@ -255,7 +255,7 @@ impl<'a> Locator<'a> {
     }
 
     /// The site of what was told, in the texts of `sites`.
-    pub fn site(&mut self, told: &Told, sites: &mut Sites) -> Site {
+    pub fn site(&mut self, told: &RecordedSite, sites: &mut Sites) -> Site {
         if let Some(known) = self.known.get(told) {
             return *known;
         }

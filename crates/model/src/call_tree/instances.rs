@@ -56,7 +56,7 @@ impl Instances {
                 known => break known,
             }
         };
-        // Whoever asks next need not walk as far.
+        // The next look-up need not walk as far.
         let mut below = call;
         while below != at {
             self.node[below as usize] = found;

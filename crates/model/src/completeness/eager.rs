@@ -55,7 +55,7 @@ impl Times {
 
 /// Where a launch stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Place {
+enum LaunchPosition {
     /// In a round of launches between two waits: the recording, the round's calls, the position in it.
     OwnRound(u32, u64, u32),
     Round(u64, u32),
@@ -65,10 +65,10 @@ enum Place {
     Any,
 }
 
-impl Place {
+impl LaunchPosition {
     /// Whether the same place runs the same kernel.
     fn is_specific(self) -> bool {
-        !matches!(self, Place::Call(_) | Place::Any)
+        !matches!(self, LaunchPosition::Call(_) | LaunchPosition::Any)
     }
 }
 
@@ -117,7 +117,7 @@ pub(super) fn missing(trace: &Trace, recordings: &Recordings, scan: &Scan) -> Ve
             kernels: Some(guess.launches),
             of_kernels: Some(counts.launches),
             between: Some((first, last)),
-            time: known.contains_key(&Place::Any).then(|| {
+            time: known.contains_key(&LaunchPosition::Any).then(|| {
                 let mut time = guess.estimate(&known);
                 // Of kernels whose launch is not recorded as many may be missing.
                 let linked = counts.linked.max(1) as f64;
@@ -180,7 +180,12 @@ fn launches_by_thread(trace: &Trace, scan: &Scan) -> Vec<((ProcessId, ThreadId),
 }
 
 /// The places of a launch, the most telling first.
-fn places(trace: &Trace, recording: usize, thread: &Thread, at: usize) -> impl Iterator<Item = Place> {
+fn places(
+    trace: &Trace,
+    recording: usize,
+    thread: &Thread,
+    at: usize,
+) -> impl Iterator<Item = LaunchPosition> {
     let launch = thread.launches[at];
     let round = thread.rounds[launch.round as usize];
     let name = |launch: Option<&Launch>| {
@@ -189,11 +194,11 @@ fn places(trace: &Trace, recording: usize, thread: &Thread, at: usize) -> impl I
     let before = name(at.checked_sub(1).and_then(|before| thread.launches.get(before)));
     let after = name(thread.launches.get(at + 1));
     [
-        Some(Place::OwnRound(recording as u32, round, launch.position)),
-        Some(Place::Round(round, launch.position)),
-        before.zip(after).map(|(before, after)| Place::Between(before, after)),
-        Some(Place::Call(trace.regions.name[launch.row as usize])),
-        Some(Place::Any),
+        Some(LaunchPosition::OwnRound(recording as u32, round, launch.position)),
+        Some(LaunchPosition::Round(round, launch.position)),
+        before.zip(after).map(|(before, after)| LaunchPosition::Between(before, after)),
+        Some(LaunchPosition::Call(trace.regions.name[launch.row as usize])),
+        Some(LaunchPosition::Any),
     ]
     .into_iter()
     .flatten()
@@ -203,8 +208,8 @@ fn known_times(
     trace: &Trace,
     recordings: &Recordings,
     threads: &[((ProcessId, ThreadId), Thread)],
-) -> Map<Place, Times> {
-    let mut known: Map<Place, Times> = Map::default();
+) -> Map<LaunchPosition, Times> {
+    let mut known: Map<LaunchPosition, Times> = Map::default();
     for ((process, _), thread) in threads {
         let Some(recording) = recordings.of_process(*process) else { continue };
         for (at, launch) in thread.launches.iter().enumerate().filter(|(_, launch)| launch.kernel != NONE) {
@@ -224,7 +229,7 @@ struct Guess {
     launches: usize,
     between: (i64, i64),
     /// Launches by the place that tells about them.
-    by_place: Map<Place, f64>,
+    by_place: Map<LaunchPosition, f64>,
     /// Lengths, squared, of rows of launches that only their call tells about: they may all differ the same way.
     runs_squared: f64,
     /// The stream that all of them would have been on.
@@ -233,7 +238,7 @@ struct Guess {
 }
 
 impl Guess {
-    fn add(&mut self, trace: &Trace, recording: usize, thread: &Thread, known: &Map<Place, Times>) {
+    fn add(&mut self, trace: &Trace, recording: usize, thread: &Thread, known: &Map<LaunchPosition, Times>) {
         let mut run = 0.0;
         for (at, launch) in thread.launches.iter().enumerate().filter(|(_, launch)| launch.kernel == NONE) {
             let start = trace.regions.start[launch.row as usize];
@@ -261,7 +266,7 @@ impl Guess {
         self.runs_squared += run * run;
     }
 
-    fn estimate(&self, known: &Map<Place, Times>) -> Estimate {
+    fn estimate(&self, known: &Map<LaunchPosition, Times>) -> Estimate {
         let (mut likely, mut variance, mut least) = (0.0, 0.0, 0.0);
         let mut widest: f64 = 0.0;
         for (place, launches) in &self.by_place {

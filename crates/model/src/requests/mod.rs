@@ -4,7 +4,7 @@ mod rules;
 
 use trace::{ArgNeeds, Map, Needs, ProcessId, RowRef, StrId, Trace};
 
-pub use rules::{Part, Role, Stage, Token};
+pub use rules::{Role, Stage, TimeClass, Token};
 
 use rules::{Rules, rules};
 

@@ -31,7 +31,7 @@ impl Role {
 /// What the time of a stage counts as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Part {
+pub enum TimeClass {
     /// GPU time while the GPU works, host time otherwise.
     Forward,
     /// The KV cache is on its way.
@@ -59,7 +59,7 @@ pub struct Stage {
     /// The server that it is on.
     pub role: Role,
     /// What its time counts as.
-    pub part: Part,
+    pub part: TimeClass,
     /// Which tokens it puts out.
     pub token: Option<Token>,
 }
@@ -103,7 +103,7 @@ struct StageText {
     name: String,
     framework: String,
     role: Role,
-    part: Part,
+    part: TimeClass,
     token: Option<Token>,
     examples: Vec<String>,
 }

@@ -7,7 +7,7 @@ mod unions;
 
 use std::path::PathBuf;
 
-use convert::rocpd::part::Part;
+use convert::rocpd::part::ExcludedRows;
 use rusqlite::Connection;
 use rusqlite::limits::Limit;
 use trace::{Health, Map, Status};
@@ -31,7 +31,11 @@ pub(crate) struct Opened {
 }
 
 /// Makes the tables and views of all databases known to a connection, without the rows that `part` leaves out.
-pub(crate) fn open(connection: &mut Connection, paths: Vec<PathBuf>, part: &Part) -> Result<Opened, Error> {
+pub(crate) fn open(
+    connection: &mut Connection,
+    paths: Vec<PathBuf>,
+    part: &ExcludedRows,
+) -> Result<Opened, Error> {
     connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, MOST_ATTACHED).map_err(|e| set_up(&paths, e))?;
     let limit = connection.limit(Limit::SQLITE_LIMIT_ATTACHED).unwrap_or(0) as usize;
     let mut health = Health::default();

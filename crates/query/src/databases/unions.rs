@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use convert::rocpd::part::{Part, PartTable};
+use convert::rocpd::part::{ExcludedRows, PartTable};
 use convert::rocpd::recordings::{qualified, quoted};
 use convert::rocpd::schema::newest_has;
 use convert::rocpd::versions;
@@ -53,7 +53,7 @@ fn has(columns: &BTreeMap<String, Vec<String>>, table: &str, column: &str) -> bo
 pub(super) fn create(
     connection: &Connection,
     groups: &[(String, &Group)],
-    part: &Part,
+    part: &ExcludedRows,
 ) -> rusqlite::Result<()> {
     for (number, (database, group)) in groups.iter().enumerate() {
         let tables: Vec<PartTable<'_>> =
@@ -91,14 +91,16 @@ pub(super) fn create_one(
             None
         });
     }
-    create_some(connection, groups, columns, &Part::default(), &|name| wanted.iter().any(|w| w == name))
+    create_some(connection, groups, columns, &ExcludedRows::default(), &|name| {
+        wanted.iter().any(|w| w == name)
+    })
 }
 
 fn create_some(
     connection: &Connection,
     groups: &[(String, &Group)],
     columns: &BTreeMap<String, Vec<String>>,
-    part: &Part,
+    part: &ExcludedRows,
     wanted: &dyn Fn(&str) -> bool,
 ) -> rusqlite::Result<()> {
     let mut sql = String::from("BEGIN;");

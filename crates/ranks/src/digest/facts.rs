@@ -7,7 +7,7 @@ use model::recordings::Recordings;
 use serde_json::Value as Json;
 use trace::{AgentId, Map, ProcessId, Status, Table, Trace};
 
-use super::{Identity, Place, Problem};
+use super::{Identity, JobPosition, Problem};
 use crate::names::place_of_path;
 
 /// The file that digests are made of.
@@ -111,9 +111,9 @@ pub(super) fn problems(trace: &Trace) -> Vec<Problem> {
     trace.health.problems().map(problem).collect()
 }
 
-impl Place {
+impl JobPosition {
     /// Whether nothing is known.
     pub fn is_unknown(&self) -> bool {
-        *self == Place::default()
+        *self == JobPosition::default()
     }
 }

@@ -8,7 +8,7 @@ use rapidhash::v3::rapidhash_v3;
 
 use super::codec::{Malformed, Reader, Writer};
 use super::{
-    Account, Clock, Collective, Digest, Group, IDLE_CAUSES, Identity, NONE, NameStats, Place, Problem,
+    Account, Clock, Collective, Digest, Group, IDLE_CAUSES, Identity, JobPosition, NONE, NameStats, Problem,
     Sketch, Step,
 };
 use crate::operation::Operation;
@@ -204,7 +204,7 @@ fn read_identity(from: &mut Reader) -> Result<Identity, Malformed> {
         modified_ns: whole(4),
         parts: small(5).unwrap_or(1),
         world_size: small(6),
-        place: Place { pipeline: small(7), data: small(8), tensor: small(9), expert: small(10) },
+        place: JobPosition { pipeline: small(7), data: small(8), tensor: small(9), expert: small(10) },
         only_collectives: whole(11) == 1,
         host: from.text()?,
         guid: from.text()?,

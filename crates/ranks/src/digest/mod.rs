@@ -83,7 +83,7 @@ pub struct Identity {
     /// Ranks of the job, where the trace tells.
     pub world_size: Option<u32>,
     /// Position in the job, where names tell.
-    pub place: Place,
+    pub place: JobPosition,
     /// `gfx942`
     pub architecture: String,
     /// `AMD Instinct MI300X`
@@ -94,7 +94,7 @@ pub struct Identity {
 
 /// Position in a parallel job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct JobPosition {
     /// Pipeline stage.
     pub pipeline: Option<u32>,
     /// Data-parallel replica.
@@ -160,7 +160,7 @@ pub struct Collective {
     pub step: u32,
     /// Place in the groups of the digest.
     pub group: u16,
-    /// The how manieth stream of the GPU that communicates.
+    /// Which of the GPU's communicating streams it is, counted from 0.
     pub stream: u16,
     /// What it is.
     pub operation: Operation,

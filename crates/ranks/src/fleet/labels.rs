@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use trace::Map;
 
 use super::{Fleet, FleetGroup};
-use crate::digest::{Group, Place};
-use crate::names::Kind;
+use crate::digest::{Group, JobPosition};
+use crate::names::GroupKind;
 
 /// Joins equal groups of members, and labels groups and members.
 pub(super) fn join_groups(fleet: &mut Fleet, groups: Vec<Vec<Group>>) {
@@ -34,8 +34,8 @@ pub(super) fn join_groups(fleet: &mut Fleet, groups: Vec<Vec<Group>>) {
     }
     for (group, members) in found {
         let text = if group.description.is_empty() { &group.name } else { &group.description };
-        let kind = match Kind::of_name(text) {
-            Kind::Other if members.len() == fleet.members.len() && members.len() > 1 => Kind::World,
+        let kind = match GroupKind::of_name(text) {
+            GroupKind::Other if members.len() == fleet.members.len() && members.len() > 1 => GroupKind::World,
             kind => kind,
         };
         let is_told = !group.name.starts_with("stream ") || group.size.is_some();
@@ -58,7 +58,7 @@ fn split_shared_names(fleet: &mut Fleet) {
         }
         let parts = members.len() / size;
         // Ranks that share a layer or experts are neighbours; replicas and stages are a stride apart.
-        let is_strided = matches!(group.kind, Kind::Data | Kind::Pipeline);
+        let is_strided = matches!(group.kind, GroupKind::Data | GroupKind::Pipeline);
         for part in 0..parts {
             let own: Vec<u32> = (0..size)
                 .map(|at| if is_strided { members[part + at * parts] } else { members[part * size + at] })
@@ -96,11 +96,14 @@ fn label_groups(fleet: &mut Fleet) {
         let ranks: Vec<u32> =
             group.members.iter().map(|&member| fleet.members[member as usize].rank).collect();
         let what = match group.kind {
-            Kind::Other => group.name.as_str(),
+            GroupKind::Other => group.name.as_str(),
             kind => kind.name(),
         };
-        let label =
-            if group.kind == Kind::World { what.to_string() } else { format!("{what} {}", ranges(&ranks)) };
+        let label = if group.kind == GroupKind::World {
+            what.to_string()
+        } else {
+            format!("{what} {}", ranges(&ranks))
+        };
         fleet.groups[place].label = label;
     }
 }
@@ -117,7 +120,7 @@ pub(crate) fn ranges(ranks: &[u32]) -> String {
 
 /// Positions from groups, where names of files tell none.
 fn place_members(fleet: &mut Fleet) {
-    for kind in [Kind::Tensor, Kind::Pipeline, Kind::Data, Kind::Expert] {
+    for kind in [GroupKind::Tensor, GroupKind::Pipeline, GroupKind::Data, GroupKind::Expert] {
         let groups: Vec<&FleetGroup> =
             fleet.groups.iter().filter(|group| group.kind == kind && group.members.len() > 1).collect();
         let mut index: BTreeMap<u32, u32> = BTreeMap::new();
@@ -127,11 +130,11 @@ fn place_members(fleet: &mut Fleet) {
             }
         }
         for (member, at) in index {
-            let place: &mut Place = &mut fleet.members[member as usize].place;
+            let place: &mut JobPosition = &mut fleet.members[member as usize].place;
             let slot = match kind {
-                Kind::Tensor => &mut place.tensor,
-                Kind::Pipeline => &mut place.pipeline,
-                Kind::Data => &mut place.data,
+                GroupKind::Tensor => &mut place.tensor,
+                GroupKind::Pipeline => &mut place.pipeline,
+                GroupKind::Data => &mut place.data,
                 _ => &mut place.expert,
             };
             slot.get_or_insert(at);

@@ -3,12 +3,12 @@
 use trace::Map;
 
 use super::align::{Item, align, in_order};
-use super::{Joined, MatchedBy, Part, row};
+use super::{Joined, MatchedBy, MemberRow, row};
 use crate::fleet::{Fleet, FleetGroup};
 use crate::operation::Operation;
 
 /// By sender and receiver, as members.
-type Pairs = Map<(u32, u32), [Vec<Part>; 2]>;
+type Pairs = Map<(u32, u32), [Vec<MemberRow>; 2]>;
 
 /// Joins messages. A peer is a place in the group or a rank of the job; whichever fits more messages is meant.
 pub(super) fn join(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>], joined: &mut Joined) {
@@ -27,7 +27,7 @@ pub(super) fn join(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>], joined:
         if met.len() < sent.len().max(got.len()) {
             let (mut is_sent, mut is_got) = (vec![false; sent.len()], vec![false; got.len()]);
             met.iter().for_each(|&(one, two)| (is_sent[one as usize], is_got[two as usize]) = (true, true));
-            let alone = |parts: Vec<Part>, is_met: Vec<bool>| {
+            let alone = |parts: Vec<MemberRow>, is_met: Vec<bool>| {
                 parts.into_iter().zip(is_met).filter(|(_, is_met)| !is_met).map(|(part, _)| part)
             };
             joined.unpaired.extend(alone(sent, is_sent).map(|part| (part, to)));
@@ -51,16 +51,16 @@ fn pairs(
                 Operation::Receive => ((peer, member), 1),
                 _ => ((member, peer), 0),
             };
-            pairs.entry(ends).or_default()[side].push(Part { member, row: place });
+            pairs.entry(ends).or_default()[side].push(MemberRow { member, row: place });
         }
     }
     pairs
 }
 
 /// Joins the messages of one pair; gives the places of those that met.
-fn join_pair(fleet: &Fleet, sent: &[Part], got: &[Part], joined: &mut Joined) -> Vec<(u32, u32)> {
-    let items = |parts: &[Part]| -> Vec<Item> {
-        let item = |part: &Part| {
+fn join_pair(fleet: &Fleet, sent: &[MemberRow], got: &[MemberRow], joined: &mut Joined) -> Vec<(u32, u32)> {
+    let items = |parts: &[MemberRow]| -> Vec<Item> {
+        let item = |part: &MemberRow| {
             let found = row(fleet, part.member, part.row);
             Item { what: found.bytes as u64, end: found.end() }
         };

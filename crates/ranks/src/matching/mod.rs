@@ -49,7 +49,7 @@ pub struct Meeting {
 
 /// A member's part in an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct MemberRow {
     /// Place in [`Fleet::members`].
     pub member: u32,
     /// Place in its collectives.
@@ -62,7 +62,7 @@ pub struct Meetings {
     /// By group, in the order of the operations.
     pub all: Vec<Meeting>,
     /// The parts of all of them.
-    pub parts: Vec<Part>,
+    pub parts: Vec<MemberRow>,
     /// Collectives that have no partner.
     pub unmatched: usize,
     /// All collectives of groups with at least two members.
@@ -70,7 +70,7 @@ pub struct Meetings {
     /// Why members of a group were not joined.
     pub not_joined: Vec<String>,
     /// Messages and collectives of two whose partner lost its record, and who that is.
-    pub unpaired: Vec<(Part, u32)>,
+    pub unpaired: Vec<(MemberRow, u32)>,
     /// The meeting of each collective, or [`NONE`]; members one after the other.
     of_row: Vec<u32>,
     /// Where the collectives of each member begin in `of_row`.
@@ -82,7 +82,7 @@ const BATCH: usize = 4096;
 
 impl Meetings {
     /// The parts of a meeting.
-    pub fn parts_of(&self, meeting: &Meeting) -> &[Part] {
+    pub fn parts_of(&self, meeting: &Meeting) -> &[MemberRow] {
         &self.parts[meeting.first as usize..][..meeting.count as usize]
     }
 
@@ -140,10 +140,10 @@ struct Joined {
     /// How each was found, and how many parts it has.
     meetings: Vec<(MatchedBy, u32)>,
     /// The parts of all of them.
-    parts: Vec<Part>,
+    parts: Vec<MemberRow>,
     collectives: usize,
     not_joined: Vec<String>,
-    unpaired: Vec<(Part, u32)>,
+    unpaired: Vec<(MemberRow, u32)>,
 }
 
 fn join(fleet: &Fleet, group: usize) -> Joined {
@@ -189,7 +189,7 @@ fn has_numbers(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>]) -> bool {
 
 /// Equal numbers are one operation; a number that a member has twice is told apart by order.
 fn by_number(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>], joined: &mut Joined) {
-    let mut keyed: Vec<(i64, u32, Part)> = Vec::with_capacity(rows.iter().map(Vec::len).sum());
+    let mut keyed: Vec<(i64, u32, MemberRow)> = Vec::with_capacity(rows.iter().map(Vec::len).sum());
     for (&member, rows) in group.members.iter().zip(rows) {
         let mut own: Vec<(i64, u32)> =
             rows.iter().filter_map(|&place| Some((row(fleet, member, place).number()?, place))).collect();
@@ -197,7 +197,7 @@ fn by_number(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>], joined: &mut 
         let mut turn = 0;
         for (at, &(number, place)) in own.iter().enumerate() {
             turn = if at > 0 && own[at - 1].0 == number { turn + 1 } else { 0 };
-            keyed.push((number, turn, Part { member, row: place }));
+            keyed.push((number, turn, MemberRow { member, row: place }));
         }
     }
     keyed.sort_unstable_by_key(|&(number, turn, part)| (number, turn, part.member));
@@ -211,14 +211,14 @@ fn by_number(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>], joined: &mut 
 
 impl Joined {
     /// Notes one operation of several members.
-    fn meet(&mut self, by: MatchedBy, parts: impl IntoIterator<Item = Part>) {
+    fn meet(&mut self, by: MatchedBy, parts: impl IntoIterator<Item = MemberRow>) {
         let before = self.parts.len();
         self.parts.extend(parts);
         self.meetings.push((by, (self.parts.len() - before) as u32));
     }
 
     /// Notes a collective without a partner; of a group of two, the other one took part and lost its record.
-    fn leave_alone(&mut self, group: &FleetGroup, part: Part) {
+    fn leave_alone(&mut self, group: &FleetGroup, part: MemberRow) {
         if let [one, two] = group.members[..] {
             self.unpaired.push((part, if part.member == one { two } else { one }));
         }

@@ -1,7 +1,7 @@
 //! Operations without numbers: by order, and by alignment where the orders differ.
 
 use super::align::{Item, align, in_order};
-use super::{Joined, MatchedBy, Part, row};
+use super::{Joined, MatchedBy, MemberRow, row};
 use crate::fleet::{Fleet, FleetGroup};
 
 /// Members that go together, and what they agree on.
@@ -14,7 +14,7 @@ struct Cluster {
 
 struct Slot {
     item: Item,
-    parts: Vec<Part>,
+    parts: Vec<MemberRow>,
 }
 
 /// Joins the members of a group. Streams that share a number may be of several groups, so that their members are put together
@@ -35,7 +35,8 @@ pub(super) fn join(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>], joined:
     let mut clusters: Vec<Cluster> = Vec::new();
     for at in order {
         let own = items(at);
-        let parts: Vec<Part> = rows[at].iter().map(|&row| Part { member: group.members[at], row }).collect();
+        let parts: Vec<MemberRow> =
+            rows[at].iter().map(|&row| MemberRow { member: group.members[at], row }).collect();
         if !clusters.iter_mut().any(|cluster| cluster.take(&own, &parts)) {
             clusters.push(Cluster::new(&own, &parts));
         }
@@ -63,13 +64,13 @@ pub(super) fn join(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>], joined:
 }
 
 impl Cluster {
-    fn new(items: &[Item], parts: &[Part]) -> Self {
+    fn new(items: &[Item], parts: &[MemberRow]) -> Self {
         let slots = items.iter().zip(parts).map(|(&item, &part)| Slot { item, parts: vec![part] }).collect();
         Self { slots, by: MatchedBy::Order, members: 1 }
     }
 
     /// Adds a member if it goes together with the others.
-    fn take(&mut self, items: &[Item], parts: &[Part]) -> bool {
+    fn take(&mut self, items: &[Item], parts: &[MemberRow]) -> bool {
         let known: Vec<Item> = self.slots.iter().map(|slot| slot.item).collect();
         let pairs = if in_order(&known, items) {
             (0..items.len() as u32).map(|place| (place, place)).collect()

@@ -9,7 +9,7 @@ use crate::clocks::Clocks;
 use crate::digest::{Collective, NONE};
 use crate::figures::{AllFigures, Figures};
 use crate::fleet::Fleet;
-use crate::matching::{Meetings, Part};
+use crate::matching::{Meetings, MemberRow};
 use crate::operation::Operation;
 
 /// A collective that starts this soon after the one before it on its stream was queued behind it.
@@ -37,7 +37,7 @@ impl StepGraph {
                 continue;
             }
             let parts = meetings.parts_of(meeting);
-            let is_timed = |part: &&Part| row(fleet, part).end().is_some();
+            let is_timed = |part: &&MemberRow| row(fleet, part).end().is_some();
             counts[number] = parts.iter().filter(is_timed).count() as u32;
             for member in lost(fleet, parts, one) {
                 let line = clocks.line(member);
@@ -239,7 +239,7 @@ fn usual_times(figures: &AllFigures) -> Map<(bool, Option<u64>), f64> {
 }
 
 /// Members of a group that took part in an operation of all and lost their record of it.
-fn lost(fleet: &Fleet, parts: &[Part], figures: &Figures) -> Vec<u32> {
+fn lost(fleet: &Fleet, parts: &[MemberRow], figures: &Figures) -> Vec<u32> {
     let group = &fleet.groups[figures.group as usize];
     if figures.operation.is_message() || !group.is_told || parts.len() >= group.members.len() {
         return Vec::new();
@@ -248,10 +248,10 @@ fn lost(fleet: &Fleet, parts: &[Part], figures: &Figures) -> Vec<u32> {
 }
 
 /// Whether most members computed nothing when an operation ended, so that their main line waited for it.
-fn is_blocking(fleet: &Fleet, parts: &[Part]) -> bool {
+fn is_blocking(fleet: &Fleet, parts: &[MemberRow]) -> bool {
     2 * parts.iter().filter(|part| row(fleet, part).tail_ns > 0).count() >= parts.len()
 }
 
-fn row<'a>(fleet: &'a Fleet, part: &Part) -> &'a Collective {
+fn row<'a>(fleet: &'a Fleet, part: &MemberRow) -> &'a Collective {
     &fleet.members[part.member as usize].collectives[part.row as usize]
 }

@@ -31,12 +31,12 @@ pub struct SlowLink {
 }
 
 /// What makes transfers comparable: the operation, its size, the ranks, and whether they are on one node.
-type Alike = (Operation, Option<u64>, u32, bool);
+type TransferClass = (Operation, Option<u64>, u32, bool);
 
 /// Finds them.
 pub(super) fn slow(fleet: &Fleet, figures: &AllFigures) -> Vec<SlowLink> {
     let one_node: Vec<bool> = fleet.groups.iter().map(|group| is_one_node(fleet, &group.members)).collect();
-    let mut transfers: Map<Alike, Map<u32, Vec<f64>>> = Map::default();
+    let mut transfers: Map<TransferClass, Map<u32, Vec<f64>>> = Map::default();
     let told = |group: u32| fleet.groups[group as usize].is_told;
     let counts = |one: &&Figures| !one.is_start && one.method != Method::None && told(one.group);
     for one in figures.meetings.iter().filter(counts) {

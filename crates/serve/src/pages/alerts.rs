@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use store::{Alert, AlertState, SeriesKey};
 
-use super::layout::{Asking, Place, form_word, frame};
+use super::layout::{Asking, Tab, form_word, frame};
 use super::login::local;
 use super::parts::{self, change, metric_name, number, plain};
 use crate::access::{Role, Viewer};
@@ -42,7 +42,7 @@ pub async fn page(State(state): State<Dashboard>, Asking(viewer): Asking) -> Res
             }
         }
     };
-    Ok(frame("Alerts", Place::Alerts, Some(&viewer), body))
+    Ok(frame("Alerts", Tab::Alerts, Some(&viewer), body))
 }
 
 fn is_open(alert: &Alert) -> bool {

@@ -5,7 +5,7 @@ use axum::response::Html;
 use maud::html;
 
 use super::charts;
-use super::layout::{Asking, Place, frame};
+use super::layout::{Asking, Tab, frame};
 use super::parts::{plain, prose};
 use super::tables;
 use crate::api::CompareQuery;
@@ -55,5 +55,5 @@ pub async fn page(
         }
     };
     let title = format!("{} with {}", plain(&query.base), plain(&query.candidate));
-    Ok(frame(&title, Place::Overview, Some(&viewer), body))
+    Ok(frame(&title, Tab::Overview, Some(&viewer), body))
 }

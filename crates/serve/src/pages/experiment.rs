@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use store::{Metric, TrialRow};
 
-use super::layout::{Asking, Place, frame};
+use super::layout::{Asking, Tab, frame};
 use super::parts::{self, counted, figure, metric_name, plain};
 use super::{alerts, charts, trial};
 use crate::access::Viewer;
@@ -76,7 +76,7 @@ pub async fn page(
         }
         (remarks(&found))
     };
-    Ok(frame(&plain(&name), Place::Overview, Some(&viewer), body))
+    Ok(frame(&plain(&name), Tab::Overview, Some(&viewer), body))
 }
 
 fn compare_form(found: &Experiment) -> Markup {

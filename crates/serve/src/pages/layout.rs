@@ -11,21 +11,18 @@ use crate::error::Problem;
 
 /// Where in the navigation a page is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Tab {
     Overview,
     Alerts,
     Live,
     Nowhere,
 }
 
-const NAVIGATION: [(Place, &str, &str); 3] = [
-    (Place::Overview, "/", "Experiments"),
-    (Place::Alerts, "/alerts", "Alerts"),
-    (Place::Live, "/live", "Live"),
-];
+const NAVIGATION: [(Tab, &str, &str); 3] =
+    [(Tab::Overview, "/", "Experiments"), (Tab::Alerts, "/alerts", "Alerts"), (Tab::Live, "/live", "Live")];
 
 /// A page.
-pub fn frame(title: &str, place: Place, viewer: Option<&Viewer>, body: Markup) -> Html<String> {
+pub fn frame(title: &str, place: Tab, viewer: Option<&Viewer>, body: Markup) -> Html<String> {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -37,7 +34,7 @@ pub fn frame(title: &str, place: Place, viewer: Option<&Viewer>, body: Markup) -
                 link rel="stylesheet" href=(assets::address("style"));
                 link rel="icon" href="data:,";
                 script src=(assets::address("page")) defer {}
-                @if place == Place::Live {
+                @if place == Tab::Live {
                     noscript { meta http-equiv="refresh" content="10"; }
                 }
             }

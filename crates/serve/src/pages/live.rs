@@ -12,7 +12,7 @@ use futures_util::stream;
 use maud::{Markup, html};
 use store::Progress;
 
-use super::layout::{Asking, Place, frame};
+use super::layout::{Asking, Tab, frame};
 use super::parts::{self, plain};
 use crate::api::{ProgressEntry, run_state};
 use crate::error::Problem;
@@ -55,7 +55,7 @@ pub async fn page(State(state): State<Dashboard>, Asking(viewer): Asking) -> Res
             ))
         }
     };
-    Ok(frame("Live", Place::Live, Some(&viewer), body))
+    Ok(frame("Live", Tab::Live, Some(&viewer), body))
 }
 
 fn card(run: &Progress) -> Markup {

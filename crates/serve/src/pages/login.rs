@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
 use serde::Deserialize;
 
-use super::layout::{Asking, Place, frame};
+use super::layout::{Asking, Tab, frame};
 use crate::access;
 use crate::error::Problem;
 use crate::state::Dashboard;
@@ -45,7 +45,7 @@ fn form(next: &str, problem: Option<&str>) -> axum::response::Html<String> {
     let body = html! {
         div.sign-in {
             h1 { "Log in" }
-            p.sub { "Ask whoever runs this server for a token." }
+            p.sub { "Ask the administrator of this server for a token." }
             form method="post" action="/login" {
                 input type="hidden" name="next" value=(local(next));
                 label {
@@ -58,7 +58,7 @@ fn form(next: &str, problem: Option<&str>) -> axum::response::Html<String> {
             }
         }
     };
-    frame("Log in", Place::Nowhere, None, body)
+    frame("Log in", Tab::Nowhere, None, body)
 }
 
 /// Begins a session.

@@ -30,7 +30,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use maud::html;
 
-use self::layout::{Place, frame};
+use self::layout::{Tab, frame};
 use crate::access::is_api;
 use crate::api;
 use crate::error::Problem;
@@ -94,7 +94,7 @@ pub async fn problems_as_pages(request: Request, next: Next) -> Response {
             p { a.button href="/" { "Go to the overview" } }
         }
     };
-    let mut page = (problem.status, frame(title, Place::Nowhere, None, body)).into_response();
+    let mut page = (problem.status, frame(title, Tab::Nowhere, None, body)).into_response();
     // Whatever else was said of it stays, the rules for browsers above all.
     for (name, value) in response.headers() {
         if ![header::CONTENT_TYPE, header::CONTENT_LENGTH].contains(name) {

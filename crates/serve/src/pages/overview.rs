@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use store::{Choices, OverviewRow, PageRequest, Trend};
 
-use super::layout::{Asking, Place, frame};
+use super::layout::{Asking, Tab, frame};
 use super::parts::{self, arch_match, counted, figure, metric_name, plain, prose, sparkline};
 use crate::api::ListQuery;
 use crate::error::Problem;
@@ -97,7 +97,7 @@ pub async fn page(
             )))
         }
     };
-    Ok(frame("Experiments", Place::Overview, Some(&viewer), body))
+    Ok(frame("Experiments", Tab::Overview, Some(&viewer), body))
 }
 
 /// The address of the overview with a changed filter.

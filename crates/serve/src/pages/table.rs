@@ -4,7 +4,7 @@ use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
-use super::layout::{Asking, Place, frame};
+use super::layout::{Asking, Tab, frame};
 use super::parts::{self, plain};
 use super::tables;
 use super::views;
@@ -13,7 +13,7 @@ use crate::documents::Rows;
 use crate::error::Problem;
 use crate::links;
 use crate::state::Dashboard;
-use crate::table::{Part, TableQuery};
+use crate::table::{TableQuery, TableView};
 
 /// The page, or the table as CSV.
 pub async fn page(
@@ -62,7 +62,7 @@ pub async fn page(
             (pager(&part, &query, &path))
         }
     };
-    Ok(frame(&title, Place::Overview, Some(&viewer), body).into_response())
+    Ok(frame(&title, Tab::Overview, Some(&viewer), body).into_response())
 }
 
 /// What an address asks for; a list of columns may come as several fields of a form.
@@ -105,7 +105,7 @@ fn state_of<'a>(
     ]
 }
 
-fn form(query: &TableQuery, place: &TablePlace, rows: &Rows, part: &Part) -> Markup {
+fn form(query: &TableQuery, place: &TablePlace, rows: &Rows, part: &TableView) -> Markup {
     html! {
         form.filters method="get" role="search" {
             input type="hidden" name="artifact" value=(place.artifact);
@@ -139,7 +139,7 @@ fn form(query: &TableQuery, place: &TablePlace, rows: &Rows, part: &Part) -> Mar
     }
 }
 
-fn shown(part: &Part, query: &TableQuery, path: &str) -> Markup {
+fn shown(part: &TableView, query: &TableQuery, path: &str) -> Markup {
     let head = |at: usize| {
         let column = &part.table.columns[at];
         let sorted = part.sorted.filter(|(sorted, _)| *sorted == at).map(|(_, rises)| rises);
@@ -161,7 +161,7 @@ fn shown(part: &Part, query: &TableQuery, path: &str) -> Markup {
     tables::stored(part.table, &part.columns, &part.rows, &head)
 }
 
-fn pager(part: &Part, query: &TableQuery, path: &str) -> Markup {
+fn pager(part: &TableView, query: &TableQuery, path: &str) -> Markup {
     let size = query.page_rows();
     let first = (part.page - 1) * size + 1;
     let last = first + part.rows.len() - 1;

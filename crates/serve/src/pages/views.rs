@@ -19,13 +19,13 @@ pub struct Section {
     /// The command that makes what it shows.
     pub make: String,
     /// What it shows.
-    pub part: Vec<Part>,
+    pub part: Vec<ViewItem>,
 }
 
 /// A table or a chart.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Part {
+pub struct ViewItem {
     /// Files that may hold it; the first that is there is taken.
     pub artifacts: Vec<String>,
     /// The table.
@@ -94,13 +94,13 @@ pub fn file_name(path: &str) -> &str {
 /// The columns that are shown first of a table.
 pub fn columns(artifact: &str, table: &str) -> Vec<String> {
     let parts = VIEWS.section.iter().flat_map(|section| &section.part);
-    let is_it = |part: &&Part| {
+    let is_it = |part: &&ViewItem| {
         part.table.as_deref() == Some(table) && part.artifacts.iter().any(|name| name == file_name(artifact))
     };
     parts.filter(is_it).map(|part| part.columns.clone()).next().unwrap_or_default()
 }
 
-impl Part {
+impl ViewItem {
     /// The artifacts of a trial that may hold it, the preferred one first.
     pub fn among<'a>(&'a self, artifacts: &'a [Artifact]) -> impl Iterator<Item = &'a Artifact> {
         let named =

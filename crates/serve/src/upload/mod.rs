@@ -63,7 +63,7 @@ struct Remark {
     text: String,
 }
 
-/// What became of an upload.
+/// The outcome of an upload.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Uploaded {
     /// The experiment.

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use app::experiment::Place;
+use app::experiment::StoreLocation;
 use rocm_perf_serve::{Dashboard, Options, Role, Tokens, router};
 use serde_json::{Value, json};
 use store::{Attachment, Content, Location, Metric, NewArtifact, Store};
@@ -51,7 +51,7 @@ impl Server {
     }
 
     /// Serves a store that is elsewhere; its files are in the folder.
-    pub fn at(place: Place, folder: tempfile::TempDir, tokens: Tokens) -> Self {
+    pub fn at(place: StoreLocation, folder: tempfile::TempDir, tokens: Tokens) -> Self {
         let options = Options { place, tokens, hosts: vec!["perf.example.com".into()], ..Options::default() };
         let state = Dashboard::open(&options).expect("a dashboard");
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -156,8 +156,8 @@ impl Answer {
     }
 }
 
-pub fn place(folder: &tempfile::TempDir) -> Place {
-    Place { database: Some(database(folder).display().to_string()), artifacts: None }
+pub fn place(folder: &tempfile::TempDir) -> StoreLocation {
+    StoreLocation { database: Some(database(folder).display().to_string()), artifacts: None }
 }
 
 pub fn database(folder: &tempfile::TempDir) -> PathBuf {

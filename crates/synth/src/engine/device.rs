@@ -144,7 +144,7 @@ impl Engine<'_> {
                 }
                 let mut arrivals = std::mem::take(&mut meeting.arrivals);
                 self.meetings.remove(&key);
-                // In a fixed order, whoever was simulated first: the sender before the receiver, else by rank.
+                // In a fixed order, independent of which was simulated first: the sender before the receiver, else by rank.
                 let receives = |a: &Arrival| {
                     self.program.collectives[a.met.which as usize].peer.is_some_and(|peer| !peer.send)
                 };

@@ -49,7 +49,7 @@ impl Default for Plan {
 /// Pairs between two looks.
 const STEP: usize = 5;
 
-/// What came of an experiment.
+/// The outcome of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {
     /// Of the metric.
@@ -125,7 +125,7 @@ pub fn experiment(
     }
 }
 
-/// What came of an experiment and of its repetition.
+/// The outcomes of an experiment and of its repetition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proof {
     /// The experiment.

@@ -12,7 +12,7 @@ use super::trial::{Current, Trial};
 use super::{OptimizeError, guard, metadata};
 use stats::random::Random;
 
-/// What came of a proposal.
+/// The outcome of a proposal.
 pub(super) struct Judged {
     pub status: CandidateStatus,
     pub reason: String,

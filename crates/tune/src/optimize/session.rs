@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use super::experiment::{Experiment, Floor, Proof};
 use super::propose::Evidence;
 
-/// What became of a candidate.
+/// The outcome of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CandidateStatus {
     /// There was no change to try.
@@ -68,7 +68,7 @@ pub struct Candidate {
     pub origin: String,
     /// What it does.
     pub description: String,
-    /// What became of it.
+    /// Its outcome.
     pub status: CandidateStatus,
     /// Why.
     pub reason: String,

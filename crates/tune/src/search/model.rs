@@ -15,7 +15,7 @@ pub const FEWEST: usize = 6;
 
 /// A kind of regression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Regressor {
     /// A quadratic with shrinkage.
     Ridge,
     /// Randomised trees.
@@ -53,62 +53,63 @@ pub struct Quality {
 /// The fitted models and their weights.
 #[derive(Clone, Debug)]
 pub struct Model {
-    parts: Vec<(f64, Part)>,
+    parts: Vec<(f64, Fitted)>,
     /// Of values held out; none for fewer than [`FEWEST`] samples.
     pub quality: Option<Quality>,
     /// Scales of the Gaussian processes, as a start for the next fit.
-    pub scales: Vec<(Kind, Scales)>,
+    pub scales: Vec<(Regressor, Scales)>,
 }
 
 #[derive(Clone, Debug)]
-enum Part {
+enum Fitted {
     /// With the spread of what it misses by.
     Ridge(Ridge, f64),
     Forest(Forest),
-    Gaussian(Kind, Box<Gaussian>),
+    Gaussian(Regressor, Box<Gaussian>),
 }
 
-impl Part {
+impl Fitted {
     fn fit(
-        kind: Kind,
+        kind: Regressor,
         features: &Features,
         samples: &Samples,
-        scales: &[(Kind, Scales)],
+        scales: &[(Regressor, Scales)],
         random: &mut Random,
     ) -> Option<Self> {
         match kind {
-            Kind::Ridge => {
+            Regressor::Ridge => {
                 let plain: Vec<&[f64]> = samples.candidates.iter().map(|&c| features.plain(c)).collect();
                 let ridge = Ridge::fit(&plain, &samples.values)?;
                 let spread = (squares(&ridge.held_out, &samples.values) / samples.values.len() as f64).sqrt();
-                Some(Part::Ridge(ridge, spread))
+                Some(Fitted::Ridge(ridge, spread))
             }
-            Kind::Forest => {
+            Regressor::Forest => {
                 let rows: Vec<&[f64]> = samples.candidates.iter().map(|&c| features.row(c)).collect();
-                Forest::fit(&rows, &samples.values, 1, random).map(Part::Forest)
+                Forest::fit(&rows, &samples.values, 1, random).map(Fitted::Forest)
             }
-            Kind::Smooth | Kind::Steep => {
-                let smoothness = if kind == Kind::Smooth { Smoothness::Smooth } else { Smoothness::Steep };
+            Regressor::Smooth | Regressor::Steep => {
+                let smoothness =
+                    if kind == Regressor::Smooth { Smoothness::Smooth } else { Smoothness::Steep };
                 let start = scales.iter().find(|(other, _)| *other == kind).map(|(_, scales)| scales);
                 let gaussian = Gaussian::fit(smoothness, features, samples, start, random)?;
-                Some(Part::Gaussian(kind, Box::new(gaussian)))
+                Some(Fitted::Gaussian(kind, Box::new(gaussian)))
             }
         }
     }
 
     fn held_out(&self) -> &[f64] {
         match self {
-            Part::Ridge(ridge, _) => &ridge.held_out,
-            Part::Forest(forest) => &forest.held_out,
-            Part::Gaussian(_, gaussian) => &gaussian.held_out,
+            Fitted::Ridge(ridge, _) => &ridge.held_out,
+            Fitted::Forest(forest) => &forest.held_out,
+            Fitted::Gaussian(_, gaussian) => &gaussian.held_out,
         }
     }
 
     fn predict(&self, features: &Features, candidate: usize) -> (f64, f64) {
         match self {
-            Part::Ridge(ridge, spread) => (ridge.predict(features.plain(candidate)), *spread),
-            Part::Forest(forest) => forest.predict(features.row(candidate)),
-            Part::Gaussian(_, gaussian) => gaussian.predict(features, candidate),
+            Fitted::Ridge(ridge, spread) => (ridge.predict(features.plain(candidate)), *spread),
+            Fitted::Forest(forest) => forest.predict(features.row(candidate)),
+            Fitted::Gaussian(_, gaussian) => gaussian.predict(features, candidate),
         }
     }
 }
@@ -118,27 +119,27 @@ impl Model {
     pub fn fit(
         features: &Features,
         samples: &Samples,
-        kinds: &[Kind],
-        scales: &[(Kind, Scales)],
+        kinds: &[Regressor],
+        scales: &[(Regressor, Scales)],
         random: &mut Random,
     ) -> Option<Self> {
         if samples.values.len() < 3 || features.width == 0 {
             return None;
         }
-        let fitted: Vec<Part> =
-            kinds.iter().filter_map(|&kind| Part::fit(kind, features, samples, scales, random)).collect();
+        let fitted: Vec<Fitted> =
+            kinds.iter().filter_map(|&kind| Fitted::fit(kind, features, samples, scales, random)).collect();
         let scales = fitted.iter().filter_map(|part| match part {
-            Part::Gaussian(kind, gaussian) => Some((*kind, gaussian.scales.clone())),
+            Fitted::Gaussian(kind, gaussian) => Some((*kind, gaussian.scales.clone())),
             _ => None,
         });
         let scales = scales.collect();
         let (weights, quality) = if samples.values.len() >= FEWEST {
-            let predicted: Vec<&[f64]> = fitted.iter().map(Part::held_out).collect();
+            let predicted: Vec<&[f64]> = fitted.iter().map(Fitted::held_out).collect();
             weigh(&predicted, &samples.values)
         } else {
             (vec![1.0 / fitted.len().max(1) as f64; fitted.len()], None)
         };
-        let parts: Vec<(f64, Part)> =
+        let parts: Vec<(f64, Fitted)> =
             weights.into_iter().zip(fitted).filter(|(weight, _)| *weight > 0.0).collect();
         (!parts.is_empty()).then_some(Self { parts, quality, scales })
     }
@@ -256,7 +257,7 @@ mod tests {
             let candidates: Vec<usize> = (0..30).map(|_| random.below(features.len())).collect();
             let values = candidates.iter().map(|_| random.normal()).collect();
             let samples = Samples { weights: vec![1.0; 30], candidates, values };
-            let kinds = [Kind::Ridge, Kind::Forest, Kind::Smooth, Kind::Steep];
+            let kinds = [Regressor::Ridge, Regressor::Forest, Regressor::Smooth, Regressor::Steep];
             let model = Model::fit(&features, &samples, &kinds, &[], &mut random).unwrap();
             let quality = model.quality.unwrap();
             assert!(quality.r2 < 0.5, "{quality:?}");
@@ -274,7 +275,7 @@ mod tests {
         };
         let values = candidates.iter().map(|&c| truth(c) + 0.01 * random.normal()).collect();
         let samples = Samples { weights: vec![1.0; 60], candidates, values };
-        let kinds = [Kind::Ridge, Kind::Forest, Kind::Smooth, Kind::Steep];
+        let kinds = [Regressor::Ridge, Regressor::Forest, Regressor::Smooth, Regressor::Steep];
         let model = Model::fit(&features, &samples, &kinds, &[], &mut random).unwrap();
         let quality = model.quality.clone().unwrap();
         assert!(quality.r2 > 0.9 && quality.rank_correlation > 0.9, "{quality:?}");

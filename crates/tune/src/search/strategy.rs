@@ -3,7 +3,7 @@
 use super::features::Features;
 use super::forest::Forest;
 use super::gaussian::{Gaussian, Scales, Smoothness};
-use super::model::{Kind, Model, Quality, Samples};
+use super::model::{Model, Quality, Regressor, Samples};
 use stats::random::Random;
 
 /// How the next configuration is chosen.
@@ -100,10 +100,12 @@ pub fn strategy(choice: Choice, settings: Settings, features: &Features) -> Box<
     let random = Random::new(settings.seed);
     match choice {
         Choice::Regression => {
-            let kinds = vec![Kind::Forest, Kind::Smooth, Kind::Steep];
+            let kinds = vec![Regressor::Forest, Regressor::Smooth, Regressor::Steep];
             Box::new(ModelBased::new(kinds, settings, random))
         }
-        Choice::Bayes => Box::new(ModelBased::new(vec![Kind::Smooth, Kind::Steep], settings, random)),
+        Choice::Bayes => {
+            Box::new(ModelBased::new(vec![Regressor::Smooth, Regressor::Steep], settings, random))
+        }
         Choice::Random => {
             let mut random = random;
             let mut order: Vec<usize> = (0..features.len()).collect();
@@ -146,11 +148,11 @@ const SEED_CHOICES: usize = 12;
 const RUNNERS_UP: usize = 64;
 
 struct ModelBased {
-    kinds: Vec<Kind>,
+    kinds: Vec<Regressor>,
     settings: Settings,
     random: Random,
     model: Option<Model>,
-    scales: Vec<(Kind, Scales)>,
+    scales: Vec<(Regressor, Scales)>,
     work_scales: Option<Scales>,
     given: usize,
     /// The most promising after the one that was chosen, best first.
@@ -158,7 +160,7 @@ struct ModelBased {
 }
 
 impl ModelBased {
-    fn new(kinds: Vec<Kind>, settings: Settings, random: Random) -> Self {
+    fn new(kinds: Vec<Regressor>, settings: Settings, random: Random) -> Self {
         let (scales, runners_up) = (Vec::new(), Vec::new());
         Self { kinds, settings, random, model: None, scales, work_scales: None, given: 0, runners_up }
     }
@@ -230,7 +232,7 @@ impl Strategy for ModelBased {
     }
 
     fn soon(&self, features: &Features, tried: &[bool], count: usize) -> Vec<usize> {
-        // Seeds hang on nothing that is measured, so that they can be told for certain.
+        // Seeds depend on nothing that is measured, so a resumed search finds the same ones.
         let seeds = self.settings.seeds.saturating_sub(self.given).min(count);
         let (mut random, mut tried, mut soon) = (self.random.clone(), tried.to_vec(), Vec::new());
         while soon.len() < seeds

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
 
-use crate::machine::{Part, part_of};
+use crate::machine::{Product, part_of};
 use crate::settings::{self, Version, fault};
 
 /// Runs as `amd-smi`.
@@ -63,7 +63,7 @@ fn with_unit(value: impl Into<Value>, unit: &str) -> Value {
     json!({"value": value.into(), "unit": unit})
 }
 
-fn metric(gpu: usize, part: &Part) -> Value {
+fn metric(gpu: usize, part: &Product) -> Value {
     let number = gpu as u64;
     let total = part.memory_gib * 1024;
     let instinct = part.wave_size == 64;
@@ -89,7 +89,7 @@ fn metric(gpu: usize, part: &Part) -> Value {
     })
 }
 
-fn monitor(gpu: usize, part: &Part) -> Value {
+fn monitor(gpu: usize, part: &Product) -> Value {
     json!({"gpu": gpu, "power_usage": with_unit(550 + 10 * gpu, "W"), "hotspot_temperature": with_unit(56 + gpu, "C"),
         "memory_temperature": with_unit(61, "C"), "gfx": with_unit(40 + gpu, "%"),
         "gfx_clock": with_unit(part.clock_mhz - 100, "MHz"), "mem": with_unit(12, "%"),
@@ -97,7 +97,7 @@ fn monitor(gpu: usize, part: &Part) -> Value {
         "vram_used": with_unit(part.memory_gib * 256, "MB"), "vram_total": with_unit(part.memory_gib * 1024, "MB")})
 }
 
-fn static_facts(gpu: usize, part: &Part) -> Value {
+fn static_facts(gpu: usize, part: &Product) -> Value {
     json!({
         "gpu": gpu,
         "asic": {"market_name": part.product, "vendor_id": "0x1002", "device_id": format!("{:#x}", part.device_id),

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use hw::counters::{Kind, RawNeed};
+use hw::counters::{CounterKind, RawNeed};
 
 use crate::log::Kernel;
-use crate::machine::Part;
+use crate::machine::Product;
 
 /// The value of a counter for a dispatch, summed over all instances.
-pub fn value(counter: &str, kernel: &Kernel, part: &Part) -> f64 {
+pub fn value(counter: &str, kernel: &Kernel, part: &Product) -> f64 {
     let waves = waves(kernel, part) as f64;
     let base = counter
         .trim_end_matches("_sum")
@@ -31,7 +31,7 @@ pub fn value(counter: &str, kernel: &Kernel, part: &Part) -> f64 {
 }
 
 /// Waves of a dispatch: whole workgroups, each a whole number of waves.
-pub fn waves(kernel: &Kernel, part: &Part) -> u64 {
+pub fn waves(kernel: &Kernel, part: &Product) -> u64 {
     let groups: u64 =
         kernel.grid.iter().zip(kernel.workgroup).map(|(g, w)| u64::from(g.div_ceil(w.max(1)))).product();
     let items: u64 = kernel.workgroup.iter().map(|w| u64::from(*w)).product();
@@ -39,7 +39,7 @@ pub fn waves(kernel: &Kernel, part: &Part) -> u64 {
 }
 
 /// A value split over the XCCs, as one row each: whole numbers that sum to it.
-pub fn instances(value: f64, part: &Part) -> Vec<f64> {
+pub fn instances(value: f64, part: &Product) -> Vec<f64> {
     let count = f64::from(part.xccs.max(1));
     let each = (value / count).floor();
     let mut rows = vec![each; part.xccs.max(1) as usize];
@@ -71,7 +71,7 @@ pub fn hash(of: &impl Hash) -> u64 {
 
 /// Whether the profiler defines a counter on an architecture.
 pub fn exists(counter: &str, arch: &str) -> bool {
-    let own = |kind: &Kind| !matches!(kind, Kind::Derived { extra: true, .. });
+    let own = |kind: &CounterKind| !matches!(kind, CounterKind::Derived { extra: true, .. });
     hw::counters::find(arch, counter).is_some_and(|known| own(&known.kind))
 }
 

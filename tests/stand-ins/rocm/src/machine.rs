@@ -7,7 +7,7 @@ pub const PROCESSORS: usize = 2;
 
 /// What a GPU of an architecture is.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
+pub struct Product {
     /// `gfx942`.
     pub arch: &'static str,
     /// Marketing name.
@@ -41,7 +41,7 @@ pub struct Part {
 }
 
 /// Parts by architecture.
-pub const PARTS: [Part; 6] = [
+pub const PARTS: [Product; 6] = [
     part("gfx908", "AMD Instinct MI100", 90_008, 0x738c, [120, 1, 8, 4, 10, 64, 64], 1502, [32, 4096, 1200]),
     part("gfx90a", "AMD Instinct MI250X", 90_010, 0x7408, [110, 1, 8, 4, 8, 64, 64], 1700, [64, 4096, 1600]),
     part(
@@ -90,11 +90,11 @@ const fn part(
     shape: [u32; 7],
     clock_mhz: u32,
     memory: [u32; 3],
-) -> Part {
+) -> Product {
     let [units, xccs, engines, simds, waves, wave_size, lds_kib] = shape;
     let [gib, bus_bits, memory_mhz] = memory;
     let memory_gib = gib as u64;
-    Part {
+    Product {
         arch,
         product,
         target_version,
@@ -114,11 +114,11 @@ const fn part(
 }
 
 /// The part of an architecture; an MI300X for one that is not known.
-pub fn part_of(arch: &str) -> Part {
+pub fn part_of(arch: &str) -> Product {
     PARTS.into_iter().find(|part| part.arch == arch).unwrap_or(PARTS[2])
 }
 
-impl Part {
+impl Product {
     /// What the profiler says about GPU number `index`.
     pub fn agent_facts(&self, index: usize) -> Value {
         let node = (PROCESSORS + index) as u64;

@@ -9,12 +9,12 @@ use trace::{
 
 use crate::counters;
 use crate::log::{Recording, When};
-use crate::machine::{PROCESSORS, Part, processor_facts};
+use crate::machine::{PROCESSORS, Product, processor_facts};
 
 /// What of a recording is kept, and under which names.
 pub struct Keep<'a> {
     /// The GPU.
-    pub part: Part,
+    pub part: Product,
     /// How many there are.
     pub gpus: usize,
     /// Kernels: for their own sake, or for their counters'.

@@ -13,7 +13,7 @@ use super::{How, Match};
 
 /// A module, an op, or a kernel outside any op.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct TreeNode {
     pub parent: u32,
     pub kind: NodeKind,
     pub name: String,
@@ -31,7 +31,7 @@ pub(crate) struct Place {
 
 /// What a structural comparison keeps of a run.
 pub struct StructuralRun {
-    places: Vec<Place>,
+    places: Vec<TreeNode>,
 }
 
 impl StructuralRun {
@@ -40,7 +40,7 @@ impl StructuralRun {
         let options = TreeOptions { only_with_work: true, keep_rows: true, ..TreeOptions::default() };
         let tree = CallTree::of(run, &options);
         let ops = tree.nearest(|kind| kind == NodeKind::Op);
-        let mut places = vec![Place::root()];
+        let mut places = vec![TreeNode::root()];
         let mut place_of = vec![0u32; tree.nodes.len()];
         let mut known: Map<(u32, NodeKind, trace::StrId, u32), u32> = Map::default();
         for (number, node) in tree.nodes.iter().enumerate().skip(1) {
@@ -60,13 +60,13 @@ impl StructuralRun {
             let place = *known.entry((above, node.kind, node.class, node.arguments)).or_insert(next);
             if place == next {
                 let arguments = tree.arguments[node.arguments as usize];
-                places.push(Place {
+                places.push(TreeNode {
                     parent: above,
                     kind: node.kind,
                     name: tree.strings.get(node.class).to_string(),
                     shapes: tree.strings.get(arguments.shapes).to_string(),
                     types: tree.strings.get(arguments.types).to_string(),
-                    ..Place::root()
+                    ..TreeNode::root()
                 });
             }
             places[place as usize].calls += node.own.calls as f64;
@@ -82,7 +82,7 @@ impl StructuralRun {
     }
 }
 
-impl Place {
+impl TreeNode {
     fn root() -> Self {
         Self {
             parent: 0,
@@ -105,7 +105,7 @@ impl Place {
 }
 
 /// Gives every place its durations, its kernels and its time on the clock.
-fn add_work(run: &Run, tree: &CallTree, place_of: &[u32], places: &mut [Place]) {
+fn add_work(run: &Run, tree: &CallTree, place_of: &[u32], places: &mut [TreeNode]) {
     let mut durations: Vec<Vec<i64>> = vec![Vec::new(); places.len()];
     let mut kernels: Map<(u32, trace::StrId), (u64, i64)> = Map::default();
     let mut by_gpu: Vec<Vec<(i64, i64, u32, bool)>> = vec![Vec::new(); run.work.gpus.len()];
@@ -144,7 +144,7 @@ fn add_work(run: &Run, tree: &CallTree, place_of: &[u32], places: &mut [Place]) 
 
 /// The places of all runs of a side.
 pub(crate) struct SideTree {
-    pub nodes: Vec<Place>,
+    pub nodes: Vec<TreeNode>,
     pub children: Vec<Vec<u32>>,
     /// By node: time of its own and all below, a mean over runs.
     pub all_ns: Vec<i64>,
@@ -162,7 +162,7 @@ pub(crate) struct Sum {
 
 impl SideTree {
     pub fn of(runs: &[StructuralRun]) -> Self {
-        let mut nodes = vec![Place { series: vec![None; runs.len()], ..Place::root() }];
+        let mut nodes = vec![TreeNode { series: vec![None; runs.len()], ..TreeNode::root() }];
         let mut known: Map<(u32, NodeKind, String, (String, String)), u32> = Map::default();
         for (number, run) in runs.iter().enumerate() {
             let mut node_of = vec![0u32; run.places.len()];
@@ -174,14 +174,14 @@ impl SideTree {
                     let next = nodes.len() as u32;
                     node_of[at] = *known.entry(key).or_insert(next);
                     if node_of[at] == next {
-                        nodes.push(Place {
+                        nodes.push(TreeNode {
                             parent,
                             kind: place.kind,
                             name: place.name.clone(),
                             shapes: place.shapes.clone(),
                             types: place.types.clone(),
                             series: vec![None; runs.len()],
-                            ..Place::root()
+                            ..TreeNode::root()
                         });
                     }
                 }
@@ -196,7 +196,7 @@ impl SideTree {
             }
         }
         let mut children = vec![Vec::new(); nodes.len()];
-        let mut all_ns: Vec<i64> = nodes.iter().map(Place::self_ns).collect();
+        let mut all_ns: Vec<i64> = nodes.iter().map(TreeNode::self_ns).collect();
         for node in (1..nodes.len()).rev() {
             all_ns[nodes[node].parent as usize] += all_ns[node];
         }

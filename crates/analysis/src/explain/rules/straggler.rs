@@ -1,6 +1,6 @@
 //! A rank that the others wait for in collectives.
 //!
-//! Clocks of ranks differ, durations do not: whoever is in a collective for the shortest time came last, and the
+//! Clocks of ranks differ, durations do not: the rank with the shortest collective arrived last, and the
 //! others are in it longer by the time they waited. A wait beside computation of the same GPU costs nothing, and a rank
 //! that is last a little more often than the others is so by chance.
 

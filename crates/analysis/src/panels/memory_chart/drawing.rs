@@ -29,14 +29,14 @@ struct Picture<'v> {
 
 /// A box's place.
 #[derive(Clone, Copy)]
-struct Place {
+struct Rect {
     x: f64,
     y: f64,
     width: f64,
     height: f64,
 }
 
-impl Place {
+impl Rect {
     fn right(&self) -> f64 {
         self.x + self.width
     }
@@ -44,7 +44,7 @@ impl Place {
 
 impl Picture<'_> {
     fn draw(&mut self) {
-        let place = |x, y, width, height| Place { x, y, width, height };
+        let place = |x, y, width, height| Rect { x, y, width, height };
         let buffer = place(10.0, 40.0, 150.0, 330.0);
         let dispatch = place(196.0, 40.0, 120.0, 330.0);
         let exec = place(352.0, 40.0, 130.0, 330.0);
@@ -55,7 +55,7 @@ impl Picture<'_> {
         let l2 = place(862.0, 110.0, 146.0, 362.0);
         let fabric = place(1068.0, 110.0, 132.0, 180.0);
         let memory = place(1068.0, 392.0, 132.0, 80.0);
-        let parts: [(&ChartBlock, Place, usize); 10] = [
+        let parts: [(&ChartBlock, Rect, usize); 10] = [
             (&BUFFER, buffer, 0),
             (&DISPATCH, dispatch, 0),
             (&EXEC, exec, 0),
@@ -91,8 +91,8 @@ impl Picture<'_> {
         self.label(&INSTRUCTION_BUFFER.figures[0], (instruction.x + middle) / 2.0, y - 6.0, Anchor::Middle);
     }
 
-    fn part(&mut self, part: &ChartBlock, place: Place, color: usize) {
-        let Place { x, y, width, height } = place;
+    fn part(&mut self, part: &ChartBlock, place: Rect, color: usize) {
+        let Rect { x, y, width, height } = place;
         self.shapes.push(Shape::Box {
             x,
             y,
@@ -146,7 +146,7 @@ impl Picture<'_> {
     }
 
     /// Arrows between the fabric and the memory below it.
-    fn down(&mut self, wire: &Wire, above: Place, below: Place) {
+    fn down(&mut self, wire: &Wire, above: Rect, below: Rect) {
         let top = above.y + above.height;
         for (at, figure) in wire.figures.iter().enumerate() {
             let x = above.x + 16.0 + at as f64 * 64.0;

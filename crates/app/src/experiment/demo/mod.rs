@@ -13,7 +13,7 @@ use stats::random::Random;
 use store::{Attachment, Link, Metric, Store};
 
 use super::attach::Prepared;
-use super::{Place, analyses, present, report};
+use super::{StoreLocation, analyses, present, report};
 use crate::failure::Failure;
 use crate::observer::Observer;
 use crate::synth::{GenerateOptions, Options, OutputFormat, Scenario};
@@ -104,7 +104,7 @@ const HISTORIES: [History; 4] = [
 ];
 
 /// Fills a store with simulated experiments; their traces are kept in `folder`. What is there already stays.
-pub fn fill_demo(place: &Place, folder: &Path, observer: &dyn Observer) -> Result<Report, Failure> {
+pub fn fill_demo(place: &StoreLocation, folder: &Path, observer: &dyn Observer) -> Result<Report, Failure> {
     let mut store = place.open()?;
     for history in &HISTORIES {
         if make(&mut store, history.name, history.description, history.tags)? {

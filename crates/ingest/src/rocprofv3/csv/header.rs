@@ -10,7 +10,7 @@ const WIDEST_HEADER: usize = 16 << 10;
 
 /// What the rows of a CSV file are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum CsvTable {
     /// `agent_info`: devices. First, because rows of the others name them.
     Agents,
     /// `kernel_trace`
@@ -36,19 +36,19 @@ pub(crate) enum Kind {
 }
 
 /// Columns that tell a kind; the first line that fits wins.
-const KINDS: &[(Kind, &[&str])] = &[
-    (Kind::Counters, &["counter_name", "counter_value"]),
-    (Kind::Kernels, &["kernel_name", "start_timestamp", "end_timestamp"]),
-    (Kind::PcSamples, &["sample_timestamp", "dispatch_id"]),
-    (Kind::HipEvents, &["hip_event_handle", "start_timestamp"]),
-    (Kind::Copies, &["direction", "start_timestamp", "end_timestamp"]),
-    (Kind::Scratch, &["operation", "alloc_flags", "start_timestamp"]),
-    (Kind::Allocations, &["operation", "allocation_size", "start_timestamp"]),
-    (Kind::Calls, &["function", "start_timestamp", "end_timestamp"]),
-    (Kind::Calls, &["category", "name", "start_timestamp", "end_timestamp"]),
-    (Kind::GraphLaunches, &["graph_exec_id", "start_timestamp", "end_timestamp"]),
-    (Kind::Agents, &["node_id", "agent_type"]),
-    (Kind::Totals, &["name", "calls", "totaldurationns"]),
+const KINDS: &[(CsvTable, &[&str])] = &[
+    (CsvTable::Counters, &["counter_name", "counter_value"]),
+    (CsvTable::Kernels, &["kernel_name", "start_timestamp", "end_timestamp"]),
+    (CsvTable::PcSamples, &["sample_timestamp", "dispatch_id"]),
+    (CsvTable::HipEvents, &["hip_event_handle", "start_timestamp"]),
+    (CsvTable::Copies, &["direction", "start_timestamp", "end_timestamp"]),
+    (CsvTable::Scratch, &["operation", "alloc_flags", "start_timestamp"]),
+    (CsvTable::Allocations, &["operation", "allocation_size", "start_timestamp"]),
+    (CsvTable::Calls, &["function", "start_timestamp", "end_timestamp"]),
+    (CsvTable::Calls, &["category", "name", "start_timestamp", "end_timestamp"]),
+    (CsvTable::GraphLaunches, &["graph_exec_id", "start_timestamp", "end_timestamp"]),
+    (CsvTable::Agents, &["node_id", "agent_type"]),
+    (CsvTable::Totals, &["name", "calls", "totaldurationns"]),
 ];
 
 /// Tables of related tools that share column names, and what to call them.
@@ -58,7 +58,7 @@ const OTHERS: &[(&[&str], &str)] = &[
 ];
 
 /// The kind of a file with these column names (any case).
-pub(crate) fn kind_of(columns: &[String]) -> Result<Kind, Option<&'static str>> {
+pub(crate) fn kind_of(columns: &[String]) -> Result<CsvTable, Option<&'static str>> {
     let lower: Vec<String> = columns.iter().map(|c| c.to_ascii_lowercase()).collect();
     let has_all = |wanted: &[&str]| wanted.iter().all(|w| lower.iter().any(|c| c == w));
     if let Some((_, what)) = OTHERS.iter().find(|(wanted, _)| has_all(wanted)) {
@@ -68,7 +68,7 @@ pub(crate) fn kind_of(columns: &[String]) -> Result<Kind, Option<&'static str>> 
 }
 
 /// The kind of a file, when it is one.
-pub(crate) fn of_file(path: &Path) -> Option<Kind> {
+pub(crate) fn of_file(path: &Path) -> Option<CsvTable> {
     let progress = Progress::default();
     let line = |bytes: &[u8]| columns(bytes.split(|byte| *byte == b'\n').next().unwrap_or_default());
     let columns = match bytes::open(path, &progress).ok()? {

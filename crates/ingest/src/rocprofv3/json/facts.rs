@@ -25,7 +25,7 @@ impl<'a> Name<'a> {
 
 /// A kind of record and the names of its operations.
 #[derive(Debug)]
-struct Kind<'a> {
+struct RecordKind<'a> {
     name: Name<'a>,
     operations: Vec<Name<'a>>,
 }
@@ -33,7 +33,7 @@ struct Kind<'a> {
 /// The `strings` of a process.
 #[derive(Debug, Default)]
 pub(super) struct Names<'a> {
-    kinds: Vec<Kind<'a>>,
+    kinds: Vec<RecordKind<'a>>,
     markers: Map<i64, Name<'a>>,
     instructions: Vec<Name<'a>>,
     comments: Vec<Name<'a>>,
@@ -67,7 +67,7 @@ impl<'a> Names<'a> {
                     _ => json.skip_value()?,
                 }
             }
-            kinds.push(Kind { name: Name::of(name), operations });
+            kinds.push(RecordKind { name: Name::of(name), operations });
             Ok(())
         });
     }

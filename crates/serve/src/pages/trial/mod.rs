@@ -19,7 +19,7 @@ use axum::response::Html;
 use maud::html;
 
 use self::read::Read;
-use super::layout::{Asking, Place, frame};
+use super::layout::{Asking, Tab, frame};
 use super::parts::{self, plain, prose};
 use crate::error::Problem;
 use crate::links;
@@ -78,5 +78,5 @@ pub async fn page(
         (attached::files(&name, &found, &missing))
         (attached::remarks(&found))
     };
-    Ok(frame(&format!("{} / {}", plain(&name), plain(&trial)), Place::Overview, Some(&viewer), body))
+    Ok(frame(&format!("{} / {}", plain(&name), plain(&trial)), Tab::Overview, Some(&viewer), body))
 }

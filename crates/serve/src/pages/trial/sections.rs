@@ -10,7 +10,7 @@ use crate::data::Experiment;
 use crate::documents::{Document, Rows};
 use crate::links;
 use crate::pages::parts::{self, plain};
-use crate::pages::views::{self, Part, Section, file_name};
+use crate::pages::views::{self, Section, ViewItem, file_name};
 use crate::pages::{charts, parallel, tables};
 use crate::state::Dashboard;
 use crate::table::TableQuery;
@@ -55,7 +55,7 @@ fn show_part(
     trial: &str,
     artifact: &Artifact,
     document: &Document,
-    part: &Part,
+    part: &ViewItem,
 ) -> Option<Markup> {
     if let Some(table) = &part.table {
         return Some(short_table(name, trial, artifact, table, document.table(table)?, &part.columns));

@@ -30,7 +30,7 @@ pub struct Endpoint {
 /// Longest difference of an attempt that is shown again.
 const LONGEST_DIFF: usize = 6000;
 
-/// Asks for a faster kernel; `attempts` says what became of earlier answers.
+/// Asks for a faster kernel; `attempts` holds earlier answers and their outcomes.
 pub fn proposal(
     endpoint: &Endpoint,
     source: &Source,

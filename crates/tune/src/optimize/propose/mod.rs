@@ -82,7 +82,7 @@ impl Evidence {
 pub struct Attempt {
     /// What it changed.
     pub diff: String,
-    /// What became of it.
+    /// Its outcome.
     pub status: &'static str,
     /// Why: a refusal, or what was measured.
     pub reason: String,

@@ -1,6 +1,6 @@
 //! HIP as plain C++: kernels, `__shared__` and `<<<…>>>` in preprocessed source.
 
-use super::tokens::{Kind, Token, tokens};
+use super::tokens::{Token, TokenKind, tokens};
 
 /// Rewrites preprocessed source. `gcc` chooses between dialects of attributes and pragmas.
 pub(super) fn rewrite(source: &str, gcc: bool) -> String {
@@ -44,20 +44,20 @@ impl Rewriter<'_> {
         let mut depth = 0usize;
         for i in 0..self.tokens.len() {
             match self.tokens[i].kind {
-                Kind::Sign(b'{') => depth += 1,
-                Kind::Sign(b'}') => depth = depth.saturating_sub(1),
-                Kind::Word if self.word(i) == "__global__" => {
+                TokenKind::Sign(b'{') => depth += 1,
+                TokenKind::Sign(b'}') => depth = depth.saturating_sub(1),
+                TokenKind::Word if self.word(i) == "__global__" => {
                     kernels.extend(self.kernel(i, depth, &mut edits));
                 }
-                Kind::Word if self.word(i) == "__shared__" => self.shared(i, &mut edits),
+                TokenKind::Word if self.word(i) == "__shared__" => self.shared(i, &mut edits),
                 // No macro: system headers say `__attribute__((__noinline__))`.
-                Kind::Word
+                TokenKind::Word
                     if self.word(i) == "__noinline__" && self.sign(i.wrapping_sub(1)) != Some(b'(') =>
                 {
                     let Token { start, end, .. } = self.tokens[i];
                     edits.push(Edit { start, end, text: "__attribute__((noinline))".into() });
                 }
-                Kind::Sign(b'<') if self.opens_launch(i) => edits.extend(self.launch(i)),
+                TokenKind::Sign(b'<') if self.opens_launch(i) => edits.extend(self.launch(i)),
                 _ => {}
             }
         }
@@ -89,7 +89,7 @@ impl Rewriter<'_> {
 
     fn sign(&self, i: usize) -> Option<u8> {
         match self.tokens.get(i)?.kind {
-            Kind::Sign(byte) => Some(byte),
+            TokenKind::Sign(byte) => Some(byte),
             _ => None,
         }
     }
@@ -121,7 +121,7 @@ impl Rewriter<'_> {
         while j < self.tokens.len() {
             match self.sign(j) {
                 Some(b'(') => {
-                    if self.tokens[j - 1].kind == Kind::Word && self.word(j - 1) != "__attribute__" {
+                    if self.tokens[j - 1].kind == TokenKind::Word && self.word(j - 1) != "__attribute__" {
                         name = Some(j - 1);
                     }
                     j = self.closing(j)?;
@@ -169,7 +169,7 @@ impl Rewriter<'_> {
                     names.extend(last.take());
                     break;
                 }
-                None if self.tokens[j].kind == Kind::Word => last = Some(j),
+                None if self.tokens[j].kind == TokenKind::Word => last = Some(j),
                 _ => {}
             }
             j += 1;
@@ -255,14 +255,14 @@ impl Rewriter<'_> {
         if self.sign(i) == Some(b'>') {
             i = self.opening(i, b'<', b'>')?.checked_sub(1)?;
         }
-        if self.tokens[i].kind != Kind::Word {
+        if self.tokens[i].kind != TokenKind::Word {
             return None;
         }
         // `ns::` and a leading `::` belong to the name.
         while i >= 2 && self.sign(i - 1) == Some(b':') && self.sign(i - 2) == Some(b':') {
             i -= 2;
             match i.checked_sub(1) {
-                Some(before) if self.tokens[before].kind == Kind::Word && !self.is_keyword(before) => {
+                Some(before) if self.tokens[before].kind == TokenKind::Word && !self.is_keyword(before) => {
                     i = before
                 }
                 Some(before) if self.sign(before) == Some(b'>') => {

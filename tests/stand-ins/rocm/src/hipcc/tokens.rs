@@ -2,7 +2,7 @@
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     Word,
     Number,
     Literal,
@@ -12,7 +12,7 @@ pub(super) enum Kind {
 /// A token and where it is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token {
-    pub kind: Kind,
+    pub kind: TokenKind,
     pub start: usize,
     pub end: usize,
 }
@@ -59,10 +59,10 @@ fn scan_line(bytes: &[u8], mut at: usize, tokens: &mut Vec<Token>) -> usize {
         match byte {
             b'\n' => return at + 1,
             b' ' | b'\t' | b'\r' | 0x0b | 0x0c => at += 1,
-            b'"' | b'\'' => at = push(tokens, Kind::Literal, at, after_quote(bytes, at)),
+            b'"' | b'\'' => at = push(tokens, TokenKind::Literal, at, after_quote(bytes, at)),
             b'0'..=b'9' => {
                 let part = |b: u8| b.is_ascii_alphanumeric() || b == b'.' || b == b'_' || b == b'\'';
-                at = push(tokens, Kind::Number, at, after(bytes, at, part));
+                at = push(tokens, TokenKind::Number, at, after(bytes, at, part));
             }
             b if is_word(b) => {
                 let end = after(bytes, at, |b| is_word(b) || b.is_ascii_digit());
@@ -70,18 +70,20 @@ fn scan_line(bytes: &[u8], mut at: usize, tokens: &mut Vec<Token>) -> usize {
                 let raw = matches!(word, b"R" | b"LR" | b"uR" | b"UR" | b"u8R");
                 let prefix = raw || matches!(word, b"L" | b"u" | b"U" | b"u8");
                 at = match bytes.get(end) {
-                    Some(b'"') if raw => push(tokens, Kind::Literal, at, after_raw(bytes, end)),
-                    Some(b'"' | b'\'') if prefix => push(tokens, Kind::Literal, at, after_quote(bytes, end)),
-                    _ => push(tokens, Kind::Word, at, end),
+                    Some(b'"') if raw => push(tokens, TokenKind::Literal, at, after_raw(bytes, end)),
+                    Some(b'"' | b'\'') if prefix => {
+                        push(tokens, TokenKind::Literal, at, after_quote(bytes, end))
+                    }
+                    _ => push(tokens, TokenKind::Word, at, end),
                 };
             }
-            sign => at = push(tokens, Kind::Sign(sign), at, at + 1),
+            sign => at = push(tokens, TokenKind::Sign(sign), at, at + 1),
         }
     }
     at
 }
 
-fn push(tokens: &mut Vec<Token>, kind: Kind, start: usize, end: usize) -> usize {
+fn push(tokens: &mut Vec<Token>, kind: TokenKind, start: usize, end: usize) -> usize {
     tokens.push(Token { kind, start, end });
     end
 }

@@ -14,7 +14,7 @@ use super::options::Values;
 use super::services::Services;
 use super::{pc_samples, stats, thread_trace};
 use crate::log::{Kernel, Recording};
-use crate::machine::{Part, part_of};
+use crate::machine::{Product, part_of};
 use crate::recorded::{Keep, trace};
 use crate::settings::fault;
 use crate::settings::{self, Version};
@@ -89,7 +89,7 @@ impl Output<'_> {
         recording.kernels.extend(last.map(|last| Kernel { dispatch: last.dispatch + 1, ..last }));
     }
 
-    fn keep<'k>(&'k self, part: Part, format: &str, closures: &'k Closures<'k>) -> Keep<'k> {
+    fn keep<'k>(&'k self, part: Product, format: &str, closures: &'k Closures<'k>) -> Keep<'k> {
         Keep {
             part,
             gpus: settings::gpus(),
@@ -291,7 +291,7 @@ struct CounterFilter {
 }
 
 impl CounterFilter {
-    fn new(values: &Values, services: &Services, part: &Part) -> Self {
+    fn new(values: &Values, services: &Services, part: &Product) -> Self {
         let regex = |key: &str| Regex::new(values.get(key)?.as_str()?).ok();
         let exists = |names: &[String]| -> Vec<String> {
             names.iter().filter(|name| services.knows(name, part.arch)).cloned().collect()

@@ -11,7 +11,7 @@ use super::messages;
 use super::options::Values;
 use crate::counters::hash;
 use crate::log::{Kernel, Recording};
-use crate::machine::{PROCESSORS, Part, part_of};
+use crate::machine::{PROCESSORS, Product, part_of};
 use crate::settings::{self, fault};
 
 /// Categories of the decoder.
@@ -149,7 +149,7 @@ pub(super) fn write(
     Ok(())
 }
 
-fn one(prefix: &Path, kernel: &Kernel, part: &Part, values: &Values, name: &str) -> io::Result<()> {
+fn one(prefix: &Path, kernel: &Kernel, part: &Product, values: &Values, name: &str) -> io::Result<()> {
     let number = |key: &str| {
         let value = values.get(key)?;
         let text = value.as_str().map(String::from).unwrap_or_else(|| value.to_string());
@@ -194,7 +194,7 @@ fn one(prefix: &Path, kernel: &Kernel, part: &Part, values: &Values, name: &str)
 }
 
 /// All waves of a dispatch on the engines of a mask.
-fn waves(kernel: &Kernel, part: &Part, mask: u64) -> Vec<Wave> {
+fn waves(kernel: &Kernel, part: &Product, mask: u64) -> Vec<Wave> {
     let groups: u64 =
         kernel.grid.iter().zip(kernel.workgroup).map(|(g, w)| u64::from(g.div_ceil(w.max(1)))).product();
     let items: u64 = kernel.workgroup.iter().map(|w| u64::from(*w)).product();
@@ -260,7 +260,7 @@ fn statistics(code: &[Value]) -> String {
     text
 }
 
-fn filenames(traced: &[&Wave], part: &Part) -> Value {
+fn filenames(traced: &[&Wave], part: &Product) -> Value {
     let mut files = json!({});
     for wave in traced {
         let [engine, simd, slot, id] =
